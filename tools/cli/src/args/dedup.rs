@@ -223,6 +223,21 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) repeated: bool,
 
+    /// Write the keys with the most duplicates to this file, and how many each has, as JSON lines:
+    /// exact unless more than 10,000 keys have duplicates, else with bounds
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) top_keys: Option<PathBuf>,
+
+    /// How many keys --top-keys writes at most, 1 to 10,000 [default: 100]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "top_keys",
+        allow_negative_numbers = true,
+        help_heading = "Output"
+    )]
+    pub(crate) top: Option<String>,
+
     /// Replace the one input file by its records that would be written, once all of them are: a run
     /// that fails or is interrupted leaves it as it was
     #[arg(

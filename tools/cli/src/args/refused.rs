@@ -27,5 +27,6 @@ impl RefusedArgs {
 }
 
 const COUNTS: &str = "an exact count for each key takes memory for each key, and the memory of \
-                      the filter is fixed; use sort FILE | uniq -c, or --count for the number of \
-                      records that would be written";
+                      the filter is fixed; use sort FILE | uniq -c, --top-keys FILE for the keys \
+                      with the most duplicates, or --count for the number of records that would be \
+                      written";

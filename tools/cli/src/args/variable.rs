@@ -204,7 +204,7 @@ fn given_options(words: impl Iterator<Item = OsString>) -> Vec<String> {
 
 /// The options that list fields or name an output. With `-k 1 -k 2`, as `sort` takes it, or two
 /// outputs, the first would be lost without a word.
-const GIVEN_ONCE: [&str; 10] = [
+const GIVEN_ONCE: [&str; 11] = [
     "key",
     "time_field",
     "ignore",
@@ -214,6 +214,7 @@ const GIVEN_ONCE: [&str; 10] = [
     "explain",
     "rejects",
     "tag_file",
+    "top_keys",
     "stats",
 ];
 

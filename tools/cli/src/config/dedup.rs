@@ -23,7 +23,7 @@ use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
-use crate::number::{parse_rate, parse_size};
+use crate::number::{parse_rate, parse_size, parse_whole};
 use crate::packets::header::StreamHeader;
 use crate::records::count::{Estimate, estimate};
 use crate::records::format::{Format, SharedFormat};
@@ -123,7 +123,15 @@ pub(crate) struct RecordOutputs {
     pub(crate) tag_file: Option<Target>,
     /// Whether one record of each key that occurs again is written.
     pub(crate) repeated: bool,
+    /// Gets the keys with the most duplicates, so many at most.
+    pub(crate) top_keys: Option<(Target, usize)>,
 }
+
+/// The number of keys of `--top-keys` unless the options set another one.
+const TOP_KEYS: usize = 100;
+
+/// The most keys of `--top-keys`. Their table takes some 35 MB.
+const MOST_TOP_KEYS: usize = 10_000;
 
 impl TryFrom<DedupArgs> for DedupConfig {
     type Error = Failure;
@@ -185,10 +193,15 @@ impl TryFrom<DedupArgs> for DedupConfig {
             Some(name) => Some(Arc::new(tagger(format, name, args.rejects.is_some())?)),
             None => None,
         };
+        let top = parse_if_given("--top", args.top.as_deref(), |option, text| {
+            parse_whole(option, text, 1..=MOST_TOP_KEYS)
+        })?
+        .unwrap_or(TOP_KEYS);
         let outputs = RecordOutputs {
             rejects: args.rejects.map(RejectTargets::new).transpose()?,
             tag_file: args.tag_file.map(Target::from),
             repeated: args.repeated,
+            top_keys: args.top_keys.map(|path| (Target::from(path), top)),
         };
         let records = RecordConfig {
             reading: Arc::new(reading),

@@ -22,7 +22,7 @@ use echoless::SpecError;
 use crate::number::parse_whole;
 
 pub(crate) use crate::args::{Keep, Late, Summary};
-pub(crate) use dedup::{Content, DedupConfig};
+pub(crate) use dedup::{Content, DedupConfig, RecordConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use generate::GenConfig;
 pub(crate) use packets::PacketConfig;

@@ -14,6 +14,7 @@ use super::repeated::Repeated;
 use super::reports::ending::Ending;
 use super::reports::progress::Progress;
 use super::reports::stats::{Observed, RunCounts, Setup, Stats};
+use super::top_keys::TopKeys;
 use crate::config::{ClockSource, Content, DedupConfig, Keep, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
@@ -37,6 +38,8 @@ pub(crate) struct Delivery {
     bytes_before: u64,
     /// Finds the records of `--repeated`.
     repeated: Option<Repeated>,
+    /// Counts the duplicates of keys for `--top-keys`.
+    top_keys: Option<TopKeys>,
     /// What is done of the current input.
     done: InputPosition,
     /// The content of messages about records; packets are located by their reader.
@@ -79,6 +82,7 @@ impl Delivery {
                 counts: RunCounts::default(),
                 audit: &audit,
                 judging: None,
+                top_keys: None,
                 copies: None,
                 elapsed: began.elapsed(),
                 setup,
@@ -95,6 +99,13 @@ impl Delivery {
             known: config.known,
             backwards: BackwardVerdicts::new(config.keep),
             bytes_before: 0,
+            top_keys: match &config.content {
+                Content::Records(records) => {
+                    let top = records.outputs.top_keys.as_ref();
+                    top.map(|(_, listed)| TopKeys::new(records, *listed))
+                }
+                Content::Packets(_) => None,
+            },
             repeated,
             done: InputPosition::default(),
             reporter: fault_reporter(config),
@@ -283,6 +294,9 @@ impl Delivery {
         self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
         self.counts.late += chunk.clock.late;
         self.counts.bytes_in = chunk.input_until;
+        if let Some(top_keys) = &mut self.top_keys {
+            top_keys.observe(chunk)?;
+        }
         if let Some(repeated) = &mut self.repeated {
             self.counts.repeated += repeated.mark(chunk);
         }
@@ -304,6 +318,13 @@ impl Delivery {
         Ok(())
     }
 
+    fn write_top_keys(&mut self) -> Result<(), Failure> {
+        match &self.top_keys {
+            Some(top_keys) => self.outputs.write_top_keys(top_keys),
+            None => Ok(()),
+        }
+    }
+
     /// Reports on the run and returns its exit code. `passed` is the outcome of the stream, and
     /// `explain` completes its failure, and those of the outputs that are written last.
     pub(crate) fn conclude(
@@ -323,6 +344,11 @@ impl Delivery {
             self.leave(&mut end.partial_inputs);
             self.finish().map(|()| end)
         });
+        let passed = match passed {
+            // As the report, it goes elsewhere than the records.
+            Ok(_) | Err(Failure::ReaderGone) => graver(passed, self.write_top_keys()),
+            Err(_) => passed,
+        };
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
         self.counts.bytes_out = self.outputs.bytes();
@@ -396,6 +422,7 @@ impl Delivery {
             counts: self.counts,
             audit: &self.audit,
             judging: self.backwards.as_ref().and_then(BackwardVerdicts::errors),
+            top_keys: self.top_keys.as_ref(),
             copies: self.report.as_ref(),
             elapsed: self.began.elapsed(),
             setup: self.setup,

@@ -21,6 +21,7 @@ mod repeated;
 mod reports;
 mod seen_files;
 mod threads;
+mod top_keys;
 
 pub(crate) use outputs::stats_file::replace_unread;
 pub(crate) use pipeline::run;

@@ -9,6 +9,7 @@ mod verdicts;
 
 use std::iter;
 use std::ops::Range;
+use std::sync::Arc;
 
 use echoless::{Filter, KeyHash, Verdicts};
 
@@ -63,6 +64,8 @@ pub(crate) struct Chunk {
     pub(crate) has_joined_values: bool,
     /// What the first line of the input announces about comment lines.
     pub(crate) announced: Option<Announced>,
+    /// The names of the fields, if the stream has a header.
+    pub(crate) field_names: Option<Arc<[Vec<u8>]>>,
     /// The header of the stream, with the byte order mark in front of it, in its first chunk.
     pub(crate) header: Option<Vec<u8>>,
     /// Whether the chunk is the first of a stream without a header, and its byte order mark begins
@@ -115,6 +118,7 @@ impl Chunk {
             lacks_records,
             has_joined_values,
             announced,
+            field_names,
             header,
             copies_mark,
             expected_records,
@@ -143,6 +147,7 @@ impl Chunk {
         *lacks_records = false;
         *has_joined_values = false;
         *announced = None;
+        *field_names = None;
         *header = None;
         *copies_mark = false;
         *expected_records = 0;

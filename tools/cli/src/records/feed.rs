@@ -145,6 +145,7 @@ impl RecordFeed {
                 && let Some(next) = self.waiting.pop_front()
             {
                 *chunk = next;
+                chunk.field_names = self.header.as_ref().map(Header::names);
                 return Ok(Filled::Chunk);
             }
             let filled = self.input.fill(chunk, patience)?;
@@ -162,6 +163,7 @@ impl RecordFeed {
                 self.reader = Some(self.key_reader()?);
             }
             if rest.is_none() && self.reader.is_some() && self.waiting.is_empty() {
+                chunk.field_names = self.header.as_ref().map(Header::names);
                 return Ok(Filled::Chunk);
             }
             self.wait(mem::take(chunk), rest)?;

@@ -237,7 +237,7 @@ impl PickedFields {
     /// # Errors
     /// The first position that the record lacks. A range is missing if its first field or its last
     /// one is, or if they cross.
-    pub(super) fn pick(
+    pub(crate) fn pick(
         &mut self,
         fields: &mut Vec<FieldBytes>,
         may_lack: bool,

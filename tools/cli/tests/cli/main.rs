@@ -62,6 +62,7 @@ mod streams;
 mod tags;
 mod text_starts;
 mod threads;
+mod top_keys;
 mod window_options;
 mod window_summary;
 mod window_times;

@@ -8,7 +8,7 @@ fn what_a_stream_cannot_do_is_refused_with_the_reason() {
         |args| dedup(args, b"a\nb\na\n"),
         &[
             "-c | -c is not possible: an exact count for each key takes memory for each key",
-            "-c | use sort FILE | uniq -c, or --count",
+            "-c | use sort FILE | uniq -c, --top-keys FILE for",
         ],
     );
 }

@@ -139,7 +139,8 @@ fn the_guide_lists_the_statistics() {
     let (stats, seen) = (path("stats"), path("seen"));
     let args = ["--window", "10s", "--time-field", "1", "-k", "2"];
     let files = ["--stats", &stats, "--skip-seen-files", &seen, &input];
-    let more = ["--repeated", "--known", &known];
+    let top = path("top");
+    let more = ["--repeated", "--known", &known, "--top-keys", &top];
     let run = dedup(&[&args[..], &more, &files].concat(), b"");
     assert_eq!(run.text(), "11,a\n");
     let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();

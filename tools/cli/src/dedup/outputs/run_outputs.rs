@@ -10,6 +10,7 @@ use super::sink::Sink;
 use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
 use crate::dedup::reports::stats::RunCounts;
+use crate::dedup::top_keys::TopKeys;
 use crate::failure::{Failure, graver};
 use crate::files::{Opened, Target, Targets};
 use crate::packets::tag::append_blocks;
@@ -27,6 +28,8 @@ pub(in crate::dedup) struct Outputs {
     rejects: Option<Rejects>,
     /// The verdict on each record.
     tags: Option<Sink>,
+    /// The keys with the most duplicates.
+    top_keys: Option<Sink>,
     pub(in crate::dedup) stats: Option<StatsFile>,
     passed: Passed,
     /// The bytes of the tags, or of the tagged records, of the current chunk.
@@ -156,7 +159,7 @@ impl Outputs {
             Some(target) => Some(StatsFile::new(open(target)?, target)?),
             None => None,
         };
-        let (rejects, tags) = match &config.content {
+        let (rejects, tags, top_keys) = match &config.content {
             Content::Records(content) => {
                 let outputs = &content.outputs;
                 let rejects = match &outputs.rejects {
@@ -168,10 +171,11 @@ impl Outputs {
                         )?)),
                     }),
                 };
-                let tags = outputs.tag_file.as_ref().map(open).transpose()?;
-                (rejects, tags.map(text))
+                let tags = outputs.tag_file.as_ref().map(&mut open).transpose()?;
+                let top_keys = outputs.top_keys.as_ref().map(|(target, _)| open(target));
+                (rejects, tags.map(text), top_keys.transpose()?.map(text))
             }
-            Content::Packets(_) => (None, None),
+            Content::Packets(_) => (None, None, None),
         };
         let passed = Passed::new(config);
         // A count is no record.
@@ -186,6 +190,7 @@ impl Outputs {
             explained,
             rejects,
             tags,
+            top_keys,
             stats,
             passed,
             assembled: Vec::new(),
@@ -205,7 +210,8 @@ impl Outputs {
         if let Some(positions) = &mut self.explained {
             positions.truncate()?;
         }
-        for sink in [&mut self.tags, &mut self.dropped].into_iter().flatten() {
+        let sinks = [&mut self.tags, &mut self.dropped, &mut self.top_keys];
+        for sink in sinks.into_iter().flatten() {
             sink.truncate()?;
         }
         if let Some(rejects) = &mut self.rejects {
@@ -327,10 +333,19 @@ impl Outputs {
         (self.records).write_assembled(&self.assembled, lengths, chunk.terminator)
     }
 
+    /// Writes the keys with the most duplicates.
+    pub(in crate::dedup) fn write_top_keys(&mut self, top_keys: &TopKeys) -> Result<(), Failure> {
+        let Some(sink) = &mut self.top_keys else {
+            return Ok(());
+        };
+        let (lines, lengths) = top_keys.lines();
+        sink.write_assembled(&lines, lengths.into_iter(), b"")
+    }
+
     /// Completes and closes all outputs but the statistics, even if one fails.
     pub(in crate::dedup) fn close(&mut self) -> Result<(), Failure> {
         let mut closed = self.records.close();
-        let sinks = [&mut self.dropped, &mut self.tags];
+        let sinks = [&mut self.dropped, &mut self.tags, &mut self.top_keys];
         for sink in sinks.into_iter().flatten() {
             closed = graver(closed, sink.close());
         }

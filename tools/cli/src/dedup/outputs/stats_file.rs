@@ -130,6 +130,7 @@ pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, be
         counts: RunCounts::default(),
         audit: &RunAudit::new(config),
         judging: None,
+        top_keys: None,
         copies: None,
         elapsed: began.elapsed(),
         setup: Setup {
@@ -194,6 +195,7 @@ fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
     if let Content::Records(records) = &config.content {
         let outputs = &records.outputs;
         others.push(outputs.tag_file.as_ref());
+        others.push(outputs.top_keys.as_ref().map(|(target, _)| target));
         if let Some(rejects) = &outputs.rejects {
             others.extend([Some(&rejects.records), Some(&rejects.record_positions)]);
         }

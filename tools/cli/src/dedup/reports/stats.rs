@@ -11,6 +11,7 @@ use super::ending::Ending;
 use crate::config::{Content, DedupConfig, Keep, Late, WindowConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::backwards::PassErrors;
+use crate::dedup::top_keys::TopKeys;
 use crate::packets::conditions::ConditionCounts;
 use crate::packets::report::{CopyReport, CopyStats};
 use crate::time::span::Span;
@@ -66,6 +67,7 @@ pub(crate) struct Observed<'a> {
     pub(crate) audit: &'a RunAudit,
     /// The errors of a pass before, whose verdicts count beside those of this audit.
     pub(crate) judging: Option<&'a PassErrors>,
+    pub(crate) top_keys: Option<&'a TopKeys>,
     pub(crate) copies: Option<&'a CopyReport>,
     pub(crate) elapsed: Duration,
     pub(crate) setup: Setup,
@@ -104,6 +106,9 @@ pub(crate) struct Stats {
     /// The keys that occurred again; absent without `--repeated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) repeated: Option<u64>,
+    /// The most duplicates that a key has which is not in the list; absent without `--top-keys`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unlisted_duplicates_high: Option<u64>,
     /// Which record of each key passed; absent for packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) keep: Option<&'static str>,
@@ -243,6 +248,7 @@ impl Stats {
             known: has_known.then_some(counts.known),
             known_unjudged: has_known.then_some(counts.known_unjudged),
             repeated: repeats.then_some(counts.repeated),
+            unlisted_duplicates_high: observed.top_keys.map(TopKeys::unlisted_high),
             keep: match (&config.content, config.keep) {
                 (Content::Packets(_), _) => None,
                 (Content::Records(_), Keep::First) => Some("first"),

@@ -1,0 +1,365 @@
+//! `--top-keys`: the keys with the most duplicates, and how many, from a table of fixed size.
+//!
+//! The table is Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and
+//! Top-k Elements in Data Streams, 2005). A key that has no entry while the table is full takes the
+//! entry with the lowest count, and counts on from there:
+//!
+//! ```text
+//! high   a 9   b 7   c 2
+//! low      9     7     2      d comes: it has 1 duplicate at least, and 3 at most
+//!
+//! high   a 9   b 7   d 3
+//! low      9     7     1      c has 2 at most, as any key without an entry
+//! ```
+//!
+//! So the number of duplicates of a key is between its two counts, and at most the lowest `high` if
+//! it has no entry. Until an entry is taken, all counts are exact. The table follows the verdicts
+//! in the order of the stream, so it does not depend on the number of threads.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use echoless::KeyHash;
+use serde::Serialize;
+
+use crate::config::RecordConfig;
+use crate::failure::Failure;
+use crate::records::chunk::Chunk;
+use crate::records::field_list::FieldList;
+use crate::records::field_set::KeyFields;
+use crate::records::format::{Format, SharedFormat};
+
+/// The entries for each key that is listed, and the fewest entries: more make the counts of those
+/// at the top more exact.
+const ENTRIES_PER_KEY: usize = 10;
+const FEWEST_ENTRIES: usize = 10_000;
+
+/// The most bytes of a key that are shown.
+const SHOWN_BYTES: usize = 256;
+
+/// Counts the duplicates of keys.
+#[derive(Debug)]
+pub(super) struct TopKeys {
+    /// The number of keys that are listed.
+    listed: usize,
+    table: CountTable<KeyText>,
+    format: SharedFormat,
+    key: Option<FieldList>,
+    /// The fields of the key, once the header is read.
+    fields: Option<KeyFields>,
+}
+
+/// A key as text: its fields, or the whole record.
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct KeyText {
+    fields: Vec<String>,
+    is_cut: bool,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    duplicates_low: u64,
+    duplicates_high: u64,
+    key: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<bool>,
+}
+
+impl TopKeys {
+    /// A table for a list of so many keys of these records.
+    pub(super) fn new(records: &RecordConfig, listed: usize) -> Self {
+        let entries = listed.saturating_mul(ENTRIES_PER_KEY).max(FEWEST_ENTRIES);
+        Self {
+            listed,
+            table: CountTable::new(entries),
+            format: records.reading.format.clone(),
+            key: records.reading.key.clone(),
+            fields: None,
+        }
+    }
+
+    /// Counts the duplicates of the next chunk.
+    ///
+    /// # Errors
+    /// [`Failure`] if a field of the key is not in the header.
+    pub(super) fn observe(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+        if let Some(key) = &self.key
+            && self.fields.is_none()
+        {
+            let names = chunk.field_names.as_deref().unwrap_or_default();
+            self.fields = Some(key.resolve(names)?);
+        }
+        for key in chunk.verdicts.of_keys.duplicates() {
+            let text = || key_text(&*self.format, self.fields.as_ref(), chunk, key);
+            self.table.add(chunk.keys.hashes[key], text);
+        }
+        Ok(())
+    }
+
+    /// The most duplicates that a key can have which is not listed; 0 if all with duplicates are.
+    pub(super) fn unlisted_high(&self) -> u64 {
+        let mut counts: Vec<u64> = self.table.entries.iter().map(|entry| entry.high).collect();
+        let without_entry = self.table.most_without_entry;
+        if counts.len() <= self.listed {
+            return without_entry;
+        }
+        // Descending: the first of those that are not listed.
+        let (_, unlisted, _) = counts.select_nth_unstable_by(self.listed, |a, b| b.cmp(a));
+        without_entry.max(*unlisted)
+    }
+
+    /// The keys with the most duplicates first: their lines, and the length of each.
+    pub(super) fn lines(&self) -> (Vec<u8>, Vec<u64>) {
+        let mut entries: Vec<&Entry<KeyText>> = self.table.entries.iter().collect();
+        entries.sort_unstable_by(|a, b| {
+            (b.high, b.low, &a.text, a.hash).cmp(&(a.high, a.low, &b.text, b.hash))
+        });
+        let (mut lines, mut lengths) = (Vec::new(), Vec::new());
+        for entry in entries.into_iter().take(self.listed) {
+            let line = Line {
+                duplicates_low: entry.low,
+                duplicates_high: entry.high,
+                key: &entry.text.fields,
+                cut: entry.text.is_cut.then_some(true),
+            };
+            let before = lines.len();
+            serde_json::to_writer(&mut lines, &line).unwrap_or_else(|error| {
+                unreachable!("numbers and text are always JSON, and memory takes all: {error}")
+            });
+            lines.push(b'\n');
+            lengths.push((lines.len() - before) as u64);
+        }
+        (lines, lengths)
+    }
+}
+
+/// The text of the key with this hash of the chunk.
+fn key_text(
+    format: &dyn Format,
+    fields: Option<&KeyFields>,
+    chunk: &Chunk,
+    hash: usize,
+) -> KeyText {
+    let record = chunk.record_of(hash);
+    let content = &chunk.bytes[chunk.record_start(record)..chunk.ends[record]];
+    let content = format.content(content);
+    let mut text = KeyText::default();
+    match fields {
+        None => text.push(content),
+        Some(KeyFields { set, picked }) => {
+            let (mut scratch, mut chosen) = (Vec::new(), Vec::new());
+            // With `--missing empty`, the record may lack some of them.
+            let _ = format.select(set, content, &mut scratch, &mut chosen);
+            if let Some(picked) = picked {
+                let _ = picked.clone().pick(&mut chosen, true);
+            }
+            for field in &chosen {
+                text.push(field.bytes(content, &scratch));
+            }
+        }
+    }
+    text
+}
+
+impl KeyText {
+    /// Appends a field, as far as there is room.
+    fn push(&mut self, field: &[u8]) {
+        if self.is_cut {
+            return;
+        }
+        let used: usize = self.fields.iter().map(String::len).sum();
+        let room = SHOWN_BYTES.saturating_sub(used);
+        self.is_cut = field.len() > room;
+        let mut shown = &field[..field.len().min(room)];
+        // Not inside a character.
+        if let Err(error) = std::str::from_utf8(shown)
+            && self.is_cut
+            && error.error_len().is_none()
+        {
+            shown = &shown[..error.valid_up_to()];
+        }
+        let mut text = String::new();
+        for part in shown.utf8_chunks() {
+            text.push_str(part.valid());
+            for byte in part.invalid() {
+                let _ = write!(text, "\\x{byte:02x}");
+            }
+        }
+        self.fields.push(text);
+    }
+}
+
+/// The table: a heap with the lowest `high` at its root.
+#[derive(Debug)]
+struct CountTable<T> {
+    most: usize,
+    entries: Vec<Entry<T>>,
+    /// Where in the heap the entry of a key is.
+    places: HashMap<u64, usize>,
+    /// The highest count that an entry had when another key took it.
+    most_without_entry: u64,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    hash: u64,
+    low: u64,
+    high: u64,
+    text: T,
+}
+
+impl<T> CountTable<T> {
+    /// A table of at most so many entries, one at least.
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            entries: Vec::new(),
+            places: HashMap::new(),
+            most_without_entry: 0,
+        }
+    }
+
+    /// Counts a duplicate. `text` makes the text of its key if that has no entry yet.
+    fn add(&mut self, hash: KeyHash, text: impl FnOnce() -> T) {
+        let hash = hash.get();
+        let place = if let Some(place) = self.places.get(&hash) {
+            let entry = &mut self.entries[*place];
+            entry.low += 1;
+            entry.high += 1;
+            *place
+        } else if self.entries.len() < self.most {
+            let place = self.entries.len();
+            self.entries.push(Entry {
+                hash,
+                low: 1,
+                high: 1,
+                text: text(),
+            });
+            self.places.insert(hash, place);
+            // It is among the lowest.
+            return self.raise(place);
+        } else {
+            let lowest = &mut self.entries[0];
+            self.places.remove(&lowest.hash);
+            self.most_without_entry = self.most_without_entry.max(lowest.high);
+            *lowest = Entry {
+                hash,
+                low: 1,
+                high: lowest.high + 1,
+                text: text(),
+            };
+            self.places.insert(hash, 0);
+            0
+        };
+        self.lower(place);
+    }
+
+    /// Moves an entry towards the root, until none above it is higher.
+    fn raise(&mut self, mut place: usize) {
+        while place > 0 && self.entries[(place - 1) / 2].high > self.entries[place].high {
+            self.swap(place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+    }
+
+    /// Moves an entry away from the root, until none below it is lower.
+    fn lower(&mut self, mut place: usize) {
+        let high = |table: &Self, place: usize| table.entries.get(place).map(|entry| entry.high);
+        loop {
+            let below = [2 * place + 1, 2 * place + 2];
+            let below = below
+                .into_iter()
+                .filter(|below| *below < self.entries.len());
+            let Some(lowest) = below.min_by_key(|below| high(self, *below)) else {
+                return;
+            };
+            if high(self, lowest) >= high(self, place) {
+                return;
+            }
+            self.swap(place, lowest);
+            place = lowest;
+        }
+    }
+
+    fn swap(&mut self, one: usize, other: usize) {
+        self.entries.swap(one, other);
+        for place in [one, other] {
+            self.places.insert(self.entries[place].hash, place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn counts_are_between_their_bounds_and_exact_until_the_table_is_full(
+            keys in vec(0_u64..60, 0..600),
+            skew in 1_u32..4,
+            most in 1_usize..70,
+        ) {
+            let mut table = CountTable::new(most);
+            let mut counts = HashMap::new();
+            for key in &keys {
+                // Low keys are more frequent.
+                let key = key.pow(skew) / 60_u64.pow(skew - 1);
+                *counts.entry(key).or_insert(0_u64) += 1;
+                table.add(KeyHash::from_uniform(key), || key);
+            }
+            let lowest = table.entries.iter().map(|entry| entry.high).min().unwrap_or(0);
+            for (key, count) in &counts {
+                match table.places.get(key).map(|place| &table.entries[*place]) {
+                    Some(entry) => {
+                        prop_assert_eq!(entry.text, *key);
+                        prop_assert!((entry.low..=entry.high).contains(count));
+                        prop_assert!(entry.high - entry.low <= lowest);
+                        prop_assert!(counts.len() > most || entry.low == entry.high);
+                    }
+                    None => prop_assert!(*count <= table.most_without_entry),
+                }
+            }
+            prop_assert!(table.most_without_entry <= lowest);
+            // Every duplicate is counted once.
+            let sum: u64 = table.entries.iter().map(|entry| entry.high).sum();
+            prop_assert_eq!(sum, keys.len() as u64);
+            prop_assert_eq!(table.entries.len(), counts.len().min(most));
+            prop_assert!(counts.len() > most || table.most_without_entry == 0);
+        }
+    }
+
+    #[test]
+    fn keys_are_shown_as_text_and_cut_between_characters() {
+        let shown = |fields: &[&[u8]]| {
+            let mut text = KeyText::default();
+            for field in fields {
+                text.push(field);
+            }
+            (text.fields, text.is_cut)
+        };
+        assert_eq!(
+            shown(&[b"a\t\xff", "\u{e4}".as_bytes(), b""]),
+            (
+                vec!["a\t\\xff".into(), "\u{e4}".into(), String::new()],
+                false
+            )
+        );
+        let long = "\u{e4}".repeat(SHOWN_BYTES);
+        let (fields, is_cut) = shown(&[b"a", long.as_bytes(), b"b"]);
+        assert_eq!(
+            fields,
+            ["a".to_owned(), "\u{e4}".repeat(SHOWN_BYTES / 2 - 1)]
+        );
+        assert!(is_cut);
+        let exact = "a".repeat(SHOWN_BYTES);
+        assert_eq!(
+            shown(&[exact.as_bytes(), b""]),
+            (vec![exact, String::new()], false)
+        );
+    }
+}
