@@ -6,7 +6,8 @@
 //!
 //! `promise` checks what [`echoless::Window`] promises with a map of keys to times. `lists` checks
 //! every verdict and counter with lines that are lists of keys, so that full lines evict.
-//! `assembly` checks that threads change nothing.
+//! `steps` checks lines that expire in steps against lines that expire at once. `assembly` checks
+//! that threads change nothing.
 
 #[path = "../testing/arrivals.rs"]
 mod arrivals;
@@ -18,6 +19,7 @@ mod kernels;
 mod lists;
 mod promise;
 mod scattered;
+mod steps;
 #[cfg(feature = "threads")]
 #[path = "../testing/verdicts.rs"]
 mod testing;

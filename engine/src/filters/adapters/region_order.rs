@@ -184,6 +184,10 @@ impl<F: LineFilter> LineFilter for RegionOrdered<F> {
         self.filter.lines()
     }
 
+    fn finish_expiry(&mut self) {
+        self.filter.finish_expiry();
+    }
+
     fn range(&self) -> LineRange {
         self.range
     }

@@ -6,23 +6,23 @@
 //! ```text
 //! units   0           E          2E          3E        times in lines: b bits
 //!         |-- era 0 --|-- era 1 --|-- era 2 --|         E = 2^b - window - 1
-//!                     ^ sweep     ^ sweep
+//!                     ^ expire    ^ expire
 //! ```
 //!
-//! On the first tick of an era, every line forgets what has expired. A time in a line therefore
-//! lies in the current era or one window before it, which is less than a wrap ago, and its distance
-//! from the clock modulo the wrap is its true age. This holds for a clock that jumps over many
-//! eras, too: at the sweep, the age at the clock before the jump is still exact, and the jump is
-//! added to it in 64 bits.
+//! From the first tick of an era on, a line forgets what has expired before anything reads it. A
+//! time in a line therefore lies in the current era or one window before it, which is less than a
+//! wrap ago, and its distance from the clock modulo the wrap is its true age. This holds for a clock
+//! that jumps over many eras, too: the age at the clock before the jump is still exact, and the jump
+//! is added to it in 64 bits.
 //!
-//! The sweep is the price of full lines: a time of the last visit, too long to wrap, would take the
+//! This is the price of full lines: a time of the last visit, too long to wrap, would take the
 //! place of a key in every line. An era of stamps is at least 14 windows long, so it costs at most
-//! a pass over the memory every 14 windows; where few lines hold keys, it passes over those alone
-//! (`touched`). An era of clocked lines has nearly 2^28 units, more than most streams see.
+//! a pass over the memory every 14 windows, in steps ([`expiry`](super::expiry)). An era of clocked
+//! lines has nearly 2^28 units, more than most streams see.
 
 use crate::filters::units::Units;
 
-/// The current unit, and when lines must be swept.
+/// The current unit, and when lines must expire.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     pub(super) units: Units,

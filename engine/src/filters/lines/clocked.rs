@@ -118,7 +118,7 @@ impl<S: Slot, P: ReplacementPolicy> ClockedRule<S, P> {
     #[inline(always)]
     fn counts(self, word: u64) -> u64 {
         let last = word >> (COUNTS * COUNT_BITS);
-        // The clock sweeps lines before the distance could wrap; see `clock`.
+        // Lines expire before the distance could wrap; see `clock`.
         let passed = self.clock.now.wrapping_sub(last) & (u64::MAX >> (u64::BITS - UNIT_BITS));
         let places = passed.min(u64::from(COUNTS)) as u32;
         (word & ALL_COUNTS) << (places * COUNT_BITS) & ALL_COUNTS

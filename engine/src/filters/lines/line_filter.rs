@@ -20,8 +20,17 @@ use crate::memory::Line;
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 pub trait LineFilter: Filter {
-    /// The current content of the lines.
+    /// The current content of the lines. With a window, some may still hold keys that expired
+    /// before the current era of the clock; see [`finish_expiry`](Self::finish_expiry).
     fn lines(&self) -> &[Line];
+
+    /// Removes the expired keys that wait for a later call, so that the lines depend on nothing but
+    /// the keys and ticks that were observed. Does nothing without a window.
+    ///
+    /// The times in lines have few bits. Whenever they are about to wrap around, at most once in
+    /// fourteen windows, expired keys are removed from all lines, a step of some 30 us with each
+    /// batch. This call takes the other steps at once: up to 150 ms for 512 MiB.
+    fn finish_expiry(&mut self);
 
     /// The position of these lines in the whole filter: all of it, or a partition.
     fn range(&self) -> LineRange;
@@ -76,6 +85,10 @@ pub struct Progress {
 impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
     fn lines(&self) -> &[Line] {
         (**self).lines()
+    }
+
+    fn finish_expiry(&mut self) {
+        (**self).finish_expiry();
     }
 
     fn range(&self) -> LineRange {

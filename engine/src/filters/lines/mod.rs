@@ -40,6 +40,7 @@ mod branchless;
 mod clock;
 mod clocked;
 pub(super) mod dense;
+mod expiry;
 mod fingerprint;
 pub(super) mod fingerprint_stable;
 mod layout;
@@ -54,7 +55,6 @@ mod rule_loop;
 pub(super) mod stable;
 mod stamped;
 pub(super) mod timed;
-mod touched;
 
 pub use crate::kernels::LineRange;
 pub use dense::DenseSpec;

@@ -32,7 +32,7 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     const HAS_SHORT_VISITS: bool = false;
 
     /// Whether the rule has a clock: verdicts depend on the ticks of keys, and
-    /// [`advance_to`](Self::advance_to) can request a sweep. Such a rule has
+    /// [`advance_to`](Self::advance_to) can begin an era. Such a rule has
     /// [`clock`](Self::clock), [`clock_mut`](Self::clock_mut) and [`expire`](Self::expire).
     const HAS_CLOCK: bool = false;
 
@@ -50,8 +50,8 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Moves the clock. Returns how many units of it have passed if every line must
-    /// [`expire`](Self::expire) them now, before its times wrap around.
+    /// Moves the clock. Returns how many units of it have passed if an era begins: every line must
+    /// [`expire`](Self::expire) them before anything reads its times, which may wrap around.
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock_mut()?.advance_to(tick)
     }
@@ -64,7 +64,7 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// The first tick at which [`advance_to`](Self::advance_to) can request a sweep.
+    /// The first tick at which [`advance_to`](Self::advance_to) begins another era.
     fn next_era(&self) -> u64 {
         self.clock().map_or(u64::MAX, Clock::next_era)
     }

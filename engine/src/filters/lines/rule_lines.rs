@@ -4,17 +4,17 @@
 use std::any::type_name;
 use std::fmt;
 
+use super::expiry::Expiry;
 use super::line_filter::{LineFilter, Progress};
 use super::plan::LineAllocation;
 use super::rule::{Counts, Rule};
 use super::rule_loop::{RuleLoop, for_kernel, observe_one};
-use super::touched::Touched;
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
 use crate::isa::DetectedKernel;
-use crate::kernels::{BatchCounts, Bucket, LineRange};
+use crate::kernels::{BatchCounts, Bucket, LineRange, PAGE_LINES};
 use crate::memory::{CacheLevel, Line, LineArray};
 use crate::report::{Report, Tally};
 use crate::verdicts::Verdict;
@@ -31,24 +31,37 @@ struct RuleLines<R: Rule> {
     /// Chosen once, when the filter is built.
     rule_loop: Box<dyn RuleLoop<R>>,
     counts: Counts,
-    /// The lines to sweep, if the rule sweeps.
-    touched: Touched,
+    /// The lines that have not expired in this era of the clock; `None` if all have.
+    expiry: Option<Expiry<R>>,
+    /// Whether lines may hold times. Those of a new filter do not, and expiry would touch its
+    /// pages.
+    holds_times: bool,
 }
 
 impl<R: Rule> RuleLines<R> {
-    /// Counts a batch, and notes its lines if they may be swept.
+    /// Prepares the lines that a batch will visit.
+    #[inline(always)]
+    fn prepare(&mut self, keys: &[KeyHash]) {
+        if R::HAS_CLOCK
+            && let Some(expiry) = &mut self.expiry
+            && expiry.step(&mut self.lines, self.range, keys)
+        {
+            self.expiry = None;
+        }
+    }
+
+    /// Counts a batch.
     fn count(&mut self, keys: &[KeyHash], counts: BatchCounts) {
         let observed = keys.len() as u64;
+        self.holds_times = true;
         self.counts.observed += observed;
         self.counts.fresh += observed - counts.duplicates;
         self.counts.evictions += counts.evictions;
-        if R::HAS_CLOCK {
-            self.touched.note::<R::Bucket>(self.range, keys);
-        }
     }
 
     /// Observes keys at ticks of the current era of the clock, or before it.
     fn observe_in_era(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        self.prepare(keys);
         let (lines, range) = (&mut self.lines, self.range);
         let counts = (self.rule_loop).observe_at(self.rule, lines, range, keys, ticks, duplicates);
         self.count(keys, counts);
@@ -59,12 +72,14 @@ impl<R: Rule> RuleLines<R> {
 
 impl<R: Rule> Filter for RuleLines<R> {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.prepare(keys);
         let (lines, range) = (&mut self.lines, self.range);
         let counts = (self.rule_loop).observe(self.rule, lines, range, keys, duplicates);
         self.count(keys, counts);
     }
 
     fn observe_one(&mut self, key: KeyHash) -> Verdict {
+        self.prepare(&[key]);
         let bucket = R::Bucket::at_mut(&mut self.lines, self.range.position(key));
         let rule = self.rule;
         let counts = observe_one(self.kernel, rule, bucket, key);
@@ -72,7 +87,7 @@ impl<R: Rule> Filter for RuleLines<R> {
         Verdict::from_bit(counts.duplicates == 1)
     }
 
-    /// Whole words of keys are one batch up to the next sweep. The keys of the word in which the
+    /// Whole words of keys are one batch up to the next era. The keys of the word in which the
     /// clock enters a new era are observed one by one.
     fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
         check_ticks(keys, ticks);
@@ -107,10 +122,10 @@ impl<R: Rule> Filter for RuleLines<R> {
     fn advance_to(&mut self, tick: u64) {
         let before = self.rule;
         let passed = self.rule.advance_to(tick);
-        // Empty lines hold no times, and a sweep would touch all pages of a new filter.
-        if let Some(passed) = passed {
-            let expire = |line: &mut Line| before.expire(line, passed);
-            self.touched.sweep(&mut self.lines, expire);
+        if let Some(passed) = passed
+            && self.holds_times
+        {
+            self.expiry = Expiry::begin(self.expiry.take(), before, passed, &mut self.lines);
         }
     }
 
@@ -121,12 +136,22 @@ impl<R: Rule> Filter for RuleLines<R> {
     }
 
     fn contains(&self, key: KeyHash) -> bool {
-        let bucket = R::Bucket::at(&self.lines, self.range.position(key));
+        let position = self.range.position(key);
+        let bucket = R::Bucket::at(&self.lines, position);
+        if let Some(expiry) = &self.expiry {
+            let first = position / R::Bucket::LINES * R::Bucket::LINES;
+            let lines = expiry.expired(first, &self.lines[first..first + R::Bucket::LINES]);
+            return R::Bucket::all(&lines)
+                .iter()
+                .any(|bucket| self.rule.holds(bucket, key));
+        }
         self.rule.holds(bucket, key)
     }
 
     fn clear(&mut self) {
-        empty(&mut self.lines, &mut self.touched);
+        empty(&mut self.lines);
+        self.expiry = None;
+        self.holds_times = false;
         self.counts = Counts::default();
         self.rule.restart();
     }
@@ -139,7 +164,21 @@ impl<R: Rule> Filter for RuleLines<R> {
     #[inline(never)]
     fn tally(&self) -> Tally {
         let total = self.range.total;
-        let (cells, rates) = self.rule.count(&self.lines, total, self.counts);
+        let count = |lines: &[Line]| {
+            let (cells, rates) = self.rule.count(lines, total, self.counts);
+            Tally {
+                cells: Some(cells),
+                rates,
+                ..Tally::default()
+            }
+        };
+        let counted = match &self.expiry {
+            None => count(&self.lines),
+            // In parts, because each of them is a copy.
+            Some(expiry) => (self.lines.chunks(PAGE_LINES).enumerate())
+                .map(|(page, lines)| count(&expiry.expired(page * PAGE_LINES, lines)))
+                .sum(),
+        };
         let Counts {
             observed,
             fresh,
@@ -150,8 +189,8 @@ impl<R: Rule> Filter for RuleLines<R> {
             observed: Some(observed),
             fresh: Some(fresh),
             evictions: R::COUNTS_EVICTIONS.then_some(evictions),
-            cells: Some(cells),
-            rates,
+            cells: counted.cells,
+            rates: counted.rates,
             ..Tally::new(self.lines.bytes())
         }
     }
@@ -167,9 +206,8 @@ impl<R: Rule> Filter for RuleLines<R> {
 
 /// Empties the lines. It is compiled once for all rules.
 #[inline(never)]
-fn empty(lines: &mut [Line], touched: &mut Touched) {
+fn empty(lines: &mut [Line]) {
     lines.fill(Line::EMPTY);
-    *touched = Touched::none();
 }
 
 /// A rule as text. It is compiled once for all rules.
@@ -181,6 +219,12 @@ fn rule_text(name: &str, rule: &dyn fmt::Debug) -> String {
 impl<R: Rule> LineFilter for RuleLines<R> {
     fn lines(&self) -> &[Line] {
         &self.lines
+    }
+
+    fn finish_expiry(&mut self) {
+        if let Some(expiry) = self.expiry.take() {
+            expiry.finish(&mut self.lines);
+        }
     }
 
     fn range(&self) -> LineRange {
@@ -213,10 +257,11 @@ impl<R: Rule> LineFilter for RuleLines<R> {
             fresh: progress.fresh,
             evictions: progress.evictions,
         };
-        // No sweep: the lines that will be in place were swept before they were saved.
+        // The lines that will be in place had expired before they were saved.
         self.rule.restart();
         self.rule.advance_to(progress.tick);
-        self.touched = Touched::Many;
+        self.expiry = None;
+        self.holds_times = true;
         &mut self.lines
     }
 
@@ -239,7 +284,8 @@ impl LineAllocation {
             cache: self.look_ahead.cache_for(self.range.total),
             rule_loop: for_kernel(self.kernel, self.look_ahead),
             counts: Counts::default(),
-            touched: Touched::none(),
+            expiry: None,
+            holds_times: false,
         }))
     }
 }

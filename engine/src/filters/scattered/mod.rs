@@ -24,3 +24,4 @@ pub(crate) mod random;
 pub mod rows;
 mod storage;
 pub mod windows;
+mod words;

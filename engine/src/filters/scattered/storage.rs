@@ -1,5 +1,6 @@
 //! Memory whose allocation can fail without an abort, and packed cells of any width in it.
 
+use super::words::Words;
 use crate::error::{MemoryError, SpecError};
 use crate::hash::KeyHash;
 use crate::limits::at_least_bits;
@@ -30,7 +31,7 @@ pub(crate) fn zeroed<T: Copy + Default>(len: u64) -> Result<Vec<T>, MemoryError>
 /// ```
 #[derive(Debug, Clone)]
 pub(crate) struct PackedCells {
-    words: Vec<u64>,
+    words: Words,
     width: u32,
     len: u64,
 }
@@ -60,7 +61,7 @@ impl PackedCells {
         // One word more, so that the part of a cell in the next word can always be accessed.
         let words = u64::try_from(words + 1).unwrap_or(u64::MAX);
         Ok(Self {
-            words: zeroed(words)?,
+            words: Words::zeroed(words)?,
             width,
             len,
         })
@@ -98,9 +99,9 @@ impl PackedCells {
     #[inline(always)]
     pub(crate) fn get(&self, cell: u64) -> u32 {
         let (word, shift) = self.locate(cell);
-        let mut value = self.words[word] >> shift;
+        let mut value = self.words.get(word) >> shift;
         if shift + self.width > 64 {
-            value |= self.words[word + 1] << (64 - shift);
+            value |= self.words.get(word + 1) << (64 - shift);
         }
         value as u32 & self.max()
     }
@@ -110,11 +111,12 @@ impl PackedCells {
         debug_assert!(value <= self.max());
         let (word, shift) = self.locate(cell);
         let mask = u64::from(self.max());
-        self.words[word] = self.words[word] & !(mask << shift) | u64::from(value) << shift;
+        let first = self.words.get_mut(word);
+        *first = *first & !(mask << shift) | u64::from(value) << shift;
         if shift + self.width > 64 {
             let shift = 64 - shift;
-            self.words[word + 1] =
-                self.words[word + 1] & !(mask >> shift) | u64::from(value) >> shift;
+            let second = self.words.get_mut(word + 1);
+            *second = *second & !(mask >> shift) | u64::from(value) >> shift;
         }
     }
 
@@ -127,7 +129,7 @@ impl PackedCells {
     pub(crate) fn occupied(&self) -> Cells {
         // Single bits are counted a word at a time.
         let occupied: u64 = if self.width == 1 {
-            let ones = self.words.iter().map(|word| u64::from(word.count_ones()));
+            let ones = (self.words.iter()).map(|word| u64::from(word.count_ones()));
             ones.sum()
         } else {
             self.iter().map(|cell| u64::from(cell != 0)).sum()
@@ -136,11 +138,22 @@ impl PackedCells {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.words.fill(0);
+        self.words.clear();
+    }
+
+    /// Makes every cell 0, in [steps](Self::step) if they are many.
+    pub(crate) fn clear_in_steps(&mut self) {
+        self.words.clear_in_steps(0..self.words.len());
+    }
+
+    /// Takes a step of clearing, with a batch of so many keys.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, keys: usize) {
+        self.words.step(keys);
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        size_of_val(self.words.as_slice()) as u64
+        self.words.bytes()
     }
 }
 
@@ -160,7 +173,7 @@ mod tests {
     #[test]
     fn a_cell_of_a_high_index_is_located_without_overflow() {
         let cells = PackedCells {
-            words: Vec::new(),
+            words: Words::zeroed(0).expect("nothing"),
             width: 3,
             len: u64::MAX,
         };

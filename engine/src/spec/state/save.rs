@@ -83,8 +83,9 @@ impl FilterSpec {
         let tick = partitions.iter().map(|part| part.progress().tick).max();
         let mut whole = Progress::default();
         for part in &mut *partitions {
-            // Sweeps the lines of a partition whose clock is in an earlier era.
+            // Its clock may be in an earlier era.
             part.advance_to(tick.unwrap_or(0));
+            part.finish_expiry();
             let progress = part.progress();
             whole.observed += progress.observed;
             whole.fresh += progress.fresh;

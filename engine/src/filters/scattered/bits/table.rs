@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::BuildError;
 use crate::filters::cell_table::CellTable;
-use crate::filters::scattered::storage::zeroed;
+use crate::filters::scattered::words::Words;
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, at_least_bits, within};
 use crate::report::Cells;
@@ -17,7 +17,7 @@ use crate::report::Cells;
 /// ```
 #[derive(Debug, Clone)]
 pub(crate) struct BitTable {
-    words: Vec<u64>,
+    words: Words,
     size: u64,
     /// The number of ones of each filter, kept up to date by every change.
     ones: Vec<u64>,
@@ -28,7 +28,7 @@ impl BitTable {
         within("k", hashes, 1..=MOST_HASHES)?;
         let bits = at_least_bits(memory_bytes, u128::from(hashes), "one bit in each filter")?;
         Ok(Self {
-            words: zeroed(bits.div_ceil(64))?,
+            words: Words::zeroed(bits.div_ceil(64))?,
             size: bits / u64::from(hashes),
             ones: vec![0; hashes as usize],
         })
@@ -72,21 +72,23 @@ impl BitTable {
     #[inline(always)]
     pub(crate) fn get(&self, filter: usize, position: u64) -> bool {
         let (word, shift) = self.locate(filter, position);
-        self.words[word] >> shift & 1 == 1
+        self.words.get(word) >> shift & 1 == 1
     }
 
     #[inline(always)]
     pub(crate) fn set(&mut self, filter: usize, position: u64) {
         let (word, shift) = self.locate(filter, position);
-        self.ones[filter] += !self.words[word] >> shift & 1;
-        self.words[word] |= 1 << shift;
+        let word = self.words.get_mut(word);
+        self.ones[filter] += !*word >> shift & 1;
+        *word |= 1 << shift;
     }
 
     #[inline(always)]
     pub(crate) fn clear(&mut self, filter: usize, position: u64) {
         let (word, shift) = self.locate(filter, position);
-        self.ones[filter] -= self.words[word] >> shift & 1;
-        self.words[word] &= !(1 << shift);
+        let word = self.words.get_mut(word);
+        self.ones[filter] -= *word >> shift & 1;
+        *word &= !(1 << shift);
     }
 
     /// The position of the set bit with `rank` set bits before it; `rank` is below the number of
@@ -99,7 +101,7 @@ impl BitTable {
         let ((first, low), (last, high)) =
             (self.locate(filter, 0), self.locate(filter, self.size - 1));
         let mut left = rank;
-        for (index, word) in (first..).zip(&self.words[first..=last]) {
+        for index in first..=last {
             let from = if index == first {
                 u64::MAX << low
             } else {
@@ -110,7 +112,7 @@ impl BitTable {
             } else {
                 u64::MAX
             };
-            let mut bits = word & from & to;
+            let mut bits = self.words.get(index) & from & to;
             let ones = u64::from(bits.count_ones());
             if left < ones {
                 for _ in 0..left {
@@ -138,19 +140,19 @@ impl BitTable {
         }
     }
 
-    /// Clears all bits of one filter. The bits of its neighbours in the first and the last word
-    /// stay.
+    /// Clears all bits of one filter, in [steps](Self::step) if they are many. The bits of its
+    /// neighbours in the first and the last word stay.
     pub(crate) fn clear_filter(&mut self, filter: usize) {
         let ((first, low), (last, high)) =
             (self.locate(filter, 0), self.locate(filter, self.size - 1));
         let below = !(u64::MAX << low);
         let above = !(u64::MAX >> (63 - high));
         if first == last {
-            self.words[first] &= below | above;
+            *self.words.get_mut(first) &= below | above;
         } else {
-            self.words[first] &= below;
-            self.words[first + 1..last].fill(0);
-            self.words[last] &= above;
+            *self.words.get_mut(first) &= below;
+            self.words.clear_in_steps(first + 1..last);
+            *self.words.get_mut(last) &= above;
         }
         self.ones[filter] = 0;
     }
@@ -163,12 +165,18 @@ impl BitTable {
     }
 
     pub(crate) fn clear_all(&mut self) {
-        self.words.fill(0);
+        self.words.clear();
         self.ones.fill(0);
     }
 
+    /// Takes a step of clearing, with a batch of so many keys.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, keys: usize) {
+        self.words.step(keys);
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
-        (size_of_val(self.words.as_slice()) + size_of_val(self.ones.as_slice())) as u64
+        self.words.bytes() + size_of_val(self.ones.as_slice()) as u64
     }
 }
 
@@ -230,11 +238,8 @@ mod tests {
             let set = (0..266).filter(|bit| table.get(filter, *bit));
             assert!(set.eq((0..ones).map(|rank| table.set_bit(filter, rank))));
         }
-        let all: u64 = table
-            .words
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum();
+        let words = table.words.iter();
+        let all: u64 = words.map(|word| u64::from(word.count_ones())).sum();
         assert!((table.cells().fill() - all as f64 / 798.0).abs() < 1e-12);
     }
 
@@ -242,7 +247,9 @@ mod tests {
     fn a_cleared_filter_leaves_the_others() {
         for bytes in [3, 8, 24, 100] {
             let mut table = BitTable::new(3, bytes).expect("valid");
-            table.words.fill(u64::MAX);
+            for word in 0..table.words.len() {
+                *table.words.get_mut(word) = u64::MAX;
+            }
             table.ones = vec![table.size(); 3];
             table.clear_filter(1);
             for filter in 0..3 {
@@ -262,7 +269,7 @@ mod tests {
     #[test]
     fn a_bit_far_out_is_located_without_overflow() {
         let table = BitTable {
-            words: Vec::new(),
+            words: Words::zeroed(0).expect("nothing"),
             size: 1 << 33,
             ones: vec![0; 64],
         };

@@ -170,6 +170,7 @@ impl AgePartitionedBloom {
 
 impl Filter for AgePartitionedBloom {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.slices.step(keys.len());
         observe_each(keys, duplicates, |key| self.observe_key(key));
     }
 

@@ -196,6 +196,7 @@ impl JumpingBloom {
 
 impl Filter for JumpingBloom {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.cells.step(keys.len());
         observe_each(keys, duplicates, |key| self.observe_key(key));
     }
 
@@ -206,7 +207,7 @@ impl Filter for JumpingBloom {
         }
         let passed = unit - self.now;
         if passed > self.units.alive {
-            self.cells.clear();
+            self.cells.clear_in_steps();
             self.emptied = len;
         } else if passed > 0 {
             // The generations of the passed units expired long before; the first of them is partly

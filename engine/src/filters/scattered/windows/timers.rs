@@ -171,6 +171,7 @@ impl TimerBloom {
 
 impl Filter for TimerBloom {
     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.cells.step(keys.len());
         observe_each(keys, duplicates, |key| self.observe_key(key));
     }
 
@@ -181,7 +182,7 @@ impl Filter for TimerBloom {
         }
         let passed = now - self.now;
         if passed > self.units.alive {
-            self.cells.clear();
+            self.cells.clear_in_steps();
         } else {
             self.sweep_parts(passed);
         }
