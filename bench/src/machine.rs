@@ -26,7 +26,7 @@ pub struct Machine {
     pub memory_mib: u64,
     /// The operating system and the version of its kernel.
     pub system: String,
-    /// The look-ahead of the filters; empty in records without it.
+    /// The look-ahead of all filters if it was fixed; empty if each filter measured it.
     #[serde(default)]
     pub look_ahead: String,
 }
@@ -64,8 +64,7 @@ impl Machine {
             system: format!("{} {version}", std::env::consts::OS)
                 .trim_end()
                 .to_owned(),
-            look_ahead: LookAhead::of_process()
-                .map_or_else(|_| String::new(), |chosen| chosen.to_string()),
+            look_ahead: LookAhead::fixed().map_or_else(String::new, |fixed| fixed.to_string()),
         }
     }
 

@@ -130,10 +130,6 @@
 //! [`ExchangeError::Forked`], and none blocks; build them after the fork. Other filters, shared
 //! ones included, go on in the child as copies: what one process records, the other does not see.
 //!
-//! # Environment
-//! `ECHOLESS_LOOKAHEAD` sets the [`LookAhead`] of a process, for measurements. The first filter
-//! reads it; if its value is invalid, every build of a filter in lines is an error.
-//!
 //! # Platforms
 //! Any target with 64-bit atomics and the standard library. On x86-64 filters choose AVX-512, AVX2,
 //! portable vectors or scalar code when they are built; elsewhere portable vectors or scalar code.

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
+use crate::kernels::LookAhead;
 use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
 use crate::window::Window;
 
@@ -31,8 +32,8 @@ pub(crate) use as_struct;
 
 as_struct! {
     Report {
-        tally, kernel, slot_bits, expected_fpr, expected_false_duplicates, miss_age, window, expired,
-        sample_error
+        tally, kernel, look_ahead, slot_bits, expected_fpr, expected_false_duplicates, miss_age,
+        window, expired, sample_error
     }
     Tally {
         memory_bytes, huge_page_bytes, observed, fresh, evictions, unavailable, cells, rates
@@ -52,6 +53,13 @@ impl Serialize for RateSum {
 
 /// As its name.
 impl Serialize for Kernel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// As people read it.
+impl Serialize for LookAhead {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

@@ -109,6 +109,7 @@ fn measure_lines(
             (rates.best / reads.best).into(),
             Cell::Nothing,
             Cell::Nothing,
+            Cell::Nothing,
         ]);
     };
     row("random line reads", reads);

@@ -53,6 +53,7 @@ fn measure_all(arguments: &Arguments) -> Result<Table, Failure> {
         "ratio_to_limit",
         "fpr",
         "fnr",
+        "look_ahead",
     ]);
     if let Some(blocks) = &arguments.lookahead {
         LookAhead::fix(blocks)?;
@@ -190,6 +191,9 @@ fn measure(
         (rate / reads.best).into(),
         fpr,
         fnr,
+        report
+            .look_ahead
+            .map_or(Cell::Nothing, |measured| measured.to_string().into()),
     ]);
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::hash::KeyHash;
 use crate::isa::HotLoop;
 use crate::kernels::bucket::Bucket;
 use crate::kernels::line_range::{BlockPositions, LineRange};
-use crate::kernels::look_ahead::{Blocks, LookAhead};
+use crate::kernels::look_ahead::LookAhead;
 use crate::memory::{CacheLevel, Line};
 
 /// The number of keys of a block: those of one word of verdicts. The loop prefetches whole blocks
@@ -40,9 +40,6 @@ pub(crate) trait LineStep {
     /// Whether the loop is also compiled to find the lines of a block in vectors, as
     /// [`TargetIsa::FINDS_LINES`](crate::isa::TargetIsa::FINDS_LINES) of the kernel.
     const FINDS_LINES: bool;
-
-    /// Whether a visit takes so few instructions that the loop waits for lines, not for them.
-    const HAS_SHORT_VISITS: bool;
 
     /// Probes the bucket for the key and updates it. The batch loop calls it once for each key, in
     /// order, so a step may go through a list of its own alongside the keys.
@@ -103,7 +100,7 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
             self.keys.len().div_ceil(BLOCK),
             "one verdict word for each 64 keys"
         );
-        let blocks = self.blocks().count();
+        let blocks = self.look_ahead.blocks();
         // Each call is compiled into the loop once more, so there is one for each way.
         if S::FINDS_LINES && self.finds_in_vectors() {
             self.visit_all::<true>(blocks)
@@ -114,32 +111,14 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
 }
 
 impl<S: LineStep> BatchLoop<'_, S> {
-    /// How many blocks to prefetch ahead.
-    #[inline(always)]
-    fn blocks(&self) -> Blocks {
-        if self.is_chosen() {
-            self.look_ahead
-                .blocks(self.range.total, S::Bucket::KEY_LINES, S::HAS_SHORT_VISITS)
-        } else {
-            Blocks::Two
-        }
-    }
-
-    /// Whether to find a block's lines in vectors: ten of 41 instructions a key fewer, 1.2 times
-    /// the keys at 1 MiB, 1.04 times at 64 MiB and 0.98 times at 512 MiB. Short batches have no
-    /// whole blocks, which is where it saves time, and vectors compute lines of 32 bits only.
+    /// Whether to find a block's lines in vectors, if the look-ahead says so. Short batches have no
+    /// whole blocks, which is where it saves time (ten of 41 instructions a key), and vectors
+    /// compute lines of 32 bits only.
     #[inline(always)]
     fn finds_in_vectors(&self) -> bool {
-        self.is_chosen()
-            && self
-                .look_ahead
-                .finds_in_vectors(self.range.total, S::HAS_SHORT_VISITS)
-    }
-
-    /// Whether the look-ahead was chosen for such a batch.
-    #[inline(always)]
-    fn is_chosen(&self) -> bool {
-        self.keys.len() >= LONG_BATCH && self.range.total <= u64::from(u32::MAX)
+        self.look_ahead.in_vectors()
+            && self.keys.len() >= LONG_BATCH
+            && self.range.total <= u64::from(u32::MAX)
     }
 
     /// Visits the line of every key, each prefetched `blocks_ahead` blocks before its visit. The
@@ -149,7 +128,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
     /// otherwise each is computed twice, for the prefetch and for the visit.
     #[inline(always)]
     fn visit_all<const IN_VECTORS: bool>(self, blocks_ahead: usize) -> BatchCounts {
-        debug_assert!(blocks_ahead < KNOWN);
+        debug_assert!(blocks_ahead <= LookAhead::MOST_BLOCKS && blocks_ahead < KNOWN);
         let Self {
             lines,
             range,
@@ -158,7 +137,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
             look_ahead,
             mut step,
         } = self;
-        let cache = look_ahead.cache_for(range.total);
+        let cache = look_ahead.cache();
         let position = |positions: &BlockPositions, keys: &[KeyHash], index: usize| {
             if IN_VECTORS {
                 positions.0[index] as usize

@@ -26,9 +26,6 @@ pub(crate) trait Bucket: Sized {
     /// The number of lines of a bucket. An array has a whole number of buckets.
     const LINES: usize;
 
-    /// The number of lines that one key can read and write.
-    const KEY_LINES: usize;
-
     /// The bucket of the line at `position`.
     ///
     /// # Panics
@@ -61,7 +58,6 @@ fn foreign_key() -> ! {
 
 impl Bucket for Line {
     const LINES: usize = 1;
-    const KEY_LINES: usize = 1;
 
     #[inline(always)]
     fn at(lines: &[Line], position: usize) -> &Self {
@@ -85,7 +81,6 @@ impl Bucket for Line {
 
 impl Bucket for Page {
     const LINES: usize = PAGE_LINES;
-    const KEY_LINES: usize = 2;
 
     #[inline(always)]
     fn at(lines: &[Line], position: usize) -> &Self {

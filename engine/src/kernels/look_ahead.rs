@@ -1,303 +1,582 @@
-//! The look-ahead of the batch loop: chosen once for the process, by the CPU.
+//! How far the loops look ahead, and how a filter measures which look-ahead is best.
 //!
-//! A line must still be in the cache when it is visited. Three blocks ahead and the one that is
-//! visited are 16 KiB of lines, beside the keys and the verdicts: a third of an L1 cache of 48 KiB,
-//! and too much of one of 32 KiB.
+//! A line must be in a cache when it is visited. Which cache to prefetch into, how many keys ahead,
+//! and whether to find the lines of a block in vectors depends on the CPU, on how much of the filter
+//! its caches hold, and on how long a visit takes. No table of CPUs is right for long, so a filter
+//! measures: now and then it times one batch with the best candidate so far and the next batch with
+//! another one.
 //!
-//! AMD CPUs with an L1 cache of 32 KiB prefetch lines from memory into their L2 cache: they can
-//! follow more of its misses at a time, so more than twice as many keys pass. A visit then reads
-//! its line from the L2 cache, which takes no longer, because the reads of several visits overlap.
-//! Lines of a filter that fits into the L3 cache come fast enough for the L1 cache. AMD CPUs with
-//! 48 KiB gain nothing. `bench/record/TRIED.md` has the measurements.
+//! ```text
+//! batches   | . . . . B C . . . . . B C . . . . . B C . . .    B: best so far, timed
+//!                     |<->| a pair: C took 0.9 of the time      C: another candidate, timed
+//! ```
+//!
+//! - A pair takes microseconds, so both batches meet the same machine, however its speed changes
+//!   from second to second.
+//! - A candidate that is far behind in its first pair is not tried again in this round. Others get
+//!   [`PAIRS`] pairs, and the median decides, so that an interrupted batch decides nothing.
+//! - After a round in which the best one stays, the pause between pairs doubles, up to
+//!   [`LONGEST_PAUSE`] batches. The rounds never end: a filter that fills up outgrows caches, and
+//!   neighbours on the machine come and go.
+//!
+//! All filters of a process with the same rule, kernel and size class share what they measure.
+//! Verdicts do not depend on any of it.
 
-mod cpu;
-
-use std::env::{self, VarError};
+use std::any::TypeId;
 use std::fmt;
+use std::time::Instant;
 
 use crate::error::SpecError;
-use crate::memory::{CacheLevel, LINE_BYTES};
-use crate::sync::unmodelled::OnceLock;
-use cpu::Cpu;
-
-/// The environment variable that sets the look-ahead.
-const VARIABLE: &str = "ECHOLESS_LOOKAHEAD";
+use crate::memory::CacheLevel;
+use crate::sync::unmodelled::{Arc, AtomicU32, Mutex, OnceLock, Ordering};
 
 /// The field that [`LookAhead::fix`] sets.
 const FIELD: &str = "lookahead";
 
-/// What the variable and [`LookAhead::fix`] accept.
-const ALLOWED: &str = "1, 2 or 3 blocks of 64 keys, and perhaps a cache, as in 2,l1 or 2,l2";
+/// What [`LookAhead::fix`] accepts.
+const ALLOWED: &str = "1, 2 or 3 blocks of 64 keys, then perhaps a cache, then perhaps vectors, \
+                       as in 2,l1 or 2,l2,vectors";
 
-/// The largest L1 data cache, in bytes, for which one block is best.
-const SMALL_L1: u64 = 32 << 10;
+/// The number of lines from which filters measure, 512 KiB: smaller ones lie in the L2 cache, where
+/// every candidate is about as fast.
+const LEAST_LINES: u64 = 1 << 13;
 
-/// The number of lines from which the caches hold too little of an array to matter: 128 MiB.
-///
-/// Below it a part of the lines is read from the caches, so keys pass faster and more misses must
-/// be in flight. Measured on a CPU with 32 MiB of L3 cache.
-const CACHED_LINES: u64 = 1 << 21;
+/// The fewest keys of a batch that is timed: fewer take little longer than reading the clock.
+const LEAST_KEYS: usize = 16;
 
-/// The size of an L3 cache of AMD, in bytes, if the system does not report it: 32 MiB.
-const USUAL_L3: u64 = 32 << 20;
+/// The pairs of a candidate.
+const PAIRS: usize = 5;
 
-/// How many blocks of 64 keys the filters prefetch ahead, in batches of at least 256 keys, and
-/// into which cache. Shorter ones, and filters of 2^32 lines or more, use two blocks. The verdicts
-/// do not depend on it.
+/// A candidate that takes at most so much of the time of the best one replaces it.
+const BETTER: f64 = 0.97;
+
+/// A candidate that takes more than this in its first pair is passed over.
+const FAR_BEHIND: f64 = 1.15;
+
+/// The batches between two pairs, at first and at most. A round of twelve candidates then takes
+/// less than a hundredth of the time of the first million keys, and a thousandth later.
+const FIRST_PAUSE: u32 = 14;
+const LONGEST_PAUSE: u32 = 254;
+
+/// How many blocks of 64 keys a filter prefetches ahead, into which cache, and whether it finds the
+/// lines of a block in vectors. Filters of 512 KiB and more measure which is best while they work;
+/// see [`Report::look_ahead`](crate::Report::look_ahead). Verdicts do not depend on it.
 ///
 /// # Examples
 /// ```
-/// let chosen = echoless::LookAhead::of_process()?;
+/// use echoless::{Filter, FingerprintSpec};
+/// let filter = FingerprintSpec::new(1 << 20).build()?;
+/// let chosen = filter.report().look_ahead.unwrap();
 /// assert!(chosen.to_string().starts_with(['1', '2', '3']));
-/// # Ok::<(), echoless::SpecError>(())
+/// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookAhead {
-    /// In filters that the caches hold a part of.
-    cached: Blocks,
-    /// The same for long visits: those of every rule without `HAS_SHORT_VISITS`.
-    cached_long: Blocks,
-    /// In larger filters.
-    memory: Blocks,
-    /// The same if a key has two lines.
-    memory_pairs: Blocks,
-    /// The least number of lines of these filters.
-    memory_lines: u64,
-    /// Below this number of lines, those of a block are found at once, in vectors.
-    vector_lines: u64,
-    /// The cache that lines are prefetched into, in filters that the caches hold a part of.
-    cached_level: CacheLevel,
-    /// The same in larger filters.
-    memory_level: CacheLevel,
+    blocks: u8,
+    cache: CacheLevel,
+    in_vectors: bool,
 }
 
-/// A number of blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Blocks {
-    One,
-    Two,
-    Three,
-}
-
-impl Blocks {
-    pub(crate) const fn count(self) -> usize {
-        match self {
-            Self::One => 1,
-            Self::Two => 2,
-            Self::Three => 3,
-        }
-    }
-}
-
-/// The choice of this process.
-static CHOICE: OnceLock<Result<LookAhead, SpecError>> = OnceLock::new();
+/// The look-ahead of all filters of this process, if it was fixed.
+static FIXED: OnceLock<LookAhead> = OnceLock::new();
 
 impl LookAhead {
-    /// The look-ahead of the filters of this process: that of [`fix`](Self::fix), or of the
-    /// variable `ECHOLESS_LOOKAHEAD`, or the best one for this CPU. The first call chooses it for
-    /// good, as does the first filter that is built.
-    ///
-    /// # Errors
-    /// [`SpecError`] if the variable is not a number of blocks from 1 to 3, and perhaps a cache.
-    pub fn of_process() -> Result<Self, SpecError> {
-        let choose = || match env::var(VARIABLE) {
-            Ok(text) => Self::of_cpu(Cpu::detect()).fixed(VARIABLE, &text),
-            Err(VarError::NotUnicode(text)) => Err(SpecError::new(
-                VARIABLE,
-                text.display().to_string(),
-                ALLOWED,
-            )),
-            Err(VarError::NotPresent) => Ok(Self::of_cpu(Cpu::detect())),
-        };
-        CHOICE.get_or_init(choose).clone()
+    /// The most blocks.
+    pub(crate) const MOST_BLOCKS: usize = 3;
+
+    /// The look-ahead of filters that do not measure, and the first one of those that do.
+    pub(crate) const INITIAL: Self = Self::new(2, CacheLevel::L1, true);
+
+    pub(crate) const fn new(blocks: u8, cache: CacheLevel, in_vectors: bool) -> Self {
+        debug_assert!(blocks >= 1 && blocks as usize <= Self::MOST_BLOCKS);
+        Self {
+            blocks,
+            cache,
+            in_vectors,
+        }
     }
 
-    /// Sets the look-ahead of all filters of this process, for measurements: `2`, or with the cache
-    /// `2,l1` or `2,l2`. Call it first: a filter that is built and a call of
-    /// [`of_process`](Self::of_process) choose the look-ahead of the process, too.
+    /// Fixes the look-ahead of all filters that this process builds from now on, for measurements:
+    /// `2`, or with the cache `2,l1` or `2,l2`, or with lines found in vectors `2,l2,vectors`.
     ///
     /// # Errors
-    /// [`SpecError`] if `text` is not a number of blocks from 1 to 3, and perhaps a cache, or if
-    /// another look-ahead was chosen before, which then stays in force.
+    /// [`SpecError`] if `text` is no look-ahead, or if another one was fixed before, which then
+    /// stays in force.
     ///
     /// # Examples
     /// ```standalone_crate
     /// use echoless::LookAhead;
     /// LookAhead::fix("2,l1")?;
-    /// assert_eq!(LookAhead::of_process()?.to_string(), "2 blocks into L1");
+    /// assert_eq!(LookAhead::fixed().unwrap().to_string(), "2 blocks into L1");
     /// assert!(LookAhead::fix("3,l1").is_err());
     /// # Ok::<(), echoless::SpecError>(())
     /// ```
     pub fn fix(text: &str) -> Result<(), SpecError> {
-        let fixed = Self::of_cpu(Cpu::detect()).fixed(FIELD, text)?;
-        let chosen = CHOICE.get_or_init(|| Ok(fixed)).clone()?;
-        if chosen == fixed {
+        let asked = Self::parse(text)?;
+        let fixed = *FIXED.get_or_init(|| asked);
+        if fixed == asked {
             return Ok(());
         }
-        let allowed = format!("the choice that this process has made before, {chosen}");
+        let allowed = format!("the look-ahead that was fixed before, {fixed}");
         Err(SpecError::new(FIELD, text, allowed))
     }
 
-    /// The best look-ahead for a CPU.
-    const fn of_cpu(cpu: Cpu) -> Self {
-        let has_small_l1 = cpu.l1_bytes > 0 && cpu.l1_bytes <= SMALL_L1;
-        let chosen = if has_small_l1 {
-            Self::of_blocks(Blocks::One, Blocks::One)
-        } else {
-            // From `CACHED_LINES` on 2 blocks are best: by 4 % over 3 at 512 MiB. Below, 3 are:
-            // keys pass faster, so more misses must be in flight; by 2 % over 2 at 64 MiB. Long
-            // visits do not pass faster there: 2 are ahead of 3 by up to 12 % at 16 and 64 MiB, by
-            // 4 % in the median.
-            Self::of_blocks(Blocks::Three, Blocks::Two)
-        };
-        if !(cpu.is_amd && has_small_l1) {
-            return chosen;
-        }
-        let l3_bytes = match cpu.l3_bytes {
-            0 => USUAL_L3,
-            bytes => bytes,
-        };
-        // At 64 and 512 MiB, 2 blocks are ahead of 1 and 3 by up to 7 %; where a key has two lines,
-        // 1 block is ahead by up to 4 %. Vectors pass up to 1.08 times the keys at 64 MiB, 0.98
-        // times at 128 MiB and 0.93 to 1.05 times at 512 MiB.
-        Self {
-            memory: Blocks::Two,
-            memory_pairs: Blocks::One,
-            memory_lines: l3_bytes / LINE_BYTES,
-            vector_lines: CACHED_LINES,
-            memory_level: CacheLevel::L2,
-            ..chosen
-        }
+    /// The look-ahead that [`fix`](Self::fix) fixed.
+    #[must_use]
+    pub fn fixed() -> Option<Self> {
+        FIXED.get().copied()
     }
 
-    /// So many blocks into the L1 cache.
-    pub(super) const fn of_blocks(cached: Blocks, memory: Blocks) -> Self {
-        Self {
-            cached,
-            cached_long: memory,
-            memory,
-            memory_pairs: memory,
-            memory_lines: CACHED_LINES,
-            // With 1 block ahead, vectors are best at any size; with more, the prefetches of a
-            // block then come in a burst, and hardly any miss is in flight between two bursts.
-            vector_lines: match memory {
-                Blocks::One => u64::MAX,
-                Blocks::Two | Blocks::Three => CACHED_LINES,
-            },
-            cached_level: CacheLevel::L1,
-            memory_level: CacheLevel::L1,
-        }
-    }
-
-    /// This one with another cache, for filters of any size.
-    #[cfg(test)]
-    pub(super) const fn prefetching_into(self, cache: CacheLevel) -> Self {
-        Self {
-            cached_level: cache,
-            memory_level: cache,
-            ..self
-        }
-    }
-
-    /// This one with the blocks, and perhaps the cache, that a text names.
-    fn fixed(self, field: &'static str, text: &str) -> Result<Self, SpecError> {
-        let invalid = || SpecError::new(field, text, ALLOWED);
-        let (blocks, cache) = match text.split_once(',') {
-            Some((blocks, "l1")) => (blocks, Some(CacheLevel::L1)),
-            Some((blocks, "l2")) => (blocks, Some(CacheLevel::L2)),
-            Some(_) => return Err(invalid()),
-            None => (text, None),
+    fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut parts = text.split(',');
+        let blocks = match parts.next() {
+            Some("1") => Some(1),
+            Some("2") => Some(2),
+            Some("3") => Some(3),
+            _ => None,
         };
-        let blocks = match blocks {
-            "1" => Blocks::One,
-            "2" => Blocks::Two,
-            "3" => Blocks::Three,
-            _ => return Err(invalid()),
+        let cache = match parts.next() {
+            None | Some("l1") => Some(CacheLevel::L1),
+            Some("l2") => Some(CacheLevel::L2),
+            Some(_) => None,
         };
-        Ok(Self {
-            cached: blocks,
-            cached_long: blocks,
-            memory: blocks,
-            memory_pairs: blocks,
-            cached_level: cache.unwrap_or(self.cached_level),
-            memory_level: cache.unwrap_or(self.memory_level),
-            ..self
-        })
-    }
-
-    /// The blocks for a filter of this many lines, of which a key has `key_lines`. The partitions
-    /// of a filter share the cache, so its whole size counts.
-    #[inline(always)]
-    pub(crate) const fn blocks(
-        self,
-        lines: u64,
-        key_lines: usize,
-        has_short_visits: bool,
-    ) -> Blocks {
-        if lines < self.memory_lines {
-            if has_short_visits {
-                self.cached
-            } else {
-                self.cached_long
+        let in_vectors = match parts.next() {
+            None => Some(false),
+            Some("vectors") => Some(true),
+            Some(_) => None,
+        };
+        match (blocks, cache, in_vectors, parts.next()) {
+            (Some(blocks), Some(cache), Some(in_vectors), None) => {
+                Ok(Self::new(blocks, cache, in_vectors))
             }
-        } else if key_lines > 1 {
-            self.memory_pairs
-        } else {
-            self.memory
+            _ => Err(SpecError::new(FIELD, text, ALLOWED)),
         }
     }
 
-    /// Whether the lines of a block are found at once, in vectors, in a filter of this many lines.
-    ///
-    /// Not for short visits of lines that are prefetched into the L2 cache: with so few
-    /// instructions for each key, the prefetches come faster than the cache follows its misses, and
-    /// the visits fall behind. FIFO passes 0.96 times the keys with vectors at 64 MiB, Bloom 0.73
-    /// times, and longer visits 1.02 to 1.2 times.
+    /// The number of blocks to prefetch ahead.
     #[inline(always)]
-    pub(crate) const fn finds_in_vectors(self, lines: u64, has_short_visits: bool) -> bool {
-        let into_l2 = matches!(self.cache_for(lines), CacheLevel::L2);
-        lines < self.vector_lines && !(has_short_visits && into_l2)
+    pub(crate) const fn blocks(self) -> usize {
+        self.blocks as usize
     }
 
-    /// The cache to prefetch into, for a filter of this many lines, all partitions together.
+    /// The cache to prefetch into.
     #[inline(always)]
-    pub(crate) const fn cache_for(self, lines: u64) -> CacheLevel {
-        if lines < self.memory_lines {
-            self.cached_level
-        } else {
-            self.memory_level
-        }
+    pub(crate) const fn cache(self) -> CacheLevel {
+        self.cache
+    }
+
+    /// Whether to find the lines of a block in vectors.
+    #[inline(always)]
+    pub(crate) const fn in_vectors(self) -> bool {
+        self.in_vectors
     }
 }
 
 impl fmt::Display for LookAhead {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |blocks: Blocks, cache| {
-            let unit = if blocks == Blocks::One {
-                "block"
-            } else {
-                "blocks"
-            };
-            let cache = if cache == CacheLevel::L1 { "L1" } else { "L2" };
-            format!("{} {unit} into {cache}", blocks.count())
+        let unit = if self.blocks == 1 { "block" } else { "blocks" };
+        let cache = match self.cache {
+            CacheLevel::L1 => "L1",
+            CacheLevel::L2 => "L2",
         };
-        let cached = shown(self.cached, self.cached_level);
-        let memory = shown(self.memory, self.memory_level);
-        formatter.write_str(&cached)?;
-        if self.cached_long != self.cached {
-            write!(formatter, " ({} for long visits)", self.cached_long.count())?;
-        }
-        if cached != memory {
-            let bytes = self.memory_lines * LINE_BYTES;
-            write!(formatter, ", {memory} from {} MiB on", bytes >> 20)?;
-        }
-        if self.memory_pairs != self.memory {
-            let count = self.memory_pairs.count();
-            write!(formatter, " ({count} where a key has two lines)")?;
+        write!(formatter, "{} {unit} into {cache}", self.blocks)?;
+        if self.in_vectors {
+            formatter.write_str(", lines found in vectors")?;
         }
         Ok(())
     }
 }
 
+/// What the candidates of a loop differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tunes {
+    /// Blocks ahead, cache, and vectors.
+    Everything,
+    /// Blocks ahead and cache.
+    BlocksAndCache,
+    /// The cache: the loop prefetches its whole batch.
+    Cache,
+}
+
+impl Tunes {
+    fn candidates(self) -> Vec<LookAhead> {
+        let blocks: &[u8] = match self {
+            Self::Everything | Self::BlocksAndCache => &[2, 1, 3],
+            Self::Cache => &[2],
+        };
+        let vectors: &[bool] = match self {
+            Self::Everything => &[true, false],
+            Self::BlocksAndCache | Self::Cache => &[true],
+        };
+        let mut all = Vec::new();
+        for blocks in blocks {
+            for cache in [CacheLevel::L1, CacheLevel::L2] {
+                all.extend(
+                    vectors
+                        .iter()
+                        .map(|way| LookAhead::new(*blocks, cache, *way)),
+                );
+            }
+        }
+        debug_assert_eq!(all[0], LookAhead::INITIAL);
+        all
+    }
+}
+
+/// What all loops of one kind and size class share.
+#[derive(Debug)]
+struct Measured {
+    candidates: Vec<LookAhead>,
+    /// The best candidate so far.
+    best: AtomicU32,
+    /// The batches between two pairs.
+    pause: AtomicU32,
+    trial: Mutex<Trial>,
+}
+
+/// What is shared, by the type of the loop, the size class of the filter and what is tuned.
+type Registry = Vec<((TypeId, u32, Tunes), Arc<Measured>)>;
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Vec::new());
+
+/// The look-ahead of one loop of one filter.
+#[derive(Debug)]
+pub(crate) struct Tuner {
+    /// `None` if the look-ahead is fixed, or the filter is small.
+    measured: Option<Arc<Measured>>,
+    /// The batches until the next pair.
+    due: AtomicU32,
+}
+
+impl Tuner {
+    /// A tuner for a loop of type `L` over a filter of so many lines, all partitions together: they
+    /// share the caches.
+    pub(crate) fn new<L: 'static>(lines: u64, tunes: Tunes) -> Self {
+        let measured = || {
+            let kind = (TypeId::of::<L>(), lines.ilog2(), tunes);
+            let mut registry = REGISTRY.lock().ok()?;
+            if let Some((_, measured)) = registry.iter().find(|entry| entry.0 == kind) {
+                return Some(Arc::clone(measured));
+            }
+            let measured = Arc::new(Measured::new(tunes.candidates()));
+            registry.push((kind, Arc::clone(&measured)));
+            Some(measured)
+        };
+        let measures = lines >= LEAST_LINES && LookAhead::fixed().is_none();
+        Self {
+            measured: if measures { measured() } else { None },
+            due: AtomicU32::new(FIRST_PAUSE),
+        }
+    }
+
+    /// The look-ahead of the next batch that is not timed.
+    #[inline(always)]
+    pub(crate) fn best(&self) -> LookAhead {
+        match &self.measured {
+            Some(measured) => measured.best(),
+            None => LookAhead::fixed().unwrap_or(LookAhead::INITIAL),
+        }
+    }
+
+    /// The best look-ahead so far, if this tuner measures.
+    pub(crate) fn measured(&self) -> Option<LookAhead> {
+        Some(self.measured.as_ref()?.best())
+    }
+
+    /// Calls `run`, which passes a batch of so many keys through its loop, with a look-ahead.
+    #[inline(always)]
+    pub(crate) fn run<T>(&self, keys: usize, run: impl FnOnce(LookAhead) -> T) -> T {
+        if let Some(measured) = &self.measured
+            && keys >= LEAST_KEYS
+        {
+            // No other thread writes it while this one observes through `&mut`; where threads
+            // share a filter, a lost count only delays a pair.
+            let due = self.due.load(Ordering::Relaxed);
+            if due == 0 {
+                return self.time(measured, keys, run);
+            }
+            self.due.store(due - 1, Ordering::Relaxed);
+        }
+        run(self.best())
+    }
+
+    /// Times a batch: the first or the second of a pair.
+    #[cold]
+    fn time<T>(&self, measured: &Measured, keys: usize, run: impl FnOnce(LookAhead) -> T) -> T {
+        // Another thread may be timing a batch of its own. (The lock is poisoned after a panic of
+        // a visit; then nothing is measured any more.)
+        let Ok(mut trial) = measured.trial.try_lock() else {
+            return run(measured.best());
+        };
+        let best = measured.best.load(Ordering::Relaxed) as usize;
+        let owner = (&raw const *self).addr();
+        let candidate = trial.candidate(owner, keys, best);
+        let start = Instant::now();
+        let result = run(measured.candidates[candidate]);
+        let time = start.elapsed().as_secs_f64() / keys as f64;
+        let Some(ratio) = trial.timed(owner, keys, candidate == best, time) else {
+            return result;
+        };
+        match trial.pair(ratio, best, measured.candidates.len()) {
+            Step::Same => {}
+            Step::Better => {
+                measured.best.store(candidate as u32, Ordering::Relaxed);
+                measured.pause.store(FIRST_PAUSE, Ordering::Relaxed);
+            }
+            Step::RoundEnded => {
+                let pause = measured.pause.load(Ordering::Relaxed);
+                let longer = (pause * 2).min(LONGEST_PAUSE);
+                measured.pause.store(longer, Ordering::Relaxed);
+            }
+        }
+        let pause = measured.pause.load(Ordering::Relaxed);
+        self.due.store(pause, Ordering::Relaxed);
+        result
+    }
+}
+
+impl Measured {
+    fn new(candidates: Vec<LookAhead>) -> Self {
+        Self {
+            candidates,
+            best: AtomicU32::new(0),
+            pause: AtomicU32::new(FIRST_PAUSE),
+            trial: Mutex::new(Trial::new()),
+        }
+    }
+
+    #[inline(always)]
+    fn best(&self) -> LookAhead {
+        self.candidates[self.best.load(Ordering::Relaxed) as usize]
+    }
+}
+
+/// The pairs of the candidate that is tried.
+#[derive(Debug)]
+struct Trial {
+    /// The candidate; the best one has no pairs, so it is passed over.
+    candidate: usize,
+    /// The tuner, the keys and the seconds a key of the batch that waits for the second of its
+    /// pair.
+    first: Option<(usize, usize, f64)>,
+    /// The times of the candidate over those of the best one.
+    ratios: Vec<f64>,
+}
+
+/// What a pair decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Same,
+    /// The candidate is the best one now.
+    Better,
+    /// All candidates were tried, and the best one stays.
+    RoundEnded,
+}
+
+impl Trial {
+    const fn new() -> Self {
+        Self {
+            candidate: 0,
+            first: None,
+            ratios: Vec::new(),
+        }
+    }
+
+    /// The candidate for a batch: the best one for the first of a pair.
+    fn candidate(&mut self, owner: usize, keys: usize, best: usize) -> usize {
+        if self.candidate == best {
+            // At the beginning, or the best one has changed.
+            self.candidate = usize::from(best == 0);
+        }
+        match self.first {
+            // The fixed costs of a batch matter more in a short one.
+            Some((tuner, before, _))
+                if tuner == owner && keys >= before / 2 && keys / 2 <= before =>
+            {
+                self.candidate
+            }
+            _ => best,
+        }
+    }
+
+    /// Takes the seconds a key of a batch. Returns the ratio if a pair is complete.
+    fn timed(&mut self, owner: usize, keys: usize, is_best: bool, time: f64) -> Option<f64> {
+        if is_best {
+            self.first = Some((owner, keys, time));
+            return None;
+        }
+        let (_, _, best) = self.first.take()?;
+        Some(time / best)
+    }
+
+    /// Takes the ratio of a pair.
+    fn pair(&mut self, ratio: f64, best: usize, candidates: usize) -> Step {
+        self.ratios.push(ratio);
+        let is_far_behind = self.ratios.len() == 1 && ratio > FAR_BEHIND;
+        if self.ratios.len() < PAIRS && !is_far_behind {
+            return Step::Same;
+        }
+        self.ratios.sort_by(f64::total_cmp);
+        let is_better = self.ratios[self.ratios.len() / 2] < BETTER;
+        self.ratios.clear();
+        if is_better {
+            self.candidate = 0;
+            return Step::Better;
+        }
+        let next = |candidate| (candidate + 1) % candidates;
+        let before = self.candidate;
+        self.candidate = next(before);
+        if self.candidate == best {
+            self.candidate = next(best);
+        }
+        if self.candidate <= before {
+            Step::RoundEnded
+        } else {
+            Step::Same
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// Pairs until a round ends without a change, on a machine where each candidate takes this
+    /// long for a key. `noise` is the factor of each timed batch.
+    fn settled(costs: &[f64], mut noise: impl FnMut() -> f64) -> (usize, usize) {
+        let mut trial = Trial::new();
+        let (mut best, mut batches) = (0, 0);
+        loop {
+            let candidate = trial.candidate(7, 1024, best);
+            batches += 1;
+            assert!(batches < 10_000, "no round ends");
+            let time = costs[candidate] * noise();
+            let Some(ratio) = trial.timed(7, 1024, candidate == best, time) else {
+                continue;
+            };
+            match trial.pair(ratio, best, costs.len()) {
+                Step::Same => {}
+                Step::Better => best = candidate,
+                Step::RoundEnded => return (best, batches),
+            }
+        }
+    }
+
+    #[test]
+    fn the_fastest_candidate_is_found_wherever_it_stands() {
+        for fastest in 0..12 {
+            let mut costs = [5.0; 12];
+            costs[fastest] = 4.0;
+            assert_eq!(settled(&costs, || 1.0).0, fastest);
+            // In the order of their costs, each far behind the one before or just ahead of it.
+            let costs: Vec<f64> = (0..12)
+                .map(|at| 4.0 + f64::from((at + fastest as i32) % 12))
+                .collect();
+            assert_eq!(costs[settled(&costs, || 1.0).0], 4.0);
+        }
+    }
+
+    #[test]
+    fn interrupted_batches_decide_nothing() {
+        let mut costs = [5.0; 12];
+        costs[8] = 4.0;
+        let mut batch = 0;
+        let (best, _) = settled(&costs, || {
+            batch += 1;
+            if batch % 11 == 0 { 50.0 } else { 1.0 }
+        });
+        assert_eq!(best, 8);
+    }
+
+    #[test]
+    fn candidates_far_behind_take_one_pair() {
+        let mut costs = [10.0; 12];
+        costs[0] = 5.0;
+        assert_eq!(settled(&costs, || 1.0), (0, 2 * 11));
+        // Others take all of theirs.
+        assert_eq!(settled(&[5.0; 12], || 1.0), (0, 2 * 11 * PAIRS));
+    }
+
+    #[test]
+    fn batches_of_other_tuners_and_lengths_are_no_pair() {
+        let mut trial = Trial::new();
+        assert_eq!(trial.candidate(1, 1024, 0), 0);
+        assert_eq!(trial.timed(1, 1024, true, 5.0), None);
+        assert_eq!(trial.candidate(1, 1024, 0), 1);
+        assert_eq!(trial.candidate(1, 512, 0), 1);
+        assert_eq!(trial.candidate(2, 1024, 0), 0);
+        assert_eq!(trial.candidate(1, 100, 0), 0);
+        assert_eq!(trial.candidate(1, 10_000, 0), 0);
+        assert_eq!(trial.timed(1, 1024, false, 4.0), Some(0.8));
+        assert_eq!(trial.candidate(1, 1024, 0), 0);
+    }
+
+    #[test]
+    fn filters_of_one_kind_and_size_class_share_what_they_measure() {
+        struct Loop;
+        let [one, other, larger] = [LEAST_LINES, LEAST_LINES + 5, 2 * LEAST_LINES].map(|lines| {
+            Tuner::new::<Loop>(lines, Tunes::Everything)
+                .measured
+                .expect("not fixed")
+        });
+        assert!(Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &larger));
+        let cache = Tuner::new::<Loop>(LEAST_LINES, Tunes::Cache)
+            .measured
+            .expect("not fixed");
+        assert_eq!((one.candidates.len(), cache.candidates.len()), (12, 2));
+        let small = Tuner::new::<Loop>(LEAST_LINES - 1, Tunes::Everything);
+        assert!(small.measured.is_none() && small.measured().is_none());
+        assert_eq!(small.best(), LookAhead::INITIAL);
+    }
+
+    #[test]
+    fn a_tuner_tries_every_candidate_that_is_not_far_behind() {
+        struct Loop;
+        let tuner = Tuner::new::<Loop>(LEAST_LINES, Tunes::BlocksAndCache);
+        let mut tried = Vec::new();
+        for _ in 0..20_000 {
+            let used = tuner.run(1024, |look_ahead| look_ahead);
+            if !tried.contains(&used) {
+                tried.push(used);
+            }
+        }
+        assert_eq!(tried.len(), 6, "{tried:?}");
+        assert_eq!(
+            tuner.run(LEAST_KEYS - 1, |look_ahead| look_ahead),
+            tuner.best()
+        );
+    }
+
+    #[test]
+    fn texts_name_blocks_a_cache_and_vectors() {
+        for (text, shown) in [
+            ("1", "1 block into L1"),
+            ("3,l1", "3 blocks into L1"),
+            ("2,l2", "2 blocks into L2"),
+            ("2,l1,vectors", "2 blocks into L1, lines found in vectors"),
+        ] {
+            assert_eq!(LookAhead::parse(text).unwrap().to_string(), shown);
+        }
+        for text in [
+            "0",
+            "4",
+            "x",
+            "-1",
+            "1,",
+            "1,l3",
+            ",l1",
+            "1,l1,",
+            "1,l1,vectors,",
+        ] {
+            let error = LookAhead::fix(text).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "invalid lookahead={text}: expected 1, 2 or 3 blocks of 64 keys, then perhaps \
+                     a cache, then perhaps vectors, as in 2,l1 or 2,l2,vectors"
+                )
+            );
+        }
+        assert_eq!(LookAhead::fixed(), None);
+    }
+}

@@ -33,6 +33,7 @@ pub(crate) use bucket::{Bucket, PAGE_LINES, Page, PageKey};
 pub(crate) use dispatch::{ForKernel, LineOps};
 pub use line_range::LineRange;
 pub use look_ahead::LookAhead;
+pub(crate) use look_ahead::{Tuner, Tunes};
 #[cfg(feature = "threads")]
 pub(crate) use select::{GROUP, SelectOps};
 pub(crate) use slot::{Slot, SlotOps};

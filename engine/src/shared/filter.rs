@@ -19,15 +19,10 @@ use super::rule::{AgeingWord, BloomWord, RowWord, WordRule, with_rule};
 use super::striped::StripedCount;
 use crate::error::BuildError;
 use crate::hash::KeyHash;
-use crate::kernels::LookAhead;
-use crate::memory::{AtomicWords, CacheLevel, prefetch};
+use crate::kernels::{BLOCK, LookAhead, Tuner, Tunes};
+use crate::memory::{AtomicWords, prefetch};
 use crate::sync::{AtomicU64, Ordering};
 use crate::verdicts::{Verdict, Verdicts};
-
-/// The distance in keys between the prefetch of a word's line and its update. Of the distances
-/// measured for random lines of large filters, 128 is best: more misses in flight than one memory
-/// latency needs (`bench/record/TRIED.md`).
-const PREFETCH_DISTANCE: usize = 128;
 
 /// A duplicate filter that any number of threads use concurrently through `&self`. Each key touches
 /// one word of one cache line.
@@ -63,8 +58,8 @@ pub struct SharedFilter {
     /// The slots that are occupied, in rows whose keys are counted. Counted where a key takes an
     /// empty slot, which stops once the filter is full.
     pub(super) occupied: Option<StripedCount>,
-    /// The cache to prefetch into.
-    cache: CacheLevel,
+    /// How many keys ahead of its update the line of a word is prefetched, and into which cache.
+    pub(super) tuner: Tuner,
 }
 
 impl SharedFilter {
@@ -87,7 +82,7 @@ impl SharedFilter {
             layout,
             fresh: None,
             occupied: None,
-            cache: LookAhead::of_process()?.cache_for(lines),
+            tuner: with_rule!(layout, rule => tuner_of(rule, lines)),
         })
     }
 
@@ -108,7 +103,9 @@ impl SharedFilter {
     pub fn observe(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
         let words = verdicts.words_mut();
-        let taken = with_rule!(self.layout, rule => self.observe_batch(rule, keys, words));
+        let taken = self.tuner.run(keys.len(), |look_ahead| {
+            with_rule!(self.layout, rule => self.observe_batch(rule, look_ahead, keys, words))
+        });
         if self.fresh.is_some() {
             self.count(keys.len() as u64 - verdicts.count_duplicates(), taken);
         }
@@ -171,18 +168,25 @@ impl SharedFilter {
 
     /// Returns how many keys took an empty slot.
     #[inline(always)]
-    fn observe_batch<R: WordRule>(&self, rule: R, keys: &[KeyHash], duplicates: &mut [u64]) -> u64 {
+    fn observe_batch<R: WordRule>(
+        &self,
+        rule: R,
+        look_ahead: LookAhead,
+        keys: &[KeyHash],
+        duplicates: &mut [u64],
+    ) -> u64 {
         let words = &self.words[..];
         let mut taken = 0;
-        for key in keys.iter().take(PREFETCH_DISTANCE) {
-            prefetch(words, self.position(*key), self.cache);
+        let (distance, cache) = (look_ahead.blocks() * BLOCK, look_ahead.cache());
+        for key in keys.iter().take(distance) {
+            prefetch(words, self.position(*key), cache);
         }
-        let mut ahead = keys.iter().skip(PREFETCH_DISTANCE);
+        let mut ahead = keys.iter().skip(distance);
         for (keys, duplicates) in keys.chunks(64).zip(duplicates) {
             let mut bits = 0;
             for key in keys {
                 if let Some(next) = ahead.next() {
-                    prefetch(words, self.position(*next), self.cache);
+                    prefetch(words, self.position(*next), cache);
                 }
                 let word = &words[self.position(*key)];
                 let duplicate = observe_word(rule, word, *key, &mut taken);
@@ -193,6 +197,11 @@ impl SharedFilter {
         }
         taken
     }
+}
+
+/// The tuner of the loop of a rule.
+fn tuner_of<R: WordRule>(_rule: R, lines: u64) -> Tuner {
+    Tuner::new::<R>(lines, Tunes::BlocksAndCache)
 }
 
 /// Tests and records a key in its word. Returns true if it is a duplicate. Counts in `taken` if it

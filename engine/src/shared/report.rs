@@ -99,6 +99,7 @@ impl SharedFilter {
             MissAge::new(age, AgeOrigin::Recorded)
         });
         Report {
+            look_ahead: self.tuner.measured(),
             slot_bits: forgets_keys.then_some(64 / per_word),
             miss_age,
             sample_error,

@@ -11,7 +11,7 @@
 use crate::hash::KeyHash;
 
 /// How a word holds keys.
-pub(super) trait WordRule: Copy {
+pub(super) trait WordRule: Copy + 'static {
     /// Whether recording only sets bits, so that a `fetch_or` can do it.
     const ONLY_SETS: bool;
 

@@ -34,9 +34,6 @@ pub(super) struct Arrival<B> {
 /// An ageing policy of paper 000, or none for Bloom.
 /// [`Ageing`](crate::filters::scattered::bits::Ageing) describes the policies.
 pub(super) trait LineAgeing: Copy + Debug + Send + Sync + 'static {
-    /// Whether the policy uses the draw of an arrival, which takes most of a visit.
-    const DRAWS: bool = true;
-
     /// Updates the line for the arrival.
     fn age<O: BitOps, P: BitLayout>(
         self,
@@ -74,8 +71,6 @@ pub(super) struct OneFilter;
 pub(super) struct ByFill;
 
 impl LineAgeing for Never {
-    const DRAWS: bool = false;
-
     #[inline(always)]
     fn age<O: BitOps, P: BitLayout>(
         self,

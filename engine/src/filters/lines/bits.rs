@@ -32,8 +32,6 @@ impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
 
     const HAS_PORTABLE_LOOP: bool = false;
 
-    const HAS_SHORT_VISITS: bool = !A::DRAWS;
-
     #[inline(always)]
     fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
         // The draw first: everything else waits for it. And the compiler would take the pieces that

@@ -1,11 +1,11 @@
 //! From a specification to the lines of a filter: how many there are, how partitions divide them,
-//! and the kernel, look-ahead and seed that they are built with.
+//! and the kernel and seed that they are built with.
 
 use std::ops::Range;
 
 use crate::error::{BuildError, SpecError};
 use crate::isa::{DetectedKernel, Kernel};
-use crate::kernels::{LineRange, LookAhead};
+use crate::kernels::LineRange;
 use crate::memory::{LINE_BYTES, check_available};
 use crate::partition::{Partitioned, Partitioning};
 
@@ -17,7 +17,6 @@ pub(crate) struct LineAllocation {
     /// The number of lines of this filter or partition.
     pub(super) lines: u64,
     pub(super) kernel: DetectedKernel,
-    pub(super) look_ahead: LookAhead,
     /// The seed of the random choices.
     pub(super) seed: u64,
 }
@@ -39,8 +38,8 @@ impl LinePlan {
     /// Builds the whole filter.
     ///
     /// # Errors
-    /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available,
-    /// `ECHOLESS_LOOKAHEAD` is invalid, or `build` fails.
+    /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available, or `build`
+    /// fails.
     pub(crate) fn whole<F>(
         self,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,
@@ -133,7 +132,6 @@ impl LinePlan {
             kernel: self
                 .kernel
                 .map_or(Ok(DetectedKernel::best()), Kernel::detect)?,
-            look_ahead: LookAhead::of_process()?,
             seed: self.seed,
         })
     }

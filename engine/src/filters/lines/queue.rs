@@ -60,8 +60,6 @@ impl<S: Slot, P: ReplacementPolicy> Rule for QueueRule<S, P> {
 
     const HAS_PORTABLE_LOOP: bool = true;
 
-    const HAS_SHORT_VISITS: bool = true;
-
     const COUNTS_EVICTIONS: bool = true;
 
     #[inline(always)]

@@ -26,11 +26,6 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     /// too short for them.
     const HAS_PORTABLE_LOOP: bool;
 
-    /// Whether a visit takes so few instructions that a loop waits for lines, not for them, in
-    /// arrays far larger than the caches. It decides how the loop finds the lines of keys, and how
-    /// far it looks ahead.
-    const HAS_SHORT_VISITS: bool = false;
-
     /// Whether the rule has a clock: verdicts depend on the ticks of keys, and
     /// [`advance_to`](Self::advance_to) can begin an era. Such a rule has
     /// [`clock`](Self::clock), [`clock_mut`](Self::clock_mut) and [`expire`](Self::expire).

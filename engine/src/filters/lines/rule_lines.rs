@@ -15,7 +15,7 @@ use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
 use crate::isa::DetectedKernel;
 use crate::kernels::{BatchCounts, Bucket, LineRange, PAGE_LINES};
-use crate::memory::{CacheLevel, Line, LineArray};
+use crate::memory::{Line, LineArray};
 use crate::report::{Report, Tally};
 use crate::verdicts::Verdict;
 
@@ -26,8 +26,6 @@ struct RuleLines<R: Rule> {
     range: LineRange,
     rule: R,
     kernel: DetectedKernel,
-    /// The cache to prefetch into.
-    cache: CacheLevel,
     /// Chosen once, when the filter is built.
     rule_loop: Box<dyn RuleLoop<R>>,
     counts: Counts,
@@ -130,8 +128,9 @@ impl<R: Rule> Filter for RuleLines<R> {
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {
+        let cache = self.rule_loop.look_ahead().cache();
         for key in keys {
-            R::Bucket::prefetch(&self.lines, self.range.position(*key), *key, self.cache);
+            R::Bucket::prefetch(&self.lines, self.range.position(*key), *key, cache);
         }
     }
 
@@ -199,6 +198,7 @@ impl<R: Rule> Filter for RuleLines<R> {
     fn report_on(&self, tally: Tally) -> Report {
         Report {
             kernel: Some(self.kernel.kernel()),
+            look_ahead: self.rule_loop.measured_look_ahead(),
             ..self.rule.estimates(tally)
         }
     }
@@ -281,8 +281,7 @@ impl LineAllocation {
             range: self.range,
             rule,
             kernel: self.kernel,
-            cache: self.look_ahead.cache_for(self.range.total),
-            rule_loop: for_kernel(self.kernel, self.look_ahead),
+            rule_loop: for_kernel(self.kernel, self.range.total),
             counts: Counts::default(),
             expiry: None,
             holds_times: false,

@@ -21,7 +21,7 @@ use crate::isa::DetectedKernel;
 use crate::kernels::scalar::Scalar;
 use crate::kernels::{
     BLOCK, BatchCounts, BatchLoop, BlockLoop, ForKernel, LineOps, LineRange, LineStep, LookAhead,
-    Outcome, SingleVisit,
+    Outcome, SingleVisit, Tuner, Tunes,
 };
 use crate::memory::Line;
 
@@ -47,6 +47,12 @@ pub(super) trait RuleLoop<R: Rule>: fmt::Debug + Send + Sync {
         ticks: &[u64],
         duplicates: &mut [u64],
     ) -> BatchCounts;
+
+    /// The look-ahead of the next batch.
+    fn look_ahead(&self) -> LookAhead;
+
+    /// The same, if it was chosen by measuring.
+    fn measured_look_ahead(&self) -> Option<LookAhead>;
 }
 
 /// The token of the kernel, which proves that this CPU has its instructions, and how far to look
@@ -54,7 +60,10 @@ pub(super) trait RuleLoop<R: Rule>: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 struct KernelLoop<O> {
     ops: O,
-    look_ahead: LookAhead,
+    /// In batches of more than a block.
+    batches: Tuner,
+    /// In batches of up to a block.
+    blocks: Tuner,
 }
 
 impl<O: LineOps, R: Rule> RuleLoop<R> for KernelLoop<O> {
@@ -94,6 +103,14 @@ impl<O: LineOps, R: Rule> RuleLoop<R> for KernelLoop<O> {
         };
         self.run(lines, range, keys, duplicates, step)
     }
+
+    fn look_ahead(&self) -> LookAhead {
+        self.batches.best()
+    }
+
+    fn measured_look_ahead(&self) -> Option<LookAhead> {
+        self.batches.measured()
+    }
 }
 
 impl<O: LineOps> KernelLoop<O> {
@@ -108,25 +125,29 @@ impl<O: LineOps> KernelLoop<O> {
         step: S,
     ) -> BatchCounts {
         if keys.len() > BLOCK {
-            let look_ahead = self.look_ahead;
-            self.ops.run(BatchLoop {
-                lines,
-                range,
-                keys,
-                duplicates,
-                look_ahead,
-                step,
-            })
+            let run = |look_ahead| {
+                self.ops.run(BatchLoop {
+                    lines,
+                    range,
+                    keys,
+                    duplicates,
+                    look_ahead,
+                    step,
+                })
+            };
+            self.batches.run(keys.len(), run)
         } else {
-            let cache = self.look_ahead.cache_for(range.total);
-            self.ops.run(BlockLoop {
-                lines,
-                range,
-                keys,
-                duplicates,
-                cache,
-                step,
-            })
+            let run = |look_ahead: LookAhead| {
+                self.ops.run(BlockLoop {
+                    lines,
+                    range,
+                    keys,
+                    duplicates,
+                    cache: look_ahead.cache(),
+                    step,
+                })
+            };
+            self.blocks.run(keys.len(), run)
         }
     }
 }
@@ -141,8 +162,6 @@ impl<O: LineOps, R: Rule> LineStep for RuleStep<O, R> {
     type Bucket = R::Bucket;
 
     const FINDS_LINES: bool = O::FINDS_LINES;
-
-    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
 
     #[inline(always)]
     fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
@@ -167,8 +186,6 @@ impl<O: LineOps, R: Rule> LineStep for TickedRuleStep<'_, O, R> {
 
     const FINDS_LINES: bool = O::FINDS_LINES;
 
-    const HAS_SHORT_VISITS: bool = R::HAS_SHORT_VISITS;
-
     #[inline(always)]
     fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
         if let Some(tick) = self.ticks.next() {
@@ -183,12 +200,9 @@ impl<O: LineOps, R: Rule> LineStep for TickedRuleStep<'_, O, R> {
     }
 }
 
-/// The batch loops of a rule for a kernel.
-pub(super) fn for_kernel<R: Rule>(
-    kernel: DetectedKernel,
-    look_ahead: LookAhead,
-) -> Box<dyn RuleLoop<R>> {
-    on_kernel::<R, _>(kernel, ForRule(look_ahead, PhantomData))
+/// The batch loops of a rule for a kernel, in a filter of so many lines, all partitions together.
+pub(super) fn for_kernel<R: Rule>(kernel: DetectedKernel, lines: u64) -> Box<dyn RuleLoop<R>> {
+    on_kernel::<R, _>(kernel, ForRule(lines, PhantomData))
 }
 
 /// Observes a single key in its bucket.
@@ -236,15 +250,21 @@ impl<R: Rule> ForKernel for OneKey<'_, R> {
 }
 
 /// Picks the batch loop of a rule by the kernel.
-struct ForRule<R>(LookAhead, PhantomData<R>);
+struct ForRule<R>(u64, PhantomData<R>);
 
 impl<R: Rule> ForKernel for ForRule<R> {
     type Output = Box<dyn RuleLoop<R>>;
 
     fn call<O: LineOps>(self, ops: O) -> Box<dyn RuleLoop<R>> {
+        let tunes = if O::FINDS_LINES {
+            Tunes::Everything
+        } else {
+            Tunes::BlocksAndCache
+        };
         Box::new(KernelLoop {
             ops,
-            look_ahead: self.0,
+            batches: Tuner::new::<(O, R)>(self.0, tunes),
+            blocks: Tuner::new::<(O, R)>(self.0, Tunes::Cache),
         })
     }
 }

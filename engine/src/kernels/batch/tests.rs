@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::kernels::block::{BlockLoop, SingleVisit};
 
@@ -14,8 +16,6 @@ impl LineStep for Counting {
 
     const FINDS_LINES: bool = true;
 
-    const HAS_SHORT_VISITS: bool = true;
-
     fn visit(&mut self, line: &mut Line, _: KeyHash) -> Outcome {
         line.0[0] += 1;
         Outcome {
@@ -26,25 +26,6 @@ impl LineStep for Counting {
 
     fn evictions(duplicates: u64, displaced: u64) -> u64 {
         duplicates & displaced
-    }
-}
-
-/// The same with long visits.
-struct CountingLong;
-
-impl LineStep for CountingLong {
-    type Bucket = Line;
-
-    const FINDS_LINES: bool = true;
-
-    const HAS_SHORT_VISITS: bool = false;
-
-    fn visit(&mut self, line: &mut Line, key: KeyHash) -> Outcome {
-        Counting.visit(line, key)
-    }
-
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        Counting::evictions(duplicates, displaced)
     }
 }
 
@@ -61,40 +42,33 @@ fn plain_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u6
     (words, duplicates, evictions)
 }
 
-/// The verdicts and counts of a loop over a batch, with a look-ahead.
-fn run(
+/// The verdicts and counts of the loop over a batch that a filter runs, with a look-ahead.
+fn batch_loop(
     look_ahead: LookAhead,
     lines: &mut [Line],
     range: LineRange,
     keys: &[KeyHash],
-    visit: impl FnOnce(BatchLoop<'_, Counting>) -> BatchCounts,
 ) -> (Vec<u64>, u64, u64) {
     let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
-    let counts = visit(BatchLoop {
+    let batch = BatchLoop {
         lines,
         range,
         keys,
         duplicates: &mut words,
         look_ahead,
         step: Counting,
-    });
+    };
+    let counts = batch.run();
     (words, counts.duplicates, counts.evictions)
 }
 
-/// The verdicts and counts of the batch loop, which prefetches into this cache.
-fn batch_loop<const IN_VECTORS: bool>(
-    (blocks_ahead, cache): (usize, CacheLevel),
-    lines: &mut [Line],
-    range: LineRange,
-    keys: &[KeyHash],
-) -> (Vec<u64>, u64, u64) {
-    run(
-        CHOSEN.prefetching_into(cache),
-        lines,
-        range,
-        keys,
-        |batch| batch.visit_all::<IN_VECTORS>(blocks_ahead),
-    )
+/// Every look-ahead.
+fn look_aheads() -> impl Iterator<Item = LookAhead> {
+    let caches = [CacheLevel::L1, CacheLevel::L2];
+    let of = move |blocks| {
+        caches.map(|cache| [true, false].map(|way| LookAhead::new(blocks, cache, way)))
+    };
+    (1..=3).flat_map(of).flatten()
 }
 
 /// The verdicts and counts of the loop for up to 64 keys, which single visits agree with.
@@ -150,72 +124,58 @@ fn every_variant_agrees_with_the_plain_loop() {
             assert_eq!(block_loop(&mut lines, range, &keys), expected);
             assert!(lines == plain, "{count} keys");
         }
-        for variant in [batch_loop::<false>, batch_loop::<true>] {
-            let caches = |blocks| [CacheLevel::L1, CacheLevel::L2].map(|cache| (blocks, cache));
-            for ahead in (1..=3).flat_map(caches) {
-                let mut lines = vec![Line::EMPTY; 200];
-                let counted = variant(ahead, &mut lines, range, &keys);
-                assert_eq!(counted, expected, "{count} keys, {ahead:?} ahead");
-                assert!(lines == plain, "{count} keys, {ahead:?} ahead");
-            }
+        for look_ahead in look_aheads() {
+            let mut lines = vec![Line::EMPTY; 200];
+            let counted = batch_loop(look_ahead, &mut lines, range, &keys);
+            assert_eq!(counted, expected, "{count} keys, {look_ahead}");
+            assert!(lines == plain, "{count} keys, {look_ahead}");
         }
     }
 }
 
-/// A look-ahead other than the 2 blocks of batches that are short or of many lines, in vectors.
-const CHOSEN: LookAhead = LookAhead::of_blocks(Blocks::Three, Blocks::One);
-
-/// The verdicts and counts of the loop that a filter runs.
-fn chosen_loop(lines: &mut [Line], range: LineRange, keys: &[KeyHash]) -> (Vec<u64>, u64, u64) {
-    run(CHOSEN, lines, range, keys, |batch| batch.run())
+proptest! {
+    /// A filter that measures changes its look-ahead from batch to batch.
+    #[test]
+    fn any_sequence_of_look_aheads_agrees_with_the_plain_loop(
+        batches in prop::collection::vec((65_usize..700, 0_usize..12), 1..20),
+    ) {
+        let choices: Vec<LookAhead> = look_aheads().collect();
+        let (range, all) = keys(batches.iter().map(|batch| batch.0).sum());
+        let (mut plain, mut lines) = (vec![Line::EMPTY; 200], vec![Line::EMPTY; 200]);
+        let mut rest = &all[..];
+        for (count, choice) in batches {
+            let (keys, later) = rest.split_at(count);
+            let expected = plain_loop(&mut plain, range, keys);
+            prop_assert_eq!(batch_loop(choices[choice], &mut lines, range, keys), expected);
+            rest = later;
+        }
+        prop_assert!(lines == plain);
+    }
 }
 
 #[test]
-fn the_length_of_a_batch_and_the_lines_of_the_filter_choose_the_blocks_ahead() {
+fn short_batches_and_many_lines_are_not_found_in_vectors() {
     let many = u64::from(u32::MAX);
-    for (count, total, blocks) in [
-        (0, 300, Blocks::Two),
-        (255, 300, Blocks::Two),
-        (256, 300, Blocks::Three),
-        (1000, 300, Blocks::Three),
-        (1000, many, Blocks::One),
-        (255, many, Blocks::Two),
-        (1000, many + 1, Blocks::Two),
+    for (count, total, in_vectors) in [
+        (255, 300, false),
+        (256, 300, true),
+        (1000, many, true),
+        (1000, many + 1, false),
     ] {
+        let look_ahead = LookAhead::new(3, CacheLevel::L1, true);
         let batch = BatchLoop {
             lines: &mut [],
             range: LineRange { total, first: 0 },
             keys: &vec![KeyHash(0); count],
             duplicates: &mut [],
-            look_ahead: CHOSEN,
+            look_ahead,
             step: Counting,
         };
-        assert_eq!(batch.blocks(), blocks, "{count} keys, {total} lines");
-        let in_vectors = blocks != Blocks::Two;
         assert_eq!(
             batch.finds_in_vectors(),
             in_vectors,
             "{count} keys, {total} lines"
         );
-    }
-    let long = BatchLoop {
-        lines: &mut [],
-        range: LineRange {
-            total: 300,
-            first: 0,
-        },
-        keys: &[KeyHash(0); 256],
-        duplicates: &mut [],
-        look_ahead: CHOSEN,
-        step: CountingLong,
-    };
-    assert_eq!(long.blocks(), Blocks::One);
-    for count in [255, 256, 257] {
-        let (range, keys) = keys(count);
-        let (mut plain, mut lines) = (vec![Line::EMPTY; 200], vec![Line::EMPTY; 200]);
-        let expected = plain_loop(&mut plain, range, &keys);
-        assert_eq!(chosen_loop(&mut lines, range, &keys), expected);
-        assert!(lines == plain, "{count} keys");
     }
 }
 
@@ -231,7 +191,10 @@ fn more_than_32_bits_of_lines_agree_with_the_plain_loop() {
             let keys: Vec<KeyHash> = (0..count).map(|number| KeyHash(key(number))).collect();
             let (mut plain, mut lines) = (vec![Line::EMPTY; 100], vec![Line::EMPTY; 100]);
             let expected = plain_loop(&mut plain, range, &keys);
-            assert_eq!(chosen_loop(&mut lines, range, &keys), expected);
+            assert_eq!(
+                batch_loop(LookAhead::INITIAL, &mut lines, range, &keys),
+                expected
+            );
             assert!(lines == plain, "{count} keys from line {first} on");
             if count <= 64 {
                 let mut lines = vec![Line::EMPTY; 100];
@@ -248,11 +211,11 @@ fn a_key_outside_the_range_panics() {
     for (stray, index) in [(0, 3), (0, 300), (u64::MAX, 3), (u64::MAX, 300)] {
         let mut keys = keys.clone();
         let mut lines = vec![Line::EMPTY; 100];
-        batch_loop::<true>((3, CacheLevel::L1), &mut lines, range, &keys);
+        batch_loop(LookAhead::INITIAL, &mut lines, range, &keys);
         keys[index] = KeyHash(stray);
-        for variant in [batch_loop::<false>, batch_loop::<true>] {
+        for look_ahead in look_aheads() {
             let rejected = catch_unwind(AssertUnwindSafe(|| {
-                variant((2, CacheLevel::L1), &mut lines, range, &keys);
+                batch_loop(look_ahead, &mut lines, range, &keys);
             }));
             assert!(rejected.is_err(), "key {stray} at {index}");
         }
