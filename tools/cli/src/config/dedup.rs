@@ -14,10 +14,10 @@ use super::memory_size::{
     MOST_DEFAULT_MEMORY, at_most_default, default_memory, memory_for, most_distinct_records,
 };
 use super::packets::PacketConfig;
-use super::parse_if_given;
 use super::records::{CheckedRecords, RecordUse};
 use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
+use super::{parse_filter, parse_if_given};
 use crate::args::{DedupArgs, Keep};
 use crate::compression::length::plain_len;
 use crate::dedup::SeenFiles;
@@ -295,8 +295,8 @@ fn named_filter(
         read_spec(path)?
     } else {
         match window {
-            Some(window) => window.named_filter(name)?,
-            None => name.parse()?,
+            Some(window) => window.named_filter(name, memory)?,
+            None => parse_filter(name, memory)?,
         }
     };
     Ok(with_memory(spec, memory)?)

@@ -6,7 +6,7 @@ use echoless::{FilterSpec, SpecError};
 use echoless_lab::stream::parse_count;
 
 use super::records::record_file;
-use super::{parse_if_given, parse_seed};
+use super::{parse_filter, parse_if_given, parse_seed};
 use crate::args::EvalArgs;
 use crate::failure::Failure;
 use crate::lab::input::Input;
@@ -29,9 +29,10 @@ impl TryFrom<EvalArgs> for EvalConfig {
     type Error = Failure;
 
     fn try_from(args: EvalArgs) -> Result<Self, Failure> {
+        let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let mut specs = Vec::new();
         for text in &args.filters {
-            specs.push(text.parse()?);
+            specs.push(parse_filter(text, memory)?);
         }
         if let Some(path) = &args.specs {
             specs.extend(read_specs(path)?);
@@ -40,7 +41,7 @@ impl TryFrom<EvalArgs> for EvalConfig {
             let allowed = "SPEC arguments such as rlbsbf:k=2,memory=64MiB, or --specs FILE";
             return Err(SpecError::missing("filters", allowed).into());
         }
-        if let Some(memory) = parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
+        if let Some(memory) = memory {
             let unsized_specs = specs.iter_mut();
             let unsized_specs =
                 unsized_specs.filter(|spec: &&mut FilterSpec| spec.memory.is_none());

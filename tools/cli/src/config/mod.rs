@@ -17,7 +17,7 @@ mod window;
 
 use std::num::NonZeroUsize;
 
-use echoless::SpecError;
+use echoless::{FilterSpec, SpecError};
 
 use crate::number::parse_whole;
 
@@ -43,6 +43,26 @@ fn parse_threads(option: &'static str, text: &str) -> Result<NonZeroUsize, SpecE
 /// Parses `--seed`.
 fn parse_seed(text: &str) -> Result<u64, SpecError> {
     parse_whole("--seed", text, 0..=u64::MAX)
+}
+
+/// Parses a filter. One whose options follow from its memory gets that of `--memory` if it names
+/// none.
+fn parse_filter(text: &str, memory: Option<u64>) -> Result<FilterSpec, SpecError> {
+    match (text.parse(), memory) {
+        (Err(SpecError { field, asked, .. }), Some(memory))
+            if field == "memory" && asked.is_empty() =>
+        {
+            // The last part after any adapters has the options.
+            let filter = text.rfind('/').map_or(0, |slash| slash + 1);
+            let before = if text[filter..].contains(':') {
+                ','
+            } else {
+                ':'
+            };
+            format!("{text}{before}memory={memory}").parse()
+        }
+        (parsed, _) => parsed,
+    }
 }
 
 /// Applies the parser of an option to its value, if it was given.

@@ -5,6 +5,7 @@ use echoless::spec::Form;
 use echoless::{BuildError, FilterSpec, SpecError};
 
 use super::memory_size::default_memory;
+use super::parse_filter;
 use crate::args::{DedupArgs, Late};
 use crate::number::{parse_rate, parse_whole};
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
@@ -248,9 +249,13 @@ impl WindowConfig {
     }
 
     /// The filter of a specification, [`completed`](Self::completed).
-    pub(super) fn named_filter(&self, text: &str) -> Result<FilterSpec, SpecError> {
+    pub(super) fn named_filter(
+        &self,
+        text: &str,
+        memory: Option<u64>,
+    ) -> Result<FilterSpec, SpecError> {
         let completed = self.completed(text);
-        completed.parse().map_err(|error: SpecError| {
+        parse_filter(&completed, memory).map_err(|error| {
             // An option of the window that was not typed, and that the filter does not have.
             let added = ["window", "refresh"].contains(&&*error.asked);
             match error.field == "option" && added && !text.contains(&error.asked) {

@@ -278,3 +278,19 @@ fn adapted_filters_are_measured_like_any_other() {
     assert!(filters[2]["fpr"].as_f64().unwrap() < 0.1);
     assert_eq!(filters[2]["fnr"].as_f64(), Some(0.0));
 }
+
+#[test]
+fn the_memory_option_is_that_of_filters_whose_options_follow_from_it() {
+    let bytes = |spec: &str, memory: &str| {
+        let all = json(&[&STREAM[..], &[spec, "-m", memory]].concat());
+        let filter = all["filters"][0].clone();
+        filter["memory_bytes"].as_u64().unwrap()
+    };
+    for spec in [
+        "fingerprint:fpr=1e-3",
+        "fingerprint:fpr=1e-3,replacement=fifo",
+        "horizontal:slices=4/fingerprint:fpr=1e-3",
+    ] {
+        assert_eq!(bytes(spec, "64k"), 64 << 10, "{spec}");
+    }
+}

@@ -20,6 +20,10 @@ pub(super) struct Trial {
     filter: Box<dyn Filter>,
     /// The number of the last record, which is the time of the stream, if the filter has a window.
     clock: Option<u64>,
+    /// A key that arrives again after less than this may be reported as a duplicate, though its
+    /// window is over: the filter promises its window to a granule. 0 if the oracle has no window,
+    /// or another one.
+    promised: u64,
     score: Score,
     /// Duplicates and misses, by the binary logarithm of the age.
     ages: [(u64, u64); BINS],
@@ -30,11 +34,14 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    pub(super) fn new(spec: &FilterSpec) -> Result<Self, BuildError> {
+    /// A filter that is compared with an oracle of this window.
+    pub(super) fn new(spec: &FilterSpec, window: Option<u64>) -> Result<Self, BuildError> {
+        let promised = spec.window().filter(|own| Some(own.ticks) == window);
         Ok(Self {
             spec: *spec,
             filter: spec.build()?,
             clock: spec.window().map(|_| 0),
+            promised: promised.map_or(0, |own| own.ticks + own.granule),
             score: Score::default(),
             ages: [(0, 0); BINS],
             points: Vec::new(),
@@ -55,7 +62,10 @@ impl Trial {
         self.time += begin.elapsed();
         for (index, truth) in truths.iter().enumerate() {
             let duplicate = self.verdicts[index / 64] >> (index % 64) & 1 == 1;
-            self.score.count(truth.is_duplicate(), duplicate);
+            let in_granule =
+                matches!(truth, Truth::Expired { age } if u64::from(*age) < self.promised);
+            let answer = duplicate && !in_granule;
+            self.score.count(truth.is_duplicate(), answer);
             if let Truth::Duplicate { age: Some(age) } = truth {
                 let (duplicates, missed) = &mut self.ages[age.ilog2() as usize];
                 *duplicates += 1;

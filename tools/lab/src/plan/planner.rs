@@ -55,20 +55,25 @@ const TRACKED_OF_A_KIND: usize = 2;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn plan(request: &PlanRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Plan, LabError> {
-    request.goal.check()?;
-    let most = u64::MAX / 8;
-    if request.memory > most {
-        let allowed = format!("at most {}", format_bytes(most));
-        return Err(SpecError::new("memory", format_bytes(request.memory), allowed).into());
+    let mut planner = Planner::sorted_out(request, progress)?;
+    planner.finish()
+}
+
+/// The same; `None` if no candidate comes near the bounds in short simulations.
+pub(super) fn plan_unless_hopeless(
+    request: &PlanRequest,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Option<Plan>, LabError> {
+    let mut planner = match Planner::sorted_out(request, progress) {
+        Err(LabError::Spec(error)) if error.field == "memory" => return Ok(None),
+        planner => planner?,
+    };
+    let mut hopes = planner.candidates.iter().map(|candidate| candidate.hope);
+    if hopes.any(|hope| hope.has_room()) {
+        planner.finish().map(Some)
+    } else {
+        Ok(None)
     }
-    let mut planner = Planner::new(request, progress)?;
-    planner.coarse()?;
-    planner.track()?;
-    planner.refine()?;
-    planner.confirm()?;
-    Ok(Plan {
-        candidates: planner.candidates,
-    })
 }
 
 struct Planner<'a> {
@@ -88,6 +93,32 @@ impl<'a> Planner<'a> {
             progress,
             fresh_fraction: coarse.fresh_fraction()?,
             candidates: Vec::new(),
+        })
+    }
+
+    /// A planner with predictions of all candidates from formulas and short simulations.
+    fn sorted_out(
+        request: &'a PlanRequest,
+        progress: &'a (dyn Fn(u64) + Sync),
+    ) -> Result<Self, LabError> {
+        request.goal.check()?;
+        let most = u64::MAX / 8;
+        if request.memory > most {
+            let allowed = format!("at most {}", format_bytes(most));
+            return Err(SpecError::new("memory", format_bytes(request.memory), allowed).into());
+        }
+        let mut planner = Self::new(request, progress)?;
+        planner.coarse()?;
+        planner.track()?;
+        Ok(planner)
+    }
+
+    /// Predicts the candidates that may be the first more precisely.
+    fn finish(&mut self) -> Result<Plan, LabError> {
+        self.refine()?;
+        self.confirm()?;
+        Ok(Plan {
+            candidates: std::mem::take(&mut self.candidates),
         })
     }
 

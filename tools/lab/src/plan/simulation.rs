@@ -2,7 +2,9 @@
 //!
 //! The rates of a filter of M bits on N records from a universe of U keys depend on N/M and U/M
 //! alone, up to noise, so a scaled run predicts the full one. A recorded sample is scaled by
-//! leaving out keys: all records of a random part of its keys, in so much less memory.
+//! leaving out keys: all records of a random part of its keys, in so much less memory. Rates are
+//! not shown where that changes how often keys repeat, as a few keys with many of the records do,
+//! nor for a stream that is longer than a sample whose keys become fewer.
 //!
 //! Filters whose number of rows is a power of two leave up to half of the memory unused. They leave
 //! the same part in a half, a quarter and so on of it, so generated streams of known length are
@@ -18,6 +20,8 @@
 use std::num::NonZeroUsize;
 
 use echoless::FilterSpec;
+use echoless::filters::adapters::tracked::TrackedFraction;
+use echoless::spec::FilterKind;
 
 use super::budget::ENOUGH_BYTES;
 use super::interval::Interval;
@@ -36,6 +40,11 @@ const LEAST_MEMORY: u64 = 8 << 10;
 /// The simulated windows are multiples of this many records. A shorter window, or another one, has
 /// the granules of its filters rounded to whole records, and the scaling does not hold.
 const WINDOW_UNIT: u64 = 320;
+
+/// How far the records of a key in a part of a sample may be from those in the sample, in standard
+/// deviations of an even stream. A few keys with many of the records are in the part or not, and
+/// then its rates are not those of the sample.
+const ALIKE: f64 = 4.0;
 
 /// The least number of windows in a simulation.
 const WINDOWS: u64 = 16;
@@ -160,7 +169,11 @@ impl<'a> Simulation<'a> {
         if let Some(window) = request.window {
             least = least.max(WINDOW_UNIT as f64 / window as f64);
         }
-        let fraction = (most as f64 / records).max(least).min(1.0);
+        // A random part has some records more or less, and one of more than `most` is cut.
+        let fraction = match most as f64 / records {
+            all if all >= 1.0 => 1.0,
+            part => (0.9 * part).max(least).min(1.0),
+        };
         // If a few keys have all the records, none of them may be left.
         let thin = stream.thinned(fraction, seed);
         let thin = thin.unwrap_or_else(|_| stream.clone());
@@ -168,13 +181,18 @@ impl<'a> Simulation<'a> {
         // are scaled with, is not that of the keys, which fill the memory.
         let scale = whole * records / thin.records() as f64;
         let of_keys = whole * stream.universe() as f64 / thin.universe() as f64;
+        let by_chance = ALIKE / (thin.universe() as f64).sqrt();
+        let is_alike = (scale / of_keys - 1.0).abs() <= by_chance;
+        // A stream of another length has as many times the distinct keys only if the sample gains
+        // them evenly.
+        let is_scaled = whole == 1.0 || stream.gains_keys_evenly();
         let (part, covers) = thin.first(most);
         let simulation = Self::with_scales(request, part, scale, of_keys, seed);
         let window = simulation.window.unwrap_or(0);
         let least = LEAST_MEMORY.min(request.memory) / 2;
         let fits = simulation.stream.records() / 2 >= window && simulation.memory >= least;
         Ok(Self {
-            covers: covers && fits,
+            covers: covers && fits && is_alike && is_scaled,
             ..simulation
         })
     }
@@ -318,7 +336,11 @@ impl<'a> Simulation<'a> {
             None => spec.fpr_limit(),
             Some(_) => None,
         };
-        let prediction = Prediction::counted(&measured.score, limit);
+        let mut prediction = Prediction::counted(&measured.score, limit);
+        if never_misses(spec, self.request.window) {
+            prediction.fnr = Interval::exact(0.0);
+            prediction.expected.fnr = 0.0;
+        }
         // Where a filter forgets too late, less memory is no worse.
         let expires = self.window.is_none() || spec.window().is_some();
         let uses_same_part = self.halved || !spec.has_power_of_two_rows();
@@ -337,6 +359,22 @@ impl<'a> Simulation<'a> {
         let score = evaluation[0].score;
         Ok(score.distinct as f64 / score.arrivals() as f64)
     }
+}
+
+/// Whether the filter finds every duplicate in the window, by its construction: it forgets a key
+/// only once the window since its last arrival is over.
+fn never_misses(spec: &FilterSpec, window: Option<u64>) -> bool {
+    let by_construction = match spec.kind {
+        FilterKind::Jumping(_) | FilterKind::AgePartitioned(_) => true,
+        FilterKind::Timers(timers) => timers.equal == 1,
+        _ => false,
+    };
+    let (own, asked) = (spec.window().map(|own| own.ticks), window);
+    by_construction
+        && spec.renews_keys()
+        && spec.adapters.iter().next().is_none()
+        && spec.tracked == TrackedFraction::ALL
+        && own.is_some_and(|own| asked.is_some_and(|asked| own >= asked))
 }
 
 /// The most records of a stream whose dense oracle takes so many bytes for each.
@@ -368,4 +406,63 @@ fn sum(runs: &[Vec<Measured>]) -> Vec<Measured> {
         }
     }
     total
+}
+
+#[cfg(test)]
+mod tests {
+    use echoless::{KeyHash, KeyHasher};
+
+    use super::*;
+
+    /// Records of `hot` keys with this part of all, among keys that arrive twice in a span.
+    fn hot(records: u64, hot: u64, part: f64, seed: u64) -> Vec<KeyHash> {
+        let hasher = KeyHasher::seeded(seed);
+        let draw = |number: u64, stream: u64| hasher.hash_u64(number << 3 | stream).get();
+        let key = |number: u64| {
+            if draw(number, 0) as f64 / 2_f64.powi(64) < part {
+                return draw(number, 1) % hot;
+            }
+            hot + if number > 3000 && draw(number, 2) % 2 == 0 {
+                number - 1 - draw(number, 3) % 3000
+            } else {
+                number
+            }
+        };
+        (0..records)
+            .map(|number| KeyHasher::seeded(1).hash_u64(key(number)))
+            .collect()
+    }
+
+    /// How many of 20 parts of a sample, of a tenth of its records, are taken for the stream.
+    fn covering(sample: Stream, records: u64) -> usize {
+        let most = sample.records() / 10;
+        let request = PlanRequest::new(sample, 1 << 20).records(records);
+        let covers = |seed: &u64| Simulation::new(&request, most, *seed).unwrap().covers;
+        (0..20).filter(covers).count()
+    }
+
+    #[test]
+    fn parts_of_samples_with_few_hot_keys_are_not_shown() {
+        let sample = |keys, part| Stream::recorded(hot(60_000, keys, part, 5)).unwrap();
+        assert!(covering(sample(1, 0.0), 60_000) >= 16);
+        for (keys, part) in [(1, 0.5), (1, 0.2), (3, 0.3)] {
+            assert_eq!(
+                covering(sample(keys, part), 60_000),
+                0,
+                "{keys} keys, {part}"
+            );
+        }
+    }
+
+    #[test]
+    fn streams_longer_than_a_sample_are_shown_if_it_gains_keys_evenly() {
+        let even = Stream::recorded(hot(60_000, 1, 0.0, 5)).unwrap();
+        assert!(covering(even, 600_000) >= 16);
+        // Most keys of this universe arrive in the sample; ten times as many do not exist.
+        let draw = |number| KeyHasher::seeded(3).hash_u64(number).get() % 60_000;
+        let key = |number| KeyHasher::seeded(1).hash_u64(draw(number));
+        let few = Stream::recorded((0..60_000).map(key)).unwrap();
+        assert!(covering(few.clone(), 60_000) >= 16);
+        assert_eq!(covering(few, 600_000), 0);
+    }
 }

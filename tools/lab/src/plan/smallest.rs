@@ -3,7 +3,7 @@
 use echoless::SpecError;
 
 use super::candidate::Plan;
-use super::planner::plan;
+use super::planner::plan_unless_hopeless;
 use super::request::PlanRequest;
 use crate::error::LabError;
 
@@ -11,18 +11,21 @@ use crate::error::LabError;
 /// the first.
 const SIZES: usize = 20;
 
-/// The most plans that a search in so many sizes makes: each gets this part of the budget.
+/// Each plan of the search gets this part of the budget.
 const TRIALS: u32 = 5;
 
 /// The most bits that a key can need: a key hash has no more.
 const MOST_BITS: f64 = 64.0;
 
-/// Returns the smallest memory of 2^i or 3 2^i bytes in which the best candidate [meets both bounds
-/// with room](super::Rank::has_room), and its plan. The memory of the request is ignored.
+/// Returns the smallest memory in which the best candidate [meets both bounds with
+/// room](super::Rank::has_room), among 2^i to 2^(i+1) bytes in eighths of 2^i, and its plan. The
+/// memory of the request is ignored.
 ///
-/// The search is among 20 sizes, by bisection: what meets the bounds in less memory meets them in
-/// more. The least is the information limit: any filter with both errors over D keys needs at least
-/// D KL(1 - FNR || FPR) bits. All plans together take the budget of the request.
+/// The search begins at the information limit: any filter with both errors over D keys needs at
+/// least D KL(1 - FNR || FPR) bits. It tries 2^i and 3 2^(i-1) bytes upwards, then the eighths
+/// below the first that meets the bounds. It never concludes from one size on another: a simulation
+/// of a larger memory can show less. Each size gets a fifth of the budget of the request; one in
+/// which no candidate comes near the bounds takes half of that.
 ///
 /// # Errors
 /// [`LabError`] as for [`plan`]; also if a bound is missing, or if about 1000 times the limit is
@@ -36,7 +39,7 @@ const MOST_BITS: f64 = 64.0;
 /// let goal = Goal::default().max_fpr(0.02).max_fnr(0.02);
 /// let (memory, plan) = plan_smallest(&PlanRequest::new(stream, 0).goal(goal), &|_| ())?;
 /// // The limit is 5.4 bits for each of 10,000 keys; no filter reaches it.
-/// assert!((6_800..14_000).contains(&memory));
+/// assert!((6_800..12_000).contains(&memory));
 /// assert!(plan.first().rank.has_room());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -54,21 +57,26 @@ pub fn plan_smallest(
     let sizes = (limit.log2().floor() as u32..62)
         .flat_map(|exponent| [2_u64 << (exponent - 1), 3_u64 << (exponent - 1)])
         .filter(|memory| *memory as f64 >= limit);
-    let sizes: Vec<u64> = sizes.take(SIZES).collect();
     let part = request.clone().budget(request.budget / TRIALS);
-    // The sizes below `low` are too small; `found` is that of `high`, which is not.
-    let (mut low, mut high, mut found) = (0, sizes.len(), None);
-    while low < high {
-        let middle = (low + high) / 2;
-        let plan = plan(&part.clone().memory(sizes[middle]), progress)?;
-        if plan.first().rank.has_room() {
-            high = middle;
-            found = Some((sizes[middle], plan));
-        } else {
-            low = middle + 1;
+    let try_size = |memory: u64| -> Result<Option<(u64, Plan)>, LabError> {
+        let plan = plan_unless_hopeless(&part.clone().memory(memory), progress)?;
+        let plan = plan.filter(|plan| plan.first().rank.has_room());
+        Ok(plan.map(|plan| (memory, plan)))
+    };
+    let mut too_small = 0;
+    for memory in sizes.take(SIZES) {
+        let Some(found) = try_size(memory)? else {
+            too_small = memory;
+            continue;
+        };
+        // The power of two from which the sizes up to this one are counted in eighths.
+        let eighth = (1 << (memory - 1).ilog2()) / 8;
+        let between = (1..8).map(|eighths| eighth * (8 + eighths));
+        for memory in between.filter(|size| (too_small + 1..memory).contains(size)) {
+            if let Some(found) = try_size(memory)? {
+                return Ok(found);
+            }
         }
-    }
-    if let Some(found) = found {
         return Ok(found);
     }
     let asked = format!("FPR {max_fpr} and FNR {max_fnr}");

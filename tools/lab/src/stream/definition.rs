@@ -142,6 +142,18 @@ impl Stream {
         Self::recorded(keys.filter(|hash| hash.get() < least))
     }
 
+    /// Whether the first half of a recorded stream has half of its distinct keys, to a hundredth of
+    /// them. Others do.
+    pub(crate) fn gains_keys_evenly(&self) -> bool {
+        let Distribution::Recorded(records) = &self.distribution else {
+            return true;
+        };
+        // Keys are numbered in the order of their first arrivals.
+        let half = records[..records.len() / 2].iter().max();
+        let half = half.map_or(0.0, |newest| f64::from(*newest) + 1.0);
+        (half / self.universe as f64 - 0.5).abs() <= 0.01
+    }
+
     /// The first `most` records of a recorded stream, and whether these are all. Other streams are
     /// returned as they are.
     pub(crate) fn first(self, most: u64) -> (Self, bool) {
