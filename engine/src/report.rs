@@ -275,6 +275,9 @@ pub struct Report {
     /// The probability that a key that was never seen would be reported as a duplicate now. It is
     /// an upper bound for filters that can store several copies of a fingerprint in a row.
     pub expected_fpr: Option<f64>,
+    /// The highest `expected_fpr`, that with every cell occupied, if the filter has a window and
+    /// knows it. `expected_fpr` rises and falls with the traffic there.
+    pub most_fpr: Option<f64>,
     /// An upper bound of the expected number of keys so far that were reported as duplicates but
     /// never seen before: it takes all keys reported as fresh for keys that were never seen, though
     /// some are missed duplicates.
@@ -308,6 +311,7 @@ impl Report {
             look_ahead: None,
             slot_bits: None,
             expected_fpr: tally.rates.map(RateSum::mean),
+            most_fpr: None,
             expected_false_duplicates: None,
             miss_age: None,
             window: None,

@@ -32,8 +32,8 @@ pub(crate) use as_struct;
 
 as_struct! {
     Report {
-        tally, kernel, look_ahead, slot_bits, expected_fpr, expected_false_duplicates, miss_age,
-        window, expired, sample_error
+        tally, kernel, look_ahead, slot_bits, expected_fpr, expected_false_duplicates, most_fpr,
+        miss_age, window, expired, sample_error
     }
     Tally {
         memory_bytes, huge_page_bytes, observed, fresh, evictions, unavailable, cells, rates

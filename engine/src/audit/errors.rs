@@ -1,8 +1,12 @@
 //! The errors of a filter: from what an audit found to estimates with bounds.
 
+use super::series::SeriesCounts;
 use super::weighted_count::{BEYOND, Estimate, WeightedCount};
 use crate::report::Report;
 use crate::theory::gamma;
+
+/// A mean number of mistaken keys that leaves hardly one.
+const UNLIKELY: f64 = 0.01;
 
 /// What an audit found: the input of [`ErrorEstimates`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +28,16 @@ pub struct ErrorCounts {
     /// `Duplicate` verdicts on keys between the window and the end of its granule, observed in a
     /// sample of the keys: both verdicts are right there. Always 0 without a window.
     pub undecided: WeightedCount,
+    /// How often a key was mistaken that was not mistaken within a window before, observed in a
+    /// sample of the keys. Always 0 without a window.
+    pub begun: WeightedCount,
+    /// Verdicts as in `mistaken` on keys that are frequent, but were not followed for long enough to
+    /// judge them without the sample. Always 0 without a window.
+    pub mistaken_frequent: WeightedCount,
+    /// What was found about keys that are mistaken again and again; `None` if a key is renewed when
+    /// it is mistaken, and so mistaken only once. The other counts leave out the keys that are
+    /// followed here.
+    pub series: Option<SeriesCounts>,
 }
 
 impl ErrorCounts {
@@ -37,6 +51,9 @@ impl ErrorCounts {
             missed_unrecorded: WeightedCount::new(weight),
             mistaken: WeightedCount::new(weight),
             undecided: WeightedCount::new(1),
+            begun: WeightedCount::new(1),
+            mistaken_frequent: WeightedCount::new(1),
+            series: None,
         }
     }
 
@@ -54,6 +71,9 @@ impl ErrorCounts {
             missed_unrecorded: self.missed_unrecorded.since(earlier.missed_unrecorded),
             mistaken: self.mistaken.since(earlier.mistaken),
             undecided: self.undecided.since(earlier.undecided),
+            begun: self.begun.since(earlier.begun),
+            mistaken_frequent: self.mistaken_frequent.since(earlier.mistaken_frequent),
+            series: (self.series.zip(earlier.series)).map(|(late, early)| late.since(early)),
         }
     }
 
@@ -64,13 +84,15 @@ impl ErrorCounts {
     ///   between them.
     /// - The number of false duplicates has a Poisson distribution with a mean of at most
     ///   `expected_false_duplicates`, if the filter estimates that.
+    /// - A fresh key is mistaken with a probability of at most `most_fpr`, if the filter knows that.
     #[must_use]
     pub fn estimates(&self, report: Option<&Report>) -> ErrorEstimates {
         let expected = report.and_then(|report| report.expected_false_duplicates);
+        let mistaken = self.false_duplicates(report);
         let limited = |expected: Option<f64>| {
             let likely = expected.map_or(u64::MAX, most_events);
-            let least = self.mistaken.observed;
-            (self.mistaken.estimate()).within(least, likely.max(least).min(self.duplicates))
+            let least = mistaken.low;
+            mistaken.within(least, likely.max(least).min(self.duplicates))
         };
         let false_duplicates = limited(expected);
         let least = self.surely_missed + self.missed.observed + self.missed_unrecorded.observed;
@@ -102,10 +124,50 @@ impl ErrorCounts {
             duplicates: self.duplicates,
             missed_duplicates: missed,
             false_duplicates: limited(expected),
-            undecided_duplicates: (self.undecided.estimate())
-                .within(self.undecided.observed, self.duplicates),
+            undecided_duplicates: self.undecided_duplicates(report),
             most_false_duplicates: expected,
         }
+    }
+}
+
+impl ErrorCounts {
+    /// `Duplicate` verdicts on keys that no filter remembers.
+    fn false_duplicates(&self, report: Option<&Report>) -> Estimate {
+        let most_rate = report.and_then(|report| report.most_fpr);
+        let hardly_any = most_rate.is_some_and(|rate| self.fresh as f64 * rate <= UNLIKELY);
+        let sampled = self.mistaken.and(self.mistaken_frequent);
+        let observed = sampled.observed;
+        let mut found = sampled.estimate();
+        if let Some(series) = &self.series {
+            let others = (self.mistaken).estimate_grouped(series.others.mean_length());
+            let rate = series.highest_rate(self.begun, self.fresh);
+            let frequent = (series.unknown).most_mistaken(rate.min(most_rate.unwrap_or(1.0)));
+            found.high = found.high.max(others.high.saturating_add(frequent));
+        }
+        if hardly_any {
+            found = found.within(0, observed);
+        }
+        let surely = self.series.map_or(0, |series| series.surely_mistaken);
+        found.plus(Estimate::exact(surely))
+    }
+
+    /// `Duplicate` verdicts on keys between the window and the end of its granule.
+    fn undecided_duplicates(&self, report: Option<&Report>) -> Estimate {
+        let mut found = self.undecided.estimate();
+        if let Some(series) = &self.series {
+            found = self.undecided.estimate_grouped(series.others.mean_length());
+            // The verdicts of a frequent key are spread evenly over window and granule.
+            let outside = report
+                .and_then(|report| report.window)
+                .map_or(1.0, |window| {
+                    let granule = window.granule as f64;
+                    granule / (window.ticks as f64 + granule)
+                });
+            let frequent = (series.unknown.verdicts as f64 * outside).ceil() as u64;
+            found.high = found.high.saturating_add(frequent);
+            found = found.plus(Estimate::exact(series.surely_undecided));
+        }
+        found.within(0, self.duplicates)
     }
 }
 

@@ -10,19 +10,30 @@
 //! - **Of the keys**, chosen by their hashes. They show which `Duplicate` verdicts were on keys
 //!   that had never been seen.
 //!
+//! A filter with a window that does not renew keys mistakes a key again and again (`series`).
+//! There, the keys with the most `Duplicate` verdicts are followed one by one (`frequent`).
+//!
 //! [`Audit`] has both for a filter without a window, and [`WindowAudit`] for a filter with one,
 //! where errors depend on the age of a key. [`ErrorCounts`] turns what the samples found into
 //! estimates with bounds.
 
+mod choices;
 mod errors;
+mod frequent;
 mod fresh_sample;
+mod key_bitmap;
 mod key_map;
+mod moment;
 mod sampling;
+mod series;
 mod stream;
+mod turnover;
 mod weighted_count;
 mod window;
 
 pub use errors::{ErrorCounts, ErrorEstimates, RateEstimate};
+pub use moment::Moment;
+pub use series::{SeriesCounts, SeriesSum};
 pub use stream::Audit;
 pub use weighted_count::{Estimate, WeightedCount};
-pub use window::{Moment, WindowAudit};
+pub use window::WindowAudit;

@@ -85,13 +85,13 @@ impl Audit {
             let number = u64::from(fresh.count_ones());
             self.found.fresh += number;
             self.found.duplicates += keys.len() as u64 - number;
-            if self.followed.pass(number) {
+            if self.followed.choices.pass(number) {
                 let concerned = self.concerned(keys, fresh);
                 self.check_each(keys, fresh, concerned);
-            } else if self.followed.weight() < SPARSE {
+            } else if self.followed.choices.weight() < SPARSE {
                 for (index, key) in keys.iter().enumerate() {
                     let fresh = fresh >> index & 1 == 1;
-                    let chosen = fresh && self.followed.choose();
+                    let chosen = fresh && self.followed.choices.choose();
                     self.check(*key, fresh, chosen);
                 }
             } else {
@@ -123,7 +123,7 @@ impl Audit {
             &mut self.found.duplicates
         };
         *count += 1;
-        let chosen = fresh && self.followed.choose();
+        let chosen = fresh && self.followed.choices.choose();
         self.check(key, fresh, chosen);
     }
 
@@ -133,7 +133,7 @@ impl Audit {
         let mut concerned = self.concerned(keys, fresh);
         let mut left = u64::MAX;
         loop {
-            let before = self.followed.before_chosen(fresh & left);
+            let before = self.followed.choices.before_chosen(fresh & left);
             self.check_each(keys, fresh, concerned & left & before);
             left &= !before;
             if fresh & left == 0 {
@@ -141,7 +141,7 @@ impl Audit {
             }
             let index = (fresh & left).trailing_zeros();
             let added = keys[index as usize];
-            let chosen = self.followed.choose();
+            let chosen = self.followed.choices.choose();
             self.check(added, true, chosen);
             left &= !(u64::MAX >> (63 - index));
             // The key is held from now on. Those that are held no longer may be checked all the

@@ -149,12 +149,22 @@ impl WeightedCount {
     /// counts. If all weights are equal, these are the exact bounds of Garwood (1936).
     #[must_use]
     pub fn estimate(&self) -> Estimate {
+        self.estimate_grouped(1.0)
+    }
+
+    /// The number of events of which so many, on average, are observed together or not at all.
+    pub(super) fn estimate_grouped(&self, size: f64) -> Estimate {
         let (sum, variance) = (self.sum as f64, self.variance as f64);
         let low = weighted_quantile(sum, variance, BEYOND);
         // Events that were not observed may have weighed as much as the next one does.
-        let weight = self.weight as f64;
+        let weight = self.weight as f64 * size;
         let unseen = if self.weight > 1 { weight } else { 0.0 };
-        let more = variance + weight * (weight - 1.0);
+        let grouped = if size > 1.0 {
+            (weight - size) * sum
+        } else {
+            0.0
+        };
+        let more = variance.max(grouped) + weight * (weight - size);
         let high = weighted_quantile(sum + unseen, more, 1.0 - BEYOND);
         Estimate {
             value: self.sum,
@@ -186,7 +196,7 @@ impl WeightedCount {
 }
 
 /// The quantile of a gamma distribution with this mean and variance; the mean if that is 0.
-fn weighted_quantile(mean: f64, variance: f64, probability: f64) -> f64 {
+pub(super) fn weighted_quantile(mean: f64, variance: f64, probability: f64) -> f64 {
     if variance == 0.0 {
         return mean;
     }

@@ -1,11 +1,14 @@
 //! The audit of a filter with a window: which verdicts are errors depends on the age of the key.
 
 use super::errors::{ErrorCounts, ErrorEstimates};
+use super::frequent::{Followed, FrequentKeys, Record};
 use super::fresh_sample::FreshSample;
 use super::key_map::KeyMap;
+use super::moment::{Moment, Windows};
 use super::sampling::is_sampled;
+use super::turnover::Turnover;
 use crate::hash::KeyHash;
-use crate::report::Report;
+use crate::report::{MissAge, Report};
 use crate::verdicts::Verdict;
 use crate::window::Window;
 
@@ -27,43 +30,6 @@ const COUNTS: u64 = 8;
 /// The halvings of a sample of 1 key in 16.
 const SPARSE_HALVINGS: u32 = 4;
 
-/// When a key was observed. Neither number goes back from key to key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moment {
-    /// The tick of the filter.
-    pub tick: u64,
-    /// The number of the key in the stream, in units of a [second
-    /// window](WindowAudit::also_within).
-    pub number: u64,
-}
-
-/// A window, and perhaps a second one of keys that must contain the other record, too.
-#[derive(Debug, Clone, Copy)]
-struct Windows {
-    first: Window,
-    second: Option<Window>,
-}
-
-impl Windows {
-    /// The ages now of a key that was observed then, each with its window.
-    fn ages(self, then: Moment, now: Moment) -> impl Iterator<Item = (u64, Window)> {
-        let age = now.number.saturating_sub(then.number);
-        let second = self.second.map(|window| (age, window));
-        std::iter::once((now.tick.saturating_sub(then.tick), self.first)).chain(second)
-    }
-
-    fn contain(self, then: Moment, now: Moment) -> bool {
-        self.ages(then, now)
-            .all(|(age, window)| age <= window.ticks)
-    }
-
-    /// Whether no filter remembers the key any more.
-    fn are_over(self, then: Moment, now: Moment) -> bool {
-        self.ages(then, now)
-            .any(|(age, window)| age >= window.ticks.saturating_add(window.granule))
-    }
-}
-
 /// A key of the sample.
 #[derive(Debug, Clone, Copy)]
 struct Sampled {
@@ -71,27 +37,39 @@ struct Sampled {
     then: Moment,
     /// Whether the key was mistaken for another when it came, and has been renewed ever since.
     unrecorded: bool,
+    /// The verdicts of its series, if the filter does not renew keys.
+    verdicts: u64,
+    /// The block of keys that it arrived in.
+    block: u64,
 }
 
 /// How often each key of the sample had an event. If the filter does not renew keys, a key that is
-/// mistaken is not recorded, and so is mistaken again until it is: one hot key can make up most of
-/// the events.
+/// mistaken is not recorded, and so is mistaken again until it is: one key can make up many of the
+/// events.
 #[derive(Debug, Clone, Default)]
 struct Repeats {
-    by_key: KeyMap<u64>,
+    by_key: KeyMap<Repeated>,
+}
+
+/// The events of a key.
+#[derive(Debug, Clone, Copy)]
+struct Repeated {
+    events: u64,
+    /// When the last one was.
+    last: Moment,
 }
 
 impl Repeats {
-    /// Counts an event. Returns the number of earlier ones of the same key.
-    fn count(&mut self, key: KeyHash) -> u64 {
-        let count = self.by_key.entry(key).or_default();
-        let earlier = *count;
-        *count += 1;
+    /// Counts an event. Returns the earlier ones of the same key.
+    fn count(&mut self, key: KeyHash, now: Moment) -> Option<Repeated> {
+        let earlier = self.by_key.get(&key).copied();
+        let events = earlier.map_or(0, |earlier| earlier.events) + 1;
+        self.by_key.insert(key, Repeated { events, last: now });
         if self.by_key.len() > REPEATS_CAPACITY {
             // The keys with the most events decide how wide the bounds are.
-            let mut counts: Vec<u64> = self.by_key.values().copied().collect();
+            let mut counts: Vec<u64> = self.by_key.values().map(|key| key.events).collect();
             let (_, &mut median, _) = counts.select_nth_unstable(REPEATS_CAPACITY / 2);
-            self.by_key.retain(|_, count| *count > median);
+            self.by_key.retain(|_, key| key.events > median);
         }
         earlier
     }
@@ -136,7 +114,9 @@ pub struct WindowAudit {
     found: ErrorCounts,
     followed: FreshSample<Moment>,
     sample: KeyMap<Sampled>,
-    /// How often keys of the sample were mistaken.
+    /// The keys with the most `Duplicate` verdicts, in a filter that does not renew them.
+    frequent: Option<FrequentKeys>,
+    /// How often keys of the sample were mistaken, frequent ones apart.
     mistaken: Repeats,
     /// How often they were reported as duplicates between the window and the end of its granule.
     undecided: Repeats,
@@ -148,6 +128,8 @@ pub struct WindowAudit {
     next_count: u64,
     /// The highest number of live keys counted so far.
     busiest: u64,
+    /// In how short a time the filter forgets keys, if it is known how many it remembers.
+    turnover: Option<Turnover>,
 }
 
 impl WindowAudit {
@@ -164,12 +146,14 @@ impl WindowAudit {
             found: ErrorCounts::sampled(1),
             followed: FreshSample::new(),
             sample: KeyMap::default(),
+            frequent: (!renews_keys).then(FrequentKeys::new),
             mistaken: Repeats::default(),
             undecided: Repeats::default(),
             halvings: 0,
             clock: Moment::default(),
             next_count: 0,
             busiest: 0,
+            turnover: None,
         }
     }
 
@@ -181,21 +165,38 @@ impl WindowAudit {
         self
     }
 
+    /// The age in keys at which the filter misses 1 duplicate in 1000, so that the audit finds the
+    /// [age in ticks](Self::miss_age_ticks).
+    #[must_use]
+    pub fn with_miss_age(mut self, age: MissAge) -> Self {
+        self.turnover = Some(Turnover::new(age));
+        self
+    }
+
     /// Checks the verdict on a key. `moment` returns when it was observed; it is called only for
     /// the few keys that are sampled.
     #[inline]
     pub fn observe(&mut self, key: KeyHash, mut moment: impl FnMut() -> Moment, verdict: Verdict) {
         let windows = self.windows;
         let duplicate = verdict.is_duplicate();
+        let mut followed = Followed::No;
         if duplicate {
             self.found.duplicates += 1;
-            if self.renews_keys && self.followed.may_hold(key) {
+            if let Some(frequent) = &mut self.frequent {
+                followed = if frequent.is_quiet(key, || moment().tick) {
+                    Followed::Judged
+                } else if frequent.may_hold(key) || frequent.choose() {
+                    self.follow(key, moment())
+                } else {
+                    Followed::No
+                };
+            } else if self.followed.may_hold(key) {
                 let now = moment();
                 (self.followed).duplicate(key, now, |then| windows.are_over(*then, now));
             }
         } else {
             self.found.fresh += 1;
-            let chosen = self.followed.choose();
+            let chosen = self.followed.choices.choose();
             if chosen || self.followed.may_hold(key) {
                 let now = moment();
                 self.followed.fresh(
@@ -206,13 +207,43 @@ impl WindowAudit {
                     |then| windows.are_over(*then, now),
                 );
             }
+            if let Some(frequent) = &mut self.frequent
+                && frequent.may_hold(key)
+            {
+                frequent.record(key, moment());
+            }
         }
         if is_sampled(key, self.halvings) {
-            self.check(key, moment(), duplicate);
+            self.check(key, moment(), duplicate, followed);
         }
     }
 
-    fn check(&mut self, key: KeyHash, now: Moment, duplicate: bool) {
+    /// Checks a `Duplicate` verdict on a key that is followed, or may be from now on.
+    fn follow(&mut self, key: KeyHash, now: Moment) -> Followed {
+        let Some(frequent) = &mut self.frequent else {
+            return Followed::No;
+        };
+        let may_be_held = frequent.may_hold(key);
+        let followed = if may_be_held {
+            frequent.check(key, now, self.windows)
+        } else {
+            Followed::No
+        };
+        // A key that may be held was not chosen yet.
+        if followed == Followed::No && (!may_be_held || frequent.choose()) {
+            // If a sample is smaller than the stream, what it knows must not decide which keys are
+            // followed: those of the sample stand for all others.
+            let record = match self.sample.get(&key).map(|known| known.then) {
+                _ if self.halvings > 0 => Record::Unknown(now),
+                Some(then) if !self.windows.are_over(then, now) => Record::At(then),
+                Some(_) | None => Record::Nothing,
+            };
+            frequent.enter(key, record, now, self.windows);
+        }
+        followed
+    }
+
+    fn check(&mut self, key: KeyHash, now: Moment, duplicate: bool, followed: Followed) {
         if now.tick >= self.next_count {
             self.count();
             let part = (self.windows.first.ticks / COUNTS).max(1);
@@ -221,16 +252,9 @@ impl WindowAudit {
         self.clock = now;
         let known = self.sample.get(&key).copied();
         let known = known.filter(|known| !self.windows.are_over(known.then, now));
-        if duplicate && known.is_none() {
-            self.found.mistaken.add_after(self.mistaken.count(key));
+        if duplicate && followed != Followed::Judged {
+            self.check_duplicate(key, now, known, followed);
         }
-        if duplicate
-            && let Some(known) = known
-            && !self.windows.contain(known.then, now)
-        {
-            self.found.undecided.add_after(self.undecided.count(key));
-        }
-        let unrecorded = known.is_none_or(|known| known.unrecorded);
         if !duplicate
             && let Some(known) = known.filter(|known| known.unrecorded)
             && self.windows.contain(known.then, now)
@@ -240,11 +264,7 @@ impl WindowAudit {
         // A key that is mistaken for another one is not recorded, but in a filter that renews keys
         // the record of the other one is renewed for it.
         if self.renews_keys || !duplicate {
-            let sampled = Sampled {
-                then: now,
-                unrecorded: unrecorded && duplicate,
-            };
-            self.sample.insert(key, sampled);
+            self.record(key, now, known, duplicate);
         }
         if self.sample.len() > self.capacity() {
             self.count();
@@ -252,10 +272,72 @@ impl WindowAudit {
         }
     }
 
+    /// Judges a `Duplicate` verdict on a key of the sample.
+    fn check_duplicate(
+        &mut self,
+        key: KeyHash,
+        now: Moment,
+        known: Option<Sampled>,
+        followed: Followed,
+    ) {
+        let windows = self.windows;
+        let mut earlier = 0;
+        match known {
+            None => {
+                let repeated = self.mistaken.count(key, now);
+                earlier = repeated.map_or(0, |repeated| repeated.events);
+                let mistaken = match followed {
+                    Followed::No => &mut self.found.mistaken,
+                    Followed::Unjudged | Followed::Judged => &mut self.found.mistaken_frequent,
+                };
+                mistaken.add_after(earlier);
+                if repeated.is_none_or(|repeated| windows.are_over(repeated.last, now)) {
+                    self.found.begun.add_after(earlier);
+                }
+            }
+            Some(known) if !windows.contain(known.then, now) => {
+                let repeated = self.undecided.count(key, now);
+                let earlier = repeated.map_or(0, |repeated| repeated.events);
+                self.found.undecided.add_after(earlier);
+            }
+            Some(_) => {}
+        }
+        let Some(frequent) = (self.frequent.as_mut()).filter(|_| followed == Followed::No) else {
+            return;
+        };
+        if let Some(sampled) = self.sample.get_mut(&key).filter(|_| known.is_some()) {
+            earlier = sampled.verdicts;
+            sampled.verdicts += 1;
+        }
+        frequent.found.others.add(earlier, 1 << self.halvings);
+    }
+
+    /// Puts a key that the filter recorded or renewed into the sample.
+    fn record(&mut self, key: KeyHash, now: Moment, known: Option<Sampled>, duplicate: bool) {
+        let unrecorded = known.is_none_or(|known| known.unrecorded);
+        let mut sampled = Sampled {
+            then: now,
+            unrecorded: unrecorded && duplicate,
+            verdicts: 1,
+            block: 0,
+        };
+        if let Some(turnover) = &mut self.turnover {
+            let before = known.filter(|_| self.renews_keys).map(|known| known.block);
+            sampled.block = turnover.add(before, now.tick, self.halvings, self.busiest);
+        }
+        if let Some(frequent) = &mut self.frequent {
+            frequent.found.others.add(0, 1 << self.halvings);
+        }
+        self.sample.insert(key, sampled);
+    }
+
     /// The errors found so far, as of [`Audit::counts`](super::Audit::counts).
     #[must_use]
     pub fn counts(&self) -> ErrorCounts {
-        self.followed.complete(self.found)
+        ErrorCounts {
+            series: self.frequent.as_ref().map(|frequent| frequent.found),
+            ..self.followed.complete(self.found)
+        }
     }
 
     /// The errors so far. With the `report` of the filter at this moment, its own counters limit
@@ -270,6 +352,17 @@ impl WindowAudit {
     #[must_use]
     pub fn busiest_window_keys(&self) -> u64 {
         self.busiest.max(self.live())
+    }
+
+    /// The shortest time, in ticks, in which so many keys were recorded or renewed that the filter
+    /// began to miss duplicates of the first of them, estimated from a sample of the keys: younger
+    /// duplicates were missed less often than 1 in 1000. `None` if there was no such time within a
+    /// window, or the age in keys is [not known](Self::with_miss_age).
+    #[must_use]
+    pub fn miss_age_ticks(&self) -> Option<u64> {
+        let turnover = self.turnover.as_ref()?;
+        let shortest = turnover.shortest(self.clock.tick, self.halvings, self.busiest)?;
+        Some(shortest).filter(|ticks| *ticks <= self.windows.first.ticks)
     }
 
     /// The estimated number of keys inside the window.
@@ -307,10 +400,15 @@ impl WindowAudit {
             self.mistaken.shrink(halvings);
             self.undecided.shrink(halvings);
             self.found.mistaken.set_weight(1 << halvings);
+            self.found.mistaken_frequent.set_weight(1 << halvings);
+            self.found.begun.set_weight(1 << halvings);
             self.found.undecided.set_weight(1 << halvings);
             if self.renews_keys {
                 self.found.missed_unrecorded.set_weight(1 << halvings);
             }
+        }
+        if let Some(turnover) = &mut self.turnover {
+            turnover.recount(self.sample.values().map(|known| known.block));
         }
     }
 }

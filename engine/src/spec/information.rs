@@ -1,8 +1,10 @@
 //! Properties of a filter that follow from its specification, without building it.
 
 use super::filter::FilterSpec;
+use crate::filters::Form;
 use crate::filters::adapters::AdapterSpec;
 use crate::memory::LINE_BYTES;
+use crate::report::MissAge;
 use crate::theory::RateModel;
 use crate::window::Window;
 
@@ -101,6 +103,48 @@ impl FilterSpec {
     #[must_use]
     pub fn renews_keys(&self) -> bool {
         self.kind.renews_keys() && self.adapters.iter().all(AdapterSpec::renews_keys)
+    }
+
+    /// The unit of the memory of a line form: a line, or a page of lines in a dense filter, that
+    /// holds all that a key reads and writes. Memory beyond whole units is not used. 1 for other
+    /// forms.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let unit = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.memory_unit());
+    /// assert_eq!(unit("clocked:window=1000"), Ok(64));
+    /// assert_eq!(unit("clocked:window=1000,dense=true"), Ok(4096));
+    /// assert_eq!(unit("rowlru"), Ok(1));
+    /// ```
+    #[must_use]
+    pub fn memory_unit(&self) -> u64 {
+        match self.form {
+            Form::Line => self.kind.bucket_lines() * LINE_BYTES,
+            Form::Scattered => 1,
+        }
+    }
+
+    /// The age at which the filter misses 1 duplicate in 1000, as it will be in its
+    /// [report](crate::Report). `None` if there is no such age, the memory is not set, or the filter
+    /// cannot be built.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// let spec: FilterSpec = "clocked:window=1000,memory=1MiB".parse()?;
+    /// let age = spec.miss_age().unwrap();
+    /// assert!((age.age / spec.build()?.report().miss_age.unwrap().age - 1.0).abs() < 1e-9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn miss_age(&self) -> Option<MissAge> {
+        // It is proportional to the number of lines, so that a small filter has to be built only.
+        let unit = self.memory_unit();
+        let units = (self.memory? / unit) as f64;
+        let small = self.clone().memory(unit).build().ok()?;
+        let MissAge { age, since, least } = small.report().miss_age?;
+        Some(MissAge::new(age * units, since).least(least * units))
     }
 
     /// Whether the error rates settle on an endless stream of which some records are always fresh.

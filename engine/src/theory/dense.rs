@@ -64,9 +64,9 @@ impl DenseGeometry {
     /// 2 % from 2^10 lines up, and `engine/tests/audit/ages.rs` the parts for LRU.
     const fn layout(self) -> Layout {
         let (slots, shortened, age_per_line, lru_part) = match self.width {
-            SlotWidth::Bits16 => (31, 0, 26.80, 0.95),
+            SlotWidth::Bits16 => (31, 0, 26.80, 0.82),
             SlotWidth::Bits32 => (16, 5, 11.89, 0.82),
-            SlotWidth::Bits8 | SlotWidth::Bits64 => (8, 8, 4.87, 0.82),
+            SlotWidth::Bits8 | SlotWidth::Bits64 => (8, 8, 4.87, 0.74),
         };
         Layout {
             slots,
@@ -147,9 +147,11 @@ impl DenseGeometry {
     }
 
     /// The age at which at most 1 in 1000 duplicates is missed with LRU, in distinct keys since the
-    /// key was last seen: 0.95 of [`miss_age_keys`](Self::miss_age_keys) with 16-bit slots and 0.82
-    /// of it with others, a bound from measurements on uniform and skewed streams, gaps and few hot
-    /// keys. The worst are endless uniform streams of about twice as many keys.
+    /// key was last seen: 0.82 of [`miss_age_keys`](Self::miss_age_keys), and 0.74 of it with 64-bit
+    /// slots, a bound from measurements on uniform streams, Zipf's law with exponents up to 1.7,
+    /// gaps and few hot keys. The worst are endless uniform streams of about twice as many keys, and
+    /// with 16-bit and 64-bit slots the steepest ones. On streams steeper than these, duplicates of
+    /// that age are too rare to measure.
     ///
     /// A duplicate counts in the load of its line, but less exactly than an insertion. Therefore
     /// lines fill less evenly where many keys are duplicates, and misses begin earlier.

@@ -46,6 +46,11 @@ impl Shape {
     pub(crate) fn zipf(keys: u64, exponent: f64) -> Self {
         Self::Zipf(zipf_sums(keys, exponent))
     }
+
+    /// Sessions of so many keys each.
+    pub(crate) fn sessions(keys: u64) -> Self {
+        Self::Sessions(zipf_sums(keys, 0.9))
+    }
 }
 
 impl Stream {
@@ -82,7 +87,7 @@ impl Stream {
                 every: 1000 << (size % 5),
                 keys: 1 + size % 3,
             },
-            9 => Shape::Sessions(zipf_sums(100 << size, 0.9)),
+            9 => Shape::sessions(100 << size),
             _ => Shape::Bursts(10 + 9 * size),
         };
         Self::new(number, shape)

@@ -2,12 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
 use super::*;
 use crate::hash::KeyHasher;
 
 fn observe(sample: &mut FreshSample<u64>, key: u64, now: u64, window: u64) {
     let key = KeyHasher::seeded(1).hash_u64(key);
-    let chosen = sample.choose();
+    let chosen = sample.choices.choose();
     if chosen || sample.may_hold(key) {
         let over = |then: &u64| now - then > window;
         sample.fresh(key, now, chosen, |then| !over(then), over);
@@ -38,7 +41,7 @@ fn verdicts_are_chosen_evenly() {
         observe(&mut sample, key, key, u64::MAX);
     }
     assert!(sample.held.len() <= CAPACITY);
-    let expected = 1_000_000 >> sample.halvings;
+    let expected = 1_000_000 >> sample.choices.halvings();
     let error = sample.held.len() as f64 / f64::from(expected) - 1.0;
     assert!(error.abs() < 0.05, "{error}");
     let early = (sample.held.values()).filter(|held| held.last < 500_000);
@@ -55,7 +58,7 @@ fn the_choices_of_one_stream_are_not_those_of_another() {
             let mut sample = FreshSample::new();
             for key in (0..100_000).chain(75_000..100_000).chain(75_000..100_000) {
                 let key = hasher.hash_u64(key);
-                let chosen = sample.choose();
+                let chosen = sample.choices.choose();
                 if chosen || sample.may_hold(key) {
                     sample.fresh(key, (), chosen, |()| true, |()| false);
                 }
@@ -105,7 +108,7 @@ fn bursts_are_counted_without_bias() {
         }
         missed += times - 1;
     }
-    assert!(sample.halvings >= 7);
+    assert!(sample.choices.halvings() >= 7);
     let error = value(&sample) as f64 / missed as f64 - 1.0;
     assert!(error.abs() < 0.05, "{error}");
 }
@@ -123,7 +126,7 @@ fn estimates_are_unbiased_under_every_rule_of_leaving() {
         missed += u64::from(seen.insert(key, ()).is_some());
         observe(&mut sample, key, number, u64::MAX);
     }
-    assert!(sample.halvings >= 5 && sample.surely_missed > 0);
+    assert!(sample.choices.halvings() >= 5 && sample.surely_missed > 0);
     let error = value(&sample) as f64 / missed as f64 - 1.0;
     assert!(error.abs() < 0.02, "{error}");
 }
@@ -141,7 +144,7 @@ fn what_is_over_is_no_miss_and_makes_room() {
     for number in 400_000..800_000_u64 {
         observe(&mut sample, number, number, 1000);
     }
-    assert_eq!((sample.halvings, value(&sample)), (0, 199_000));
+    assert_eq!((sample.choices.halvings(), value(&sample)), (0, 199_000));
 }
 
 #[test]

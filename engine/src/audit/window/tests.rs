@@ -117,43 +117,70 @@ fn short_windows_are_counted_whole() {
 }
 
 #[test]
-fn hot_keys_that_are_mistaken_again_and_again_widen_the_bounds() {
+fn hot_keys_that_are_mistaken_again_and_again_are_counted() {
     let hasher = KeyHasher::seeded(1);
-    let mut widths = Vec::new();
-    for keys in [20_000, 200] {
+    for keys in [20_000, 200, 2] {
         let mut audit = WindowAudit::new(Window::new(100, 1), false);
         // So many keys that 1 in 32 is sampled.
         observe_all(&mut audit, 1_000_000, 7, false);
-        for number in 0..200_000 {
-            let key = hasher.hash_u64((1 << 40) + number % keys);
-            audit.observe(key, || Moment { tick: 7, number }, Verdict::Duplicate);
+        let mut mistaken = |tick: u64, verdicts: u64| {
+            for number in 0..verdicts {
+                let key = hasher.hash_u64((1 << 40) + number % keys);
+                audit.observe(key, || Moment { tick, number }, Verdict::Duplicate);
+            }
+            audit.counts().estimates(None).false_duplicates
+        };
+        let (first, both) = (mistaken(7, 200_000), mistaken(200, 200_000));
+        // In the first window they may have been recorded before they were followed. That two keys
+        // alone are mistaken from the start, of a million, is beyond the bounds.
+        if keys > 2 {
+            assert!(first.low <= 200_000 && 200_000 <= first.high, "{first:?}");
+            assert!(400_000 <= both.high, "{both:?}");
         }
-        assert!(audit.mistaken.by_key.len() <= REPEATS_CAPACITY);
-        let mistaken = audit.counts().estimates(None).false_duplicates;
-        assert!(
-            mistaken.low <= 200_000 && 200_000 <= mistaken.high,
-            "{mistaken:?}"
-        );
-        widths.push(mistaken.high - mistaken.low);
+        assert!(both.low <= 400_000, "{both:?}");
+        if keys < 1000 {
+            assert!(both.low >= 200_000, "{both:?}");
+        }
     }
-    assert!(widths[1] > 3 * widths[0], "{widths:?}");
 }
 
 #[test]
-fn the_keys_that_are_mistaken_most_often_stay_counted() {
+fn duplicates_of_frequent_keys_are_hardly_taken_for_mistaken_ones() {
     let hasher = KeyHasher::seeded(1);
     let mut audit = WindowAudit::new(Window::new(100, 1), false);
+    // Series of 1000 verdicts of 30 keys among new ones, of which 1 in 1000 is mistaken.
+    let mut tick = 0;
+    for number in 0..600_000_u64 {
+        tick += u64::from(number % 600 == 0);
+        let hot = number % 2 == 0;
+        let key = if hot { number / 2 % 30 } else { number };
+        let begins = hot && number % 60_000 < 60;
+        let duplicate = if hot { !begins } else { number % 2000 == 1 };
+        let verdict = if duplicate {
+            Verdict::Duplicate
+        } else {
+            Verdict::Fresh
+        };
+        audit.observe(hasher.hash_u64(key), || Moment { tick, number }, verdict);
+    }
+    let mistaken = audit.counts().estimates(None).false_duplicates;
+    assert!(
+        mistaken.low <= 300 && 300 <= mistaken.high && mistaken.high < 2500,
+        "{mistaken:?}"
+    );
+}
+
+#[test]
+fn the_keys_with_the_most_events_stay_counted() {
+    let hasher = KeyHasher::seeded(1);
+    let mut repeats = Repeats::default();
     for number in 0..100_000 {
         let key = if number % 2 == 0 { number % 20 } else { number };
-        audit.observe(
-            hasher.hash_u64(key),
-            || Moment { tick: 7, number },
-            Verdict::Duplicate,
-        );
+        repeats.count(hasher.hash_u64(key), Moment { tick: 7, number });
     }
-    assert!(audit.mistaken.by_key.len() <= REPEATS_CAPACITY);
+    assert!(repeats.by_key.len() <= REPEATS_CAPACITY);
     for key in (0..20).step_by(2) {
-        assert_eq!(audit.mistaken.by_key[&hasher.hash_u64(key)], 5000);
+        assert_eq!(repeats.by_key[&hasher.hash_u64(key)].events, 5000);
     }
 }
 

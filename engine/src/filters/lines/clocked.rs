@@ -89,7 +89,7 @@ impl Probed {
 
 impl<S: Slot, P: ReplacementPolicy> ClockedRule<S, P> {
     /// The slots in front of the clock word.
-    const SLOTS: usize = S::COUNT - 8 / S::BYTES;
+    pub(super) const SLOTS: usize = S::COUNT - 8 / S::BYTES;
     const ROW: u64 = (1 << Self::SLOTS) - 1;
     const SHAPE: TimedLineShape = TimedLineShape {
         slots: Self::SLOTS as u32,

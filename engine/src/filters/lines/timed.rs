@@ -219,7 +219,11 @@ pub(super) struct TimedLineShape {
 impl TimedLineShape {
     /// The probability that a new key matches one of the live slots of its line, of so many lines.
     pub(super) fn fpr(self, live: Cells, lines: u64) -> f64 {
-        live.occupied as f64 * fingerprints::match_probability(lines, self.fingerprint_bits)
+        self.fpr_with(live.occupied, lines)
+    }
+
+    fn fpr_with(self, live: u64, lines: u64) -> f64 {
+        live as f64 * fingerprints::match_probability(lines, self.fingerprint_bits)
     }
 }
 
@@ -238,6 +242,7 @@ pub(super) fn estimates<P: ReplacementPolicy>(
     let age = fingerprints::miss_age_keys(lines, shape.slots, shape.fingerprint_bits);
     Report {
         slot_bits: Some(shape.slot_bits),
+        most_fpr: Some(shape.fpr_with(shape.slots.into(), lines)),
         miss_age: P::AGE_ORIGIN.map(|since| MissAge::new(age, since)),
         window: Some(window),
         expired: expired(tally),

@@ -48,6 +48,9 @@ impl RunAudit {
         if let Some(second) = second {
             audit = audit.also_within(second);
         }
+        if let Some(age) = run.filter.miss_age() {
+            audit = audit.with_miss_age(age);
+        }
         Self::Windowed {
             audit: Box::new(audit),
             counts_keys: matches!(config.clock, ClockSource::Keys),
@@ -96,6 +99,15 @@ impl RunAudit {
         match self {
             Self::Unlimited(audit) => audit.counts(),
             Self::Windowed { audit, .. } => audit.counts(),
+        }
+    }
+
+    /// The shortest time, in ticks, after which the filter began to miss duplicates; `None` if it did
+    /// not within a window, or has none.
+    pub(super) fn miss_age_ticks(&self) -> Option<u64> {
+        match self {
+            Self::Unlimited(_) => None,
+            Self::Windowed { audit, .. } => audit.miss_age_ticks(),
         }
     }
 

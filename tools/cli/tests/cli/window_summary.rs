@@ -172,7 +172,7 @@ fn assert_suggestion(options: &[&str], little: &str, suggested: &str, most_misse
     let age = small["busiest_window_miss_age"].as_f64().unwrap();
     assert!((100.0..900.0).contains(&age), "{age}");
     let memory = small["busiest_window_memory_bytes"].as_u64().unwrap();
-    let words = "where 1 duplicate in 1000 is missed at an age of";
+    let words = "where they came fastest, 1 duplicate in 1000 is missed at an age of";
     assert!(summary.contains(words), "{summary}");
     assert!(
         summary.contains(&format!("; -m {suggested} is enough for all of it")),
@@ -191,6 +191,99 @@ fn assert_suggestion(options: &[&str], little: &str, suggested: &str, most_misse
     let least = enough["busiest_window_memory_bytes"].as_u64().unwrap();
     let (missed, ..) = run(&least.to_string());
     assert!(missed <= most_missed, "{missed} in {least} bytes");
+}
+
+/// A run on bursts of 40,000 keys in a second, each of which comes again so many microseconds
+/// later, in a window of 100 s: the missed part of the duplicates, and the age in its statistics.
+fn burst(delay: u64) -> (f64, f64) {
+    const KEYS: u64 = 40_000;
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let mut records = Vec::new();
+    for burst in 0..3 {
+        let start = 1_700_000_000_000_000 + burst * 200_000_000;
+        for key in 0..KEYS {
+            let time = start + key * 25;
+            records.extend([(time, burst, key), (time + delay, burst, key)]);
+        }
+    }
+    records.sort_unstable();
+    let input = records.iter().fold(String::new(), |mut text, record| {
+        let (time, burst, key) = record;
+        let _ = writeln!(text, "{time},{burst}-{key}");
+        text
+    });
+    let args = "-d , -k 2 --window 100s --time-field 1 -m 256KiB --count --stats";
+    let args: Vec<&str> = args.split(' ').chain([&*stats]).collect();
+    dedup(&args, input.as_bytes()).text();
+    let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    let found = json["duplicates"].as_f64().unwrap();
+    let age = json["busiest_window_miss_age"].as_f64().unwrap();
+    (1.0 - found / (3 * KEYS) as f64, age)
+}
+
+#[test]
+fn the_age_at_which_misses_begin_holds_in_a_burst() {
+    let (missed, age) = burst(1_000_000);
+    assert!(missed > 0.05 && age < 1.0, "{missed} missed, {age} s");
+    // Below that age few are missed.
+    let (missed, _) = burst((age * 0.9e6) as u64);
+    assert!(missed < 2e-3, "{missed}");
+    assert!(age > 0.3, "{age} s");
+}
+
+#[test]
+fn the_memory_of_a_small_window_is_a_page_of_dense_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    for (options, unit) in [(&["--dense"][..], 4096), (&[], 64)] {
+        for (input, window) in [("a\nb\nc\n", "2"), ("", "100"), ("a\n", "1000")] {
+            let args = [
+                "--window", window, "-m", "1MiB", "--count", "--stats", &stats,
+            ];
+            dedup(&[&args[..], options].concat(), input.as_bytes()).text();
+            let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+            let memory = json["busiest_window_memory_bytes"].as_u64().unwrap();
+            assert!(memory > 0 && memory % unit == 0, "{options:?}: {memory}");
+            let memory = memory.to_string();
+            let args = ["--window", window, "-m", &memory, "--count"];
+            dedup(&[&args[..], options].concat(), input.as_bytes()).text();
+        }
+    }
+}
+
+#[test]
+fn bounds_that_say_nothing_are_not_printed() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let input: String = (0..300)
+        .map(|number| format!("{}\n", number % 200))
+        .collect();
+    // Of 1 key in 64 it is known whether it was seen before, so all duplicates may be false.
+    let options = ["--filter", "bloom:k=4", "-m", "1KiB", "--stats", &stats];
+    let run = dedup(
+        &[&options[..], &["--summary", "full"]].concat(),
+        input.as_bytes(),
+    );
+    let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    let duplicates = json["duplicates"].as_u64().unwrap();
+    assert!((100..340).contains(&duplicates), "{duplicates}");
+    for end in ["", "_low", "_high"] {
+        assert_eq!(
+            json[format!("estimated_false_duplicates{end}")],
+            Value::Null,
+            "{end}"
+        );
+    }
+    let words = "unknown how many fresh records were mistaken for duplicates";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+    assert!(
+        !run.stderr.contains(&format!("{words}, at most")),
+        "{}",
+        run.stderr
+    );
+    // Missed ones are counted exactly.
+    assert_eq!(json["estimated_missed_duplicates_high"], 0);
 }
 
 #[test]

@@ -367,6 +367,7 @@ impl<F: Filter> Filter for BloomTree<F> {
         Report {
             expected_fpr: self.rate_bound(),
             expected_false_duplicates: None,
+            most_fpr: None,
             miss_age: None,
             ..Report {
                 tally,

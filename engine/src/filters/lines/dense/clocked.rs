@@ -115,8 +115,10 @@ impl<S: Slot, P: ReplacementPolicy> Rule for DenseClockedRule<S, P> {
 
     fn estimates(self, tally: Tally) -> Report {
         let report = self.line.estimates(tally);
-        let age = Self::geometry(tally.memory_bytes / LINE_BYTES).miss_age_keys();
+        let geometry = Self::geometry(tally.memory_bytes / LINE_BYTES);
+        let age = geometry.miss_age_keys();
         Report {
+            most_fpr: Some(geometry.fpr_with(ClockedRule::<S, P>::SLOTS as f64)),
             miss_age: report
                 .miss_age
                 .map(|one_line| MissAge::new(age, one_line.since).least(one_line.age)),

@@ -141,8 +141,8 @@ pub(crate) struct Stats {
     pub(super) busiest_window_keys: Option<u64>,
     /// The memory in which 1 in 1000 keys of the busiest window is evicted before its end.
     pub(super) busiest_window_memory_bytes: Option<u64>,
-    /// The age in the busiest window, in `window_unit`, from which on more than 1 duplicate in 1000
-    /// is missed.
+    /// The age in `window_unit` from which on more than 1 duplicate in 1000 is missed where keys
+    /// come fastest.
     pub(super) busiest_window_miss_age: Option<f64>,
     /// Whether duplicates renew their keys, if there is a window.
     #[serde(skip)]
@@ -152,11 +152,12 @@ pub(crate) struct Stats {
     pub(super) expected_false_duplicates_high: Option<f64>,
     /// An estimate is `None` if no error was observed though there may have been some.
     pub(super) estimated_false_duplicates: Option<u64>,
-    pub(super) estimated_false_duplicates_low: u64,
-    pub(super) estimated_false_duplicates_high: u64,
+    /// Bounds are `None` if all verdicts may be errors and none was observed.
+    pub(super) estimated_false_duplicates_low: Option<u64>,
+    pub(super) estimated_false_duplicates_high: Option<u64>,
     pub(super) estimated_missed_duplicates: Option<u64>,
-    pub(super) estimated_missed_duplicates_low: u64,
-    pub(super) estimated_missed_duplicates_high: u64,
+    pub(super) estimated_missed_duplicates_low: Option<u64>,
+    pub(super) estimated_missed_duplicates_high: Option<u64>,
     /// The estimated fraction of the duplicates that was missed.
     pub(super) estimated_fnr: Option<f64>,
     pub(super) estimated_fnr_low: Option<f64>,
@@ -227,7 +228,15 @@ impl Stats {
         };
         let fnr = errors.fnr();
         let window = config.window.as_ref();
-        let busiest = audit.busiest_window().map(|keys| Busiest { keys, report });
+        let busiest = audit.busiest_window().map(|keys| Busiest {
+            keys,
+            fastest: (audit.miss_age_ticks().zip(window))
+                .map(|(ticks, window)| ticks as f64 / window.ticks as f64),
+            report,
+            memory_unit: config.filter.memory_unit(),
+        });
+        let false_duplicates = bounded(errors.false_duplicates, errors.duplicates);
+        let missed_duplicates = bounded(errors.missed_duplicates, errors.fresh);
         let clock = counts.clock.zip(window);
         let (comments, frame_blocks, second) = match &config.content {
             Content::Records(_) => (Some(counts.comments), None, None),
@@ -283,16 +292,16 @@ impl Stats {
             evictions,
             expected_false_duplicates_high: errors.most_false_duplicates,
             estimated_false_duplicates: known(errors.false_duplicates),
-            estimated_false_duplicates_low: errors.false_duplicates.low,
-            estimated_false_duplicates_high: errors.false_duplicates.high,
+            estimated_false_duplicates_low: false_duplicates.map(|bounds| bounds.low),
+            estimated_false_duplicates_high: false_duplicates.map(|bounds| bounds.high),
             estimated_missed_duplicates: known(errors.missed_duplicates),
-            estimated_missed_duplicates_low: errors.missed_duplicates.low,
-            estimated_missed_duplicates_high: errors.missed_duplicates.high,
+            estimated_missed_duplicates_low: missed_duplicates.map(|bounds| bounds.low),
+            estimated_missed_duplicates_high: missed_duplicates.map(|bounds| bounds.high),
             estimated_fnr: fnr
                 .filter(|_| !errors.missed_duplicates.is_unknown())
                 .map(|rate| rate.value),
-            estimated_fnr_low: fnr.map(|rate| rate.low),
-            estimated_fnr_high: fnr.map(|rate| rate.high),
+            estimated_fnr_low: fnr.zip(missed_duplicates).map(|(rate, _)| rate.low),
+            estimated_fnr_high: fnr.zip(missed_duplicates).map(|(rate, _)| rate.high),
             errors,
             miss_age: report.miss_age.map(|miss| {
                 // Dense lines with a window: the age depends on the keys of a window.
@@ -347,6 +356,13 @@ fn has_stale_header(config: &DedupConfig, counts: RunCounts) -> bool {
 /// The estimate, unless it is unknown.
 fn known(estimate: Estimate) -> Option<u64> {
     (!estimate.is_unknown()).then_some(estimate.value)
+}
+
+/// The bounds of an estimate, unless they say nothing: none of all verdicts was observed to be an
+/// error, and all of them may be.
+pub(super) fn bounded(estimate: Estimate, verdicts: u64) -> Option<Estimate> {
+    let says_nothing = estimate.is_unknown() && estimate.high >= verdicts;
+    (!says_nothing).then_some(estimate)
 }
 
 /// The moment from which an age counts, in words that follow it.

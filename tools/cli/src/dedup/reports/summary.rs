@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use echoless::audit::Estimate;
 use echoless::spec::format_bytes;
 
-use super::stats::{Stats, unit_of};
+use super::stats::{Stats, bounded, unit_of};
 use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
 use crate::number::{decimal_bytes, grouped, short};
 use crate::packets::report::CopyStats;
@@ -221,8 +221,8 @@ impl Stats {
         // In whole MiB, as people would type it.
         let memory = bytes.next_multiple_of(1 << 20);
         Some(format!(
-            "about {} keys in the busiest window, where 1 duplicate in 1000 is missed at an age of {} {unit}; \
-             -m {} is enough for all of it",
+            "about {} keys in the busiest window; where they came fastest, 1 duplicate in 1000 is \
+             missed at an age of {} {unit}; -m {} is enough for all of it",
             grouped(keys),
             short(age),
             format_bytes(memory),
@@ -292,7 +292,8 @@ impl Stats {
             }
             [_, _, _] => String::new(),
         };
-        let missed = in_words(missed, &format!("duplicate{judged}"), "missed");
+        let all = self.errors.fresh;
+        let missed = in_words(missed, all, &format!("duplicate{judged}"), "missed");
         format!("{missed}{rates}")
     }
 
@@ -300,7 +301,12 @@ impl Stats {
     fn mistaken(&self) -> String {
         let noun = format!("fresh {}", self.noun);
         let mistaken = self.errors.false_duplicates;
-        in_words(mistaken, &noun, "mistaken for duplicates")
+        in_words(
+            mistaken,
+            self.errors.duplicates,
+            &noun,
+            "mistaken for duplicates",
+        )
     }
 }
 
@@ -309,8 +315,9 @@ const fn says_much(estimate: Estimate) -> bool {
     estimate.high <= estimate.low.saturating_mul(10)
 }
 
-/// An estimated number of `thing`s of which something `happened` to each, with its bounds.
-fn in_words(estimate: Estimate, thing: &str, happened: &str) -> String {
+/// An estimated number of `thing`s of which something `happened` to each, with its bounds if so
+/// many verdicts do not exceed them.
+fn in_words(estimate: Estimate, verdicts: u64, thing: &str, happened: &str) -> String {
     let Estimate { value, low, high } = estimate;
     // The plural goes to the first word that is no adjective.
     let things = |number: u64| {
@@ -325,10 +332,9 @@ fn in_words(estimate: Estimate, thing: &str, happened: &str) -> String {
     if estimate.is_exact() {
         format!("{} {} {happened}", grouped(value), things(value))
     } else if estimate.is_unknown() {
-        format!(
-            "unknown how many {} were {happened}, at most {high}",
-            things(0)
-        )
+        let bound =
+            bounded(estimate, verdicts).map_or(String::new(), |_| format!(", at most {high}"));
+        format!("unknown how many {} were {happened}{bound}", things(0))
     } else if says_much(estimate) {
         let value = grouped(value);
         format!("about {value} ({low} to {high}) {} {happened}", things(0))

@@ -293,6 +293,7 @@ impl Filter for Horizontal {
         Report {
             expected_fpr: report.expected_fpr.map(|fpr| (fpr + added).min(1.0)),
             expected_false_duplicates: None,
+            most_fpr: None,
             miss_age: None,
             ..report
         }
