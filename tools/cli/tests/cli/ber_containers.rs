@@ -194,6 +194,48 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Damaged inputs have one outcome, in a file and in a pipe, however the bytes arrive.
+    #[test]
+    fn damaged_inputs_have_one_outcome(
+        elements in elements(),
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..3),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = bytes_of(&elements);
+        for (at, byte) in &changes {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("out");
+        let out = out.to_str().unwrap();
+        let run = |more: &[&str]| {
+            let missing = ["--missing", "skip", "--max-record", "1k"];
+            let run = dedup(&[&ARGS[..], &missing, more].concat(), &bytes);
+            prop_assert!(run.stderr.lines().count() <= 1, "{}", run.stderr);
+            Ok((run.code, run.stderr, run.stdout))
+        };
+        let whole = run(&[])?;
+        for more in [
+            &["--read-bytes", "1"][..],
+            &["--read-bytes", "13", "--threads", "2"],
+            &["--threads", "2"],
+        ] {
+            prop_assert_eq!(&run(more)?, &whole, "{:?}", more);
+        }
+        let (code, stderr, stdout) = run(&["-o", out])?;
+        prop_assert_eq!((code, &stderr), (whole.0, &whole.1));
+        prop_assert!(stdout.is_empty());
+        prop_assert_eq!(&fs::read(out).unwrap_or_default(), &whole.2);
+    }
+}
+
 /// A batch of records with these keys: header, list and trailer.
 fn batch(keys: &[u8]) -> Element {
     let records = keys.iter().map(|key| Element::record(0x69, *key, 3));

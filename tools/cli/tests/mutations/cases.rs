@@ -32,6 +32,14 @@ pub(crate) const RECORDS: &[Case] = &[
     case("", LINES),
     case("-k 1", LINES),
     case("-k 1 --window 10s --time-field 3 --late reject", LINES),
+    case(
+        "-k 1 --window 1d --time-field 2 --time-format %m-%d --time-year 2023 --missing skip",
+        b"1,12-30\n1,01-01\n1,12-31\n2,02-28\n2,02-29\n1,02-29\n2,03-01\n1,02-01\n",
+    ),
+    case(
+        "-k 1 --window 1h --time-field 2 --time-format %H:%M --late reject",
+        b"1,23:59\n1,00:10\n1,23:58\n1,12:09\n2,12:30\n2,00:31\n1,00:10\n",
+    ),
     case("-z -k 2 --missing skip", b"a,b\0c,b\0\0d\0"),
     case("--crlf -k 2- --missing empty", LINES),
     case("-i --skip-fields 1 --skip-chars 1 --max-chars 3", LINES),
