@@ -8,7 +8,7 @@ use thiserror::Error;
 /// ```
 /// use echoless_packets::key::FieldSet;
 /// let error = "ttl,colour".parse::<FieldSet>().unwrap_err();
-/// assert!(error.to_string().starts_with("invalid ignore=colour: expected mac, vlan, "));
+/// assert!(error.to_string().starts_with("invalid ignore=colour: expected capture-header, mac, "));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("invalid {option}={value}: expected {allowed}")]
