@@ -188,7 +188,7 @@ impl FrequentKeys {
     /// Makes room in the table: keeps the keys with the most verdicts. Fewer keys enter from now on
     /// if it filled up in less than a window, more if it took long.
     fn thin(&mut self, now: Moment, windows: Windows) {
-        for quiet in self.quiet.iter_mut() {
+        for quiet in &mut self.quiet {
             if let Some(held) = self.held.get_mut(&quiet.key) {
                 held.recent = held.recent.saturating_add(quiet.verdicts);
             }

@@ -128,7 +128,7 @@ impl<S: LineStep> BatchLoop<'_, S> {
     /// otherwise each is computed twice, for the prefetch and for the visit.
     #[inline(always)]
     fn visit_all<const IN_VECTORS: bool>(self, blocks_ahead: usize) -> BatchCounts {
-        debug_assert!(blocks_ahead <= LookAhead::MOST_BLOCKS && blocks_ahead < KNOWN);
+        const { assert!(LookAhead::MOST_BLOCKS < KNOWN) };
         let Self {
             lines,
             range,

@@ -142,7 +142,7 @@ impl FilterSpec {
         // It is proportional to the number of lines, so that a small filter has to be built only.
         let unit = self.memory_unit();
         let units = (self.memory? / unit) as f64;
-        let small = self.clone().memory(unit).build().ok()?;
+        let small = self.memory(unit).build().ok()?;
         let MissAge { age, since, least } = small.report().miss_age?;
         Some(MissAge::new(age * units, since).least(least * units))
     }

@@ -152,8 +152,11 @@ fn bounds_hold_on_at_least_95_of_100_streams() {
 /// The keys of the streams below. The windows have so many that 1 in 16 keys is in the sample.
 const LENGTH: usize = 120_000;
 
+/// The keys of the stream of a shape with this number.
+type Keys = fn(u64) -> Vec<u64>;
+
 /// The shapes of streams, each of whose numbers has a stream of its own.
-const SHAPES: [(&str, fn(u64) -> Vec<u64>); 5] = [
+const SHAPES: [(&str, Keys); 5] = [
     ("hot keys", hot_keys),
     ("hot for a while", hot_for_a_while),
     ("sessions", |number| {

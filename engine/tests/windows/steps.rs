@@ -58,12 +58,12 @@ proptest! {
                     let expected = parts.filters()[owner].contains(key);
                     prop_assert_eq!(whole.contains(key), expected, "{}", spec);
                 }
-                let expected: Tally = parts.filters().iter().map(|part| part.tally()).sum();
+                let expected: Tally = parts.filters().iter().map(Filter::tally).sum();
                 prop_assert_eq!(without_pages(whole.tally()), without_pages(expected), "{}", spec);
             }
         }
         whole.finish_expiry();
-        let expected: Vec<_> = parts.filters().iter().flat_map(|part| part.lines()).collect();
+        let expected: Vec<_> = parts.filters().iter().flat_map(LineFilter::lines).collect();
         prop_assert!(whole.lines().iter().collect::<Vec<_>>() == expected, "{}", spec);
     }
 }

@@ -84,7 +84,8 @@ fn partials(capture: &[u8]) -> Vec<Partial> {
 
 #[test]
 fn a_partial_capture_among_others_ends_there_and_the_next_one_is_read() {
-    let kinds: [fn(&[u64]) -> Vec<u8>; 2] = [numbered, numbered_pcapng];
+    type Make = fn(&[u64]) -> Vec<u8>;
+    let kinds: [Make; 2] = [numbered, numbered_pcapng];
     for make in kinds {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, content: &[u8]| file(directory.path(), name, content);

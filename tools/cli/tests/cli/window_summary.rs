@@ -244,7 +244,10 @@ fn the_memory_of_a_small_window_is_a_page_of_dense_lines() {
             dedup(&[&args[..], options].concat(), input.as_bytes()).text();
             let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
             let memory = json["busiest_window_memory_bytes"].as_u64().unwrap();
-            assert!(memory > 0 && memory % unit == 0, "{options:?}: {memory}");
+            assert!(
+                memory > 0 && memory.is_multiple_of(unit),
+                "{options:?}: {memory}"
+            );
             let memory = memory.to_string();
             let args = ["--window", window, "-m", &memory, "--count"];
             dedup(&[&args[..], options].concat(), input.as_bytes()).text();
@@ -261,8 +264,8 @@ fn bounds_that_say_nothing_are_not_printed() {
         .collect();
     // Of 1 key in 64 it is known whether it was seen before, so all duplicates may be false.
     let options = ["--filter", "bloom:k=4", "-m", "1KiB", "--stats", &stats];
-    let run = dedup(
-        &[&options[..], &["--summary", "full"]].concat(),
+    let run = echoless(
+        &[&["dedup", "--summary", "full"], &options[..]].concat(),
         input.as_bytes(),
     );
     let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
@@ -282,8 +285,6 @@ fn bounds_that_say_nothing_are_not_printed() {
         "{}",
         run.stderr
     );
-    // Missed ones are counted exactly.
-    assert_eq!(json["estimated_missed_duplicates_high"], 0);
 }
 
 #[test]

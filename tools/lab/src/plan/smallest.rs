@@ -28,8 +28,8 @@ const MOST_BITS: f64 = 64.0;
 /// which no candidate comes near the bounds takes half of that.
 ///
 /// # Errors
-/// [`LabError`] as for [`plan`]; also if a bound is missing, or if about 1000 times the limit is
-/// not enough.
+/// [`LabError`] as for [`plan`](super::plan()); also if a bound is missing, or if about 1000 times
+/// the limit is not enough.
 ///
 /// # Examples
 /// ```
