@@ -2,9 +2,10 @@
 //! for duplicate detection.
 //!
 //! Bytes flow one way: [`RecordScan`] finds where records end, or [`ContainerScan`] if they are
-//! inside of other elements, and a [`Selector`] finds the values of a key in a record. [`ts32297`] has the headers of the files in which records are transferred
-//! (3GPP TS 32.297), a [`Profile`] gives names to tags, and [`synth`] writes records. The crate
-//! does not depend on the engine, reads no files and keeps no records.
+//! inside of other elements, and a [`Selector`] finds the values of a key in a record. [`ts32297`]
+//! has the headers of the files in which records are transferred (3GPP TS 32.297), a [`Profile`]
+//! gives names to tags, and [`synth`] writes records. The crate does not depend on the engine,
+//! reads no files and keeps no records.
 //!
 //! # Examples
 //! ```

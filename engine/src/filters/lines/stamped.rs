@@ -31,7 +31,8 @@ pub(super) trait StampedSlot: Slot {
     const STAMP_BITS: u32;
     /// The bits of the fingerprint.
     const FINGERPRINT_BITS: u32 = 8 * Self::BYTES as u32 - Self::STAMP_BITS;
-    /// The most units of a window. An era has more than 14 times as many, so that passes over the lines are rare.
+    /// The most units of a window. An era has more than 14 times as many, so that passes over the
+    /// lines are rare.
     const MOST_ALIVE: u64 = 1 << (Self::STAMP_BITS - 4);
 
     /// The fingerprint of a key, never 0, with a stamp of the current unit.

@@ -69,7 +69,7 @@ pub struct TimedSpec {
     /// The window in ticks, 1 to 2^63 - 1.
     pub window: u64,
     /// Whether a duplicate renews its key: true suits records that must pass once in a burst of any
-    /// length, such as alarms. A key that comes back within the window for ever then passes once
+    /// length, such as alarms. A key that comes back within the window endlessly then passes once
     /// and never again. If false, a key expires a window after it was recorded, however often it is
     /// seen in between, and so passes at least once in each window and granule: that suits packets,
     /// whose later repeats may be sent on purpose.

@@ -3,8 +3,9 @@
 //!
 //! [`path`] parses the paths of the key, [`find`] finds the values on them by the tokens of
 //! [`scan`], [`value`] turns each into bytes that are equal exactly if the values are, with
-//! [`number`] for numbers. [`framing`] finds where values end that are not one in each line. A parser of whole values would allocate for every member; of most
-//! members only the syntax matters here.
+//! [`number`] for numbers. [`framing`] finds where values end that are not one in each line. A
+//! parser of whole values would allocate for every member; of most members only the syntax matters
+//! here.
 
 pub(super) mod find;
 pub(super) mod framing;
