@@ -189,7 +189,10 @@ impl Input {
                 let room = self.sizes.next_room(&mut chunk.bytes, len);
                 let read = match file.read(patience, room) {
                     Ok(read) => read,
-                    Err(error) if loss_of_data(&error).is_some() => {
+                    // Inside of an element, the next input would be part of it.
+                    Err(error)
+                        if loss_of_data(&error).is_some() && self.last_end.may_be_set_aside() =>
+                    {
                         // Records behind the damage are lost, also if it is a cut.
                         let failure = damaged(source, error, len - chunk.mark);
                         self.partial.leave(failure, Loss::Records)?;
