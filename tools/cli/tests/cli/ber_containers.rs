@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 
 use echoless_ber::{ContainerScan, END_OF_CONTENTS, INDEFINITE_LENGTH, length_in};
 use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -546,4 +547,28 @@ fn containers_that_cannot_be_named() {
         "--format ber:container=0x61 --tag | expected fields with delimiters",
     ];
     assert_errors(run, &cases);
+}
+
+/// The next input would be read, and written, as a part of the element.
+#[test]
+fn a_compressed_input_that_is_cut_inside_an_element_ends_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    // A stored block: the plain bytes up to the cut are decoded.
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder
+        .write_all(&batch(&[1, 2, 3, 4, 5, 6]).bytes())
+        .unwrap();
+    let compressed = encoder.finish().unwrap();
+    let cut = file(
+        directory.path(),
+        "cut.gz",
+        &compressed[..compressed.len() - 30],
+    );
+    let next = file(directory.path(), "next", &batch(&[7, 8]).bytes());
+    let run = dedup(&[&ARGS[..], &[&cut, &next]].concat(), b"");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("cut.gz"), "{}", run.stderr);
+    // Nothing of the second input is in the output.
+    let other = batch(&[7, 8]).bytes();
+    assert!(!run.stdout.windows(other.len()).any(|part| part == other));
 }
