@@ -147,8 +147,13 @@ impl ErrorCounts {
         if hardly_any {
             found = found.within(0, observed);
         }
-        let surely = self.series.map_or(0, |series| series.surely_mistaken);
-        found.plus(Estimate::exact(surely))
+        let Some(series) = &self.series else {
+            return found;
+        };
+        found.plus(Estimate {
+            low: series.surely_mistaken - series.surely_at_end,
+            ..Estimate::exact(series.surely_mistaken)
+        })
     }
 
     /// `Duplicate` verdicts on keys between the window and the end of its granule.

@@ -140,6 +140,13 @@ impl FrequentKeys {
             return Followed::No;
         };
         let found = &mut self.found;
+        if let Record::At(then) = held.record
+            && windows.end_at(then, now)
+        {
+            found.surely_mistaken += 1;
+            found.surely_at_end += 1;
+            return Followed::Judged;
+        }
         if let Record::At(then) | Record::Unknown(then) = held.record
             && windows.are_over(then, now)
         {

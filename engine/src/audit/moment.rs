@@ -29,6 +29,13 @@ impl Windows {
             })
     }
 
+    /// Whether the granule ends at this very tick, without a second window.
+    #[inline]
+    pub(super) fn end_at(self, then: Moment, now: Moment) -> bool {
+        let forgotten = self.first.ticks.saturating_add(self.first.granule);
+        self.second.is_none() && now.tick.saturating_sub(then.tick) == forgotten
+    }
+
     /// Whether no filter remembers the key any more.
     #[inline]
     pub(super) fn are_over(self, then: Moment, now: Moment) -> bool {

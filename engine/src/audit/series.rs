@@ -67,6 +67,9 @@ pub struct SeriesCounts {
     /// `Duplicate` verdicts on frequent keys that had not been seen, or not for so long that no
     /// filter remembers them.
     pub surely_mistaken: u64,
+    /// Those of them at the very tick at which the granule ends. If a tick is several keys, or a
+    /// time, they may lie a part of a tick before the end, where both verdicts are right.
+    pub surely_at_end: u64,
     /// `Duplicate` verdicts on frequent keys between the window and the end of its granule.
     pub surely_undecided: u64,
     /// Mistaken series of frequent keys.
@@ -81,6 +84,7 @@ impl SeriesCounts {
     pub(super) fn since(self, earlier: Self) -> Self {
         Self {
             surely_mistaken: self.surely_mistaken - earlier.surely_mistaken,
+            surely_at_end: self.surely_at_end - earlier.surely_at_end,
             surely_undecided: self.surely_undecided - earlier.surely_undecided,
             surely_begun: self.surely_begun - earlier.surely_begun,
             unknown: self.unknown.since(earlier.unknown),

@@ -29,7 +29,7 @@ use super::branchless::select;
 use super::clock::Clock;
 use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
-use super::rule::Rule;
+use super::rule::{Counts, Rule};
 use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
 use crate::filters::replacement::ReplacementPolicy;
@@ -37,7 +37,7 @@ use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
-use crate::report::{Cells, Report, Tally};
+use crate::report::{Cells, RateSum, Report, Tally};
 use crate::window::Window;
 
 /// The most units of a window.
@@ -238,6 +238,13 @@ impl<S: Slot, P: ReplacementPolicy> Rule for ClockedRule<S, P> {
 
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         self.probe(Scalar, line, S::from_key(key)).found != 0
+    }
+
+    #[inline(always)]
+    fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
+        Self::SHAPE.count(lines, total, |line| {
+            self.live(self.counts(line.0[CLOCK_WORD]))
+        })
     }
 
     fn cells(self, line: &Line) -> Cells {

@@ -13,10 +13,10 @@ use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::filters::filter::{check_length, check_ticks};
 use crate::hash::KeyHash;
-use crate::isa::DetectedKernel;
+use crate::isa::{DetectedKernel, HotLoop};
 use crate::kernels::{BatchCounts, Bucket, LineRange, PAGE_LINES};
 use crate::memory::{Line, LineArray};
-use crate::report::{Report, Tally};
+use crate::report::{Cells, RateSum, Report, Tally};
 use crate::verdicts::Verdict;
 
 /// A rule on a range of lines. The batch loop alone is compiled for a kernel.
@@ -65,6 +65,23 @@ impl<R: Rule> RuleLines<R> {
         self.count(keys, counts);
         // The loop moved a copy of the clock, which ended at the latest tick.
         self.rule.follow(ticks.iter().copied().max().unwrap_or(0));
+    }
+}
+
+/// Counts the cells of lines, compiled for the kernel: a report of a large filter reads all of it.
+struct CountLines<'a, R> {
+    rule: R,
+    lines: &'a [Line],
+    total: u64,
+    counts: Counts,
+}
+
+impl<R: Rule> HotLoop for CountLines<'_, R> {
+    type Output = (Cells, Option<RateSum>);
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.rule.count(self.lines, self.total, self.counts)
     }
 }
 
@@ -164,7 +181,12 @@ impl<R: Rule> Filter for RuleLines<R> {
     fn tally(&self) -> Tally {
         let total = self.range.total;
         let count = |lines: &[Line]| {
-            let (cells, rates) = self.rule.count(lines, total, self.counts);
+            let (cells, rates) = self.kernel.run(CountLines {
+                rule: self.rule,
+                lines,
+                total,
+                counts: self.counts,
+            });
             Tally {
                 cells: Some(cells),
                 rates,

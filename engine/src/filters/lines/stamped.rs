@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use super::clock::Clock;
 use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
-use super::rule::Rule;
+use super::rule::{Counts, Rule};
 use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
 use crate::filters::replacement::ReplacementPolicy;
@@ -23,7 +23,7 @@ use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
-use crate::report::{Cells, Report, Tally};
+use crate::report::{Cells, RateSum, Report, Tally};
 
 /// A slot that holds a stamp above a fingerprint.
 pub(super) trait StampedSlot: Slot {
@@ -92,7 +92,15 @@ impl<S: StampedSlot, P: ReplacementPolicy> StampedRule<S, P> {
 
     #[inline(always)]
     fn is_live(self, slot: S) -> bool {
-        slot.word() != 0 && slot.age_at(self.clock.now) <= self.clock.units.alive
+        // Both are computed, so that a loop over slots has no branches.
+        (slot.word() != 0) & (slot.age_at(self.clock.now) <= self.clock.units.alive)
+    }
+
+    /// The number of live slots.
+    #[inline(always)]
+    fn live(self, line: &Line) -> u32 {
+        let slots = S::slots(line).iter();
+        slots.map(|slot| u32::from(self.is_live(*slot))).sum()
     }
 }
 
@@ -146,9 +154,13 @@ impl<S: StampedSlot, P: ReplacementPolicy> Rule for StampedRule<S, P> {
         Scalar.find_alive(line, slot, S::STAMP_BITS, alive) != 0
     }
 
+    #[inline(always)]
+    fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
+        Self::SHAPE.count(lines, total, |line| self.live(line))
+    }
+
     fn cells(self, line: &Line) -> Cells {
-        let live = S::slots(line).iter().filter(|slot| self.is_live(**slot));
-        Cells::new(live.count() as u64, S::COUNT as u64)
+        Cells::new(self.live(line).into(), S::COUNT as u64)
     }
 
     fn fpr(self, line: &Line, lines: u64) -> f64 {

@@ -18,9 +18,9 @@ use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window
 use crate::filters::{Filter, Form, Workload};
 use crate::kernels::PAGE_LINES;
 use crate::limits::within;
-use crate::memory::LINE_BYTES;
+use crate::memory::{LINE_BYTES, Line};
 use crate::options::Options;
-use crate::report::{Cells, MissAge, Report, Tally};
+use crate::report::{Cells, MissAge, RateSum, Report, Tally};
 use crate::theory::dense::ClockedGeometry;
 use crate::theory::{RateModel, fingerprints};
 use crate::window::Window;
@@ -208,6 +208,9 @@ fn build_with<P: ReplacementPolicy>(
     }
 }
 
+/// A line has fewer slots than this.
+const MOST_SLOTS: usize = 32;
+
 /// What the estimates of a line of fingerprints depend on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimedLineShape {
@@ -220,6 +223,31 @@ impl TimedLineShape {
     /// The probability that a new key matches one of the live slots of its line, of so many lines.
     pub(super) fn fpr(self, live: Cells, lines: u64) -> f64 {
         self.fpr_with(live.occupied, lines)
+    }
+
+    /// The slots of lines and their rates, from the live slots of each line. `total` is the number
+    /// of lines of the whole filter.
+    ///
+    /// Lines with equally many live slots have equal rates, so a rate is computed for each number
+    /// of them, and not for each line.
+    #[inline(always)]
+    pub(super) fn count(
+        self,
+        lines: &[Line],
+        total: u64,
+        live: impl Fn(&Line) -> u32,
+    ) -> (Cells, Option<RateSum>) {
+        let mut with_live = [0; MOST_SLOTS];
+        for line in lines {
+            with_live[live(line) as usize % MOST_SLOTS] += 1;
+        }
+        let mut cells = Cells::new(0, lines.len() as u64 * u64::from(self.slots));
+        let mut rates = RateSum::default();
+        for (live, lines) in (0..).zip(with_live) {
+            cells.occupied += live * lines;
+            rates.push_equal(self.fpr_with(live, total), lines);
+        }
+        (cells, Some(rates))
     }
 
     fn fpr_with(self, live: u64, lines: u64) -> f64 {

@@ -7,7 +7,7 @@ use std::io;
 use std::num::NonZeroUsize;
 
 use echoless_packets::framing::{
-    BlockKind, DEFAULT_MAX_BLOCK, Framer, Next, set_section_length_unspecified,
+    BlockKind, DEFAULT_MAX_BLOCK, Framer, Next, PacketBlock, set_section_length_unspecified,
 };
 
 use super::header::{PCAPNG, StreamHeader, framing_failure, loss_of};
@@ -232,7 +232,17 @@ impl PacketFeed {
             ..
         } = capture;
         let mut is_old = framer.is_old_pcap();
+        // A framer numbers the sections of its own file.
+        let placed = |mut packet: PacketBlock| {
+            packet.interface.section = packet.interface.section.saturating_add(*first_section);
+            packet
+        };
         loop {
+            while let Some(packet) = framer.next_packet(&chunk.bytes[..len], chunk.filled) {
+                chunk.filled = packet.data.end;
+                chunk.ends.push(chunk.filled);
+                chunk.keys.packets.push(placed(packet));
+            }
             let opens_file = framer.offset() == 0;
             let (range, kind) = match framer.next_block(&chunk.bytes[..len], chunk.filled, last) {
                 Ok(Next::Block { range, kind }) => (range, kind),
@@ -257,15 +267,12 @@ impl PacketFeed {
             }
             chunk.filled = range.end;
             match kind {
-                BlockKind::Packet(mut packet) => {
+                BlockKind::Packet(packet) => {
                     if self.keys.tags() && !has_options(&chunk.bytes[range.clone()]) {
                         chunk.filled = range.start;
                         return Err(self.untaggable("a simple packet block"));
                     }
-                    // A framer numbers the sections of its own file.
-                    let section = packet.interface.section.saturating_add(*first_section);
-                    packet.interface.section = section;
-                    chunk.keys.packets.push(packet);
+                    chunk.keys.packets.push(placed(packet));
                 }
                 BlockKind::Header => {
                     self.sections = self.sections.saturating_add(1);

@@ -44,13 +44,15 @@ impl PacketKeys {
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
         let bytes = &chunk.bytes[..chunk.filled];
         let keys = &self.config.keys;
+        chunk.keys.hashes.reserve(chunk.keys.packets.len());
         for block in &chunk.keys.packets {
             let packet = block.packet(bytes);
             let key = keys.key(&packet, &mut self.scratch);
             chunk.keys.conditions.count(key.conditions);
             // The head holds the lengths of the other parts, so an empty one adds nothing.
-            let parts = key.parts().into_iter().filter(|part| !part.is_empty());
-            let hash = self.hasher.hash_fields(parts.map(Some));
+            let parts = key.parts();
+            let parts = parts.iter().filter(|part| !part.is_empty());
+            let hash = self.hasher.hash_fields(parts.map(|part| Some(*part)));
             chunk.keys.hashes.push(hash);
             if self.config.report {
                 chunk.keys.ignored.push(keys.ignored_fields(&packet));

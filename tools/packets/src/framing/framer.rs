@@ -1,6 +1,6 @@
 //! The framer: recognises a file and finds one block after another.
 
-use super::block::{BlockKind, Next, Read};
+use super::block::{BlockKind, Next, PacketBlock, Read};
 use super::error::FrameError;
 use super::magic::{FileKind, MAGIC_LEN, recognise, too_short};
 use super::pcap::PcapFile;
@@ -154,6 +154,36 @@ impl Framer {
             }),
             Read::Needs(expected) => Ok(Next::NeedMore(expected - input.len())),
         }
+    }
+
+    /// The next block, if it is a whole packet of a pcap file of the current version; it ends where
+    /// its data ends. If not, nothing changes, and [`next_block`](Self::next_block) says what is
+    /// there.
+    ///
+    /// It finds most packets of most captures, in a loop of its own that moves no other blocks.
+    ///
+    /// # Panics
+    /// If `at` is greater than the length of the buffer.
+    #[inline(always)]
+    pub fn next_packet(&mut self, buffer: &[u8], at: usize) -> Option<PacketBlock> {
+        let State::Pcap(file) = &self.state else {
+            return None;
+        };
+        let read = file.read_packet(&buffer[at..], self.max_block);
+        let Ok(Read::Block {
+            len,
+            kind: BlockKind::Packet(mut packet),
+        }) = read
+        else {
+            return None;
+        };
+        if file.is_old() {
+            return None;
+        }
+        self.offset += len as u64;
+        self.packets += 1;
+        packet.data = packet.data.start + at..packet.data.end + at;
+        Some(packet)
     }
 
     #[inline]

@@ -96,7 +96,7 @@ impl PcapFile {
     }
 
     /// Reads the packet at the beginning of `input`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read_packet(&self, input: &[u8], max: usize) -> Result<Read, InvalidField> {
         if input.len() < PACKET_HEADER {
             return Ok(Read::Needs(PACKET_HEADER));

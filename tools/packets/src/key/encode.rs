@@ -2,6 +2,7 @@
 
 use super::field::{Field, FieldSet};
 use super::visit::{Sink, Tag};
+use crate::layers::PLAIN_HEADERS;
 
 /// The length field of an item.
 const LEN: usize = 4;
@@ -11,25 +12,67 @@ const LEN: usize = 4;
 /// most 16 bytes in each.
 const OVERHEAD: usize = 20 * (1 + LEN + 16);
 
+/// The most bytes of the items of headers of [`PLAIN_HEADERS`] bytes.
+const PLAIN_ITEMS: usize = PLAIN_HEADERS + OVERHEAD;
+
+/// The fields that an encoder leaves out.
+pub(super) trait Ignored: Copy {
+    fn contains(self, field: Field) -> bool;
+}
+
+impl Ignored for FieldSet {
+    #[inline(always)]
+    fn contains(self, field: Field) -> bool {
+        FieldSet::contains(self, field)
+    }
+}
+
+/// [`FieldSet::DEFAULT`], known when the encoder is compiled: which fields are written where needs
+/// no test then.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IgnoredByDefault;
+
+impl Ignored for IgnoredByDefault {
+    #[inline(always)]
+    fn contains(self, field: Field) -> bool {
+        FieldSet::DEFAULT.contains(field)
+    }
+}
+
 /// Writes items into a buffer. Ignored fields leave no trace, nor do items whose owner is ignored.
-pub(super) struct Encoder<'a> {
+pub(super) struct Encoder<'a, I> {
     out: &'a mut [u8],
     /// The end of what is written.
     at: usize,
-    ignore: FieldSet,
+    ignore: I,
     /// Where the bytes of the current item begin; `None` if it is ignored.
     item: Option<usize>,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a, I: Ignored> Encoder<'a, I> {
     /// An encoder for headers of `header_bytes` bytes. The buffer grows if they may not fit, so
     /// that no write has to make room.
-    #[inline]
-    pub(super) fn new(out: &'a mut Vec<u8>, header_bytes: usize, ignore: FieldSet) -> Self {
+    #[inline(always)]
+    pub(super) fn new(out: &'a mut Vec<u8>, header_bytes: usize, ignore: I) -> Self {
         let room = header_bytes + OVERHEAD;
         if out.len() < room {
             out.resize(room, 0);
         }
+        Self::within(out, ignore)
+    }
+
+    /// An encoder for [plain](crate::layers::Plain) headers. The length of its buffer is known when
+    /// it is compiled, so writes at known positions are not checked.
+    #[inline(always)]
+    pub(super) fn plain(out: &'a mut Vec<u8>, ignore: I) -> Self {
+        if out.len() < PLAIN_ITEMS {
+            out.resize(PLAIN_ITEMS, 0);
+        }
+        Self::within(&mut out[..PLAIN_ITEMS], ignore)
+    }
+
+    #[inline(always)]
+    fn within(out: &'a mut [u8], ignore: I) -> Self {
         Self {
             out,
             at: 0,
@@ -56,7 +99,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-impl Sink for Encoder<'_> {
+impl<I: Ignored> Sink for Encoder<'_, I> {
     #[inline(always)]
     fn item(&mut self, tag: Tag, owner: Option<Field>) {
         self.close();

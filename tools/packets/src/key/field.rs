@@ -113,7 +113,7 @@ impl Field {
 
     /// The position in [`ALL`](Self::ALL).
     #[inline]
-    pub(super) fn index(self) -> usize {
+    pub(super) const fn index(self) -> usize {
         self as usize
     }
 }
@@ -136,17 +136,29 @@ impl FieldSet {
     /// No field.
     pub const EMPTY: Self = Self(0);
 
+    /// What redundant networks and routers change: `lan-id,ttl,checksum`.
+    pub const DEFAULT: Self = Self::of(&[
+        Field::LanId,
+        Field::Ttl,
+        Field::IpChecksum,
+        Field::TransportChecksum,
+    ]);
+
     /// The set with these fields.
     #[must_use]
-    pub fn of(fields: &[Field]) -> Self {
-        fields
-            .iter()
-            .fold(Self::EMPTY, |set, field| set.with(*field))
+    pub const fn of(fields: &[Field]) -> Self {
+        let mut set = Self::EMPTY;
+        let mut index = 0;
+        while index < fields.len() {
+            set = set.with(fields[index]);
+            index += 1;
+        }
+        set
     }
 
     /// This set and `field`.
     #[must_use]
-    pub fn with(self, field: Field) -> Self {
+    pub const fn with(self, field: Field) -> Self {
         Self(self.0 | 1 << field.index())
     }
 
@@ -165,7 +177,7 @@ impl FieldSet {
     /// Whether `field` is in the set.
     #[inline]
     #[must_use]
-    pub fn contains(self, field: Field) -> bool {
+    pub const fn contains(self, field: Field) -> bool {
         self.0 & 1 << field.index() != 0
     }
 

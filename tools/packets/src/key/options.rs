@@ -176,12 +176,7 @@ impl Default for KeyOptions {
     fn default() -> Self {
         Self {
             from: From::default(),
-            ignore: FieldSet::of(&[
-                Field::LanId,
-                Field::Ttl,
-                Field::IpChecksum,
-                Field::TransportChecksum,
-            ]),
+            ignore: FieldSet::DEFAULT,
             payload_bytes: None,
             snap_safe: None,
             skip_bytes: 0,

@@ -1,13 +1,13 @@
 //! The reader: packets to keys.
 
-use super::encode::Encoder;
+use super::encode::{Encoder, Ignored, IgnoredByDefault};
 use super::error::KeyError;
 use super::field::{Field, FieldSet};
 use super::ignored::{IgnoredFields, IgnoredSink};
 use super::options::{From, Group, KeyOptions};
 use super::select::{Conditions, Selection};
 use super::visit::{self, Sink, Tag};
-use crate::layers::ShimKind;
+use crate::layers::{IpVersion, Layers, Plain, ShimKind, TransportKind};
 use crate::packet::Packet;
 
 /// The VLAN identifier in tag control information.
@@ -44,6 +44,9 @@ pub struct KeyReader {
     payload_limit: usize,
     /// The options select in the outermost layers of all captured bytes.
     is_outermost: bool,
+    /// Moreover, they select the IP packet, and ignore what is ignored by default: the keys of
+    /// plain packets have a form of their own in the code, not in their bytes.
+    has_plain: bool,
 }
 
 /// The key of one packet. Two keys of one reader are equal if all three parts are.
@@ -89,8 +92,13 @@ impl KeyReader {
         let payload_limit = options
             .payload_bytes
             .map_or(usize::MAX, |limit| limit as usize);
+        let is_outermost = Selection::is_outermost(&options);
         Ok(Self {
-            is_outermost: Selection::is_outermost(&options),
+            is_outermost,
+            has_plain: is_outermost
+                && options.from == From::Network
+                && options.group == Group::None
+                && options.ignore == FieldSet::DEFAULT,
             options,
             payload_limit,
         })
@@ -106,32 +114,82 @@ impl KeyReader {
     /// and trailer stay where they are. Reads the cache lines of the headers only.
     #[must_use]
     pub fn key<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
+        if self.has_plain
+            && let Some(plain) = Plain::read(packet)
+        {
+            return self.plain_key(packet, plain, scratch);
+        }
         if self.is_outermost {
-            self.encode(
-                packet,
-                &Selection::outermost(packet, &self.options),
-                scratch,
-            )
+            self.key_of_outermost(packet, scratch)
         } else {
             self.key_of_part(packet, scratch)
         }
     }
 
-    /// The key of the innermost packet, or of the first bytes.
-    #[inline(never)]
-    fn key_of_part<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
-        self.encode(packet, &Selection::new(packet, &self.options), scratch)
+    /// The key of a plain packet, compiled for each IP version and transport. `has_plain` holds.
+    #[inline(always)]
+    fn plain_key<'a>(
+        &self,
+        packet: &Packet<'a>,
+        plain: Plain,
+        scratch: &'a mut Vec<u8>,
+    ) -> Key<'a> {
+        use IpVersion::{V4, V6};
+        use TransportKind::{Tcp, Udp};
+        match (plain.version, plain.transport) {
+            (V4, Tcp) => self.encode_plain(packet, plain.layers(packet.bytes, V4, Tcp), scratch),
+            (V4, _) => self.encode_plain(packet, plain.layers(packet.bytes, V4, Udp), scratch),
+            (V6, Tcp) => self.encode_plain(packet, plain.layers(packet.bytes, V6, Tcp), scratch),
+            (V6, _) => self.encode_plain(packet, plain.layers(packet.bytes, V6, Udp), scratch),
+        }
     }
 
     #[inline(always)]
-    fn encode<'a>(
+    fn encode_plain<'a>(
+        &self,
+        packet: &Packet<'a>,
+        layers: Layers,
+        scratch: &'a mut Vec<u8>,
+    ) -> Key<'a> {
+        let selection = Selection::of_outermost(packet, layers, &KeyOptions::default());
+        self.encode(
+            packet,
+            &selection,
+            Encoder::plain(scratch, IgnoredByDefault),
+        )
+    }
+
+    #[inline(never)]
+    fn key_of_outermost<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
+        let selection = Selection::outermost(packet, &self.options);
+        let encoder = self.encoder(&selection, scratch);
+        self.encode(packet, &selection, encoder)
+    }
+
+    /// The key of the innermost packet, or of the first bytes.
+    #[inline(never)]
+    fn key_of_part<'a>(&self, packet: &Packet<'a>, scratch: &'a mut Vec<u8>) -> Key<'a> {
+        let selection = Selection::new(packet, &self.options);
+        let encoder = self.encoder(&selection, scratch);
+        self.encode(packet, &selection, encoder)
+    }
+
+    #[inline(always)]
+    fn encoder<'a>(
+        &self,
+        selection: &Selection<'_>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Encoder<'a, FieldSet> {
+        Encoder::new(scratch, selection.layers.payload.start, self.options.ignore)
+    }
+
+    #[inline(always)]
+    fn encode<'a, I: Ignored>(
         &self,
         packet: &Packet<'a>,
         selection: &Selection<'a>,
-        scratch: &'a mut Vec<u8>,
+        mut encoder: Encoder<'a, I>,
     ) -> Key<'a> {
-        let header_bytes = selection.layers.payload.start;
-        let mut encoder = Encoder::new(scratch, header_bytes, self.options.ignore);
         self.group(packet, selection, &mut encoder);
         visit::headers(selection, selection.from, &mut encoder);
 

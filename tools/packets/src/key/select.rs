@@ -78,7 +78,12 @@ impl<'a> Selection<'a> {
     /// memory they cost a third of the time of a key.
     #[inline(always)]
     pub(super) fn outermost(packet: &Packet<'a>, options: &KeyOptions) -> Self {
-        let layers = Layers::outermost(packet);
+        Self::of_outermost(packet, Layers::outermost(packet), options)
+    }
+
+    /// The same of layers that are known: those of `packet`.
+    #[inline(always)]
+    pub(super) fn of_outermost(packet: &Packet<'a>, layers: Layers, options: &KeyOptions) -> Self {
         Self::of_layers(packet, packet.bytes, layers, layers, options)
     }
 

@@ -25,6 +25,7 @@
 mod capture_header;
 mod link;
 mod network;
+mod plain;
 mod prp;
 mod serial;
 mod shim;
@@ -40,6 +41,7 @@ pub use stack::{Layers, Span};
 pub use transport::{Transport, TransportKind};
 
 pub(crate) use link::{ETHERNET_LEN, SLL_LEN, SLL2_LEN};
+pub(crate) use plain::{PLAIN_HEADERS, Plain};
 pub(crate) use prp::PRP_LEN;
 pub(crate) use shim::ETHERTYPE_LLC;
 pub(crate) use wireless::addresses as wireless_addresses;

@@ -2,8 +2,8 @@
 
 use crate::bytes::{array, be16};
 
-const IPV4_LEN: usize = 20;
-const IPV6_LEN: usize = 40;
+pub(super) const IPV4_LEN: usize = 20;
+pub(super) const IPV6_LEN: usize = 40;
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;

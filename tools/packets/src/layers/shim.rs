@@ -1,6 +1,6 @@
 //! Shims: what stands between the link header and the network header.
 
-use crate::bytes::be16;
+use crate::bytes::{array, be16};
 
 use super::link::version;
 use super::network::IpVersion;
@@ -41,6 +41,14 @@ const ETHERTYPE_FABRIC_PATH: u16 = 0x8903;
 const ADDRESSES_LEN: usize = 12;
 /// 802.1Q, 802.1ad (QinQ), and the two numbers that older QinQ equipment uses.
 const VLAN_TPIDS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+/// The tag control information, and the EtherType of what follows.
+pub(super) const VLAN_LEN: usize = 4;
+
+/// Whether this EtherType announces a VLAN tag.
+#[inline]
+pub(super) fn is_vlan(ethertype: u16) -> bool {
+    VLAN_TPIDS.contains(&ethertype)
+}
 
 /// A kind of shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +110,16 @@ impl Shims {
         ethertype: 0,
         len: 0,
     };
+
+    /// The VLAN tags between `start`, behind the EtherType of the first one, and `end`.
+    #[inline(always)]
+    pub(super) fn vlan_tags(bytes: &[u8], start: usize, end: usize) -> Self {
+        Self {
+            start,
+            ethertype: u16::from_be_bytes(array(bytes, start - 2)),
+            len: ((end - start) / VLAN_LEN) as u8,
+        }
+    }
 
     /// The number of shims.
     #[must_use]
@@ -199,7 +217,7 @@ fn announced(bytes: &[u8], at: usize, ethertype: u16) -> Option<ShimKind> {
         | ETHERTYPE_ARISTA
         | ETHERTYPE_I_TAG
         | ETHERTYPE_FABRIC_PATH => Some(ShimKind::Other),
-        tpid if VLAN_TPIDS.contains(&tpid) => Some(ShimKind::Vlan),
+        tpid if is_vlan(tpid) => Some(ShimKind::Vlan),
         ETHERTYPE_LLC..LEAST_ETHERTYPE if has_snap(bytes, at) => Some(ShimKind::Snap),
         _ => None,
     }

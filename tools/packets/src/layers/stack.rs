@@ -95,7 +95,7 @@ pub struct Layers {
     pub truncated: bool,
     /// A header contradicts itself or the lengths around it, so its layer is absent.
     pub malformed: bool,
-    level: usize,
+    pub(super) level: usize,
 }
 
 impl Layers {
@@ -183,6 +183,30 @@ impl Layers {
         self.link.is_none_or(|link| link.end == link.start)
     }
 
+    /// A frame in which nothing was read: all of it is payload.
+    #[inline(always)]
+    pub(super) fn of_frame(frame: Span) -> Self {
+        Self {
+            start: frame.start,
+            link: None,
+            shims: Shims::NONE,
+            ethertype: 0,
+            network: None,
+            transport: None,
+            payload: frame,
+            // Without IP, everything up to the end of the frame is payload.
+            trailer: Span {
+                start: frame.wire_end,
+                end: frame.wire_end,
+                wire_end: frame.wire_end,
+            },
+            missing: 0,
+            truncated: frame.end < frame.wire_end,
+            malformed: false,
+            level: 0,
+        }
+    }
+
     /// Reads the layers from `start` to the end of `bytes`; the frame ends at `wire_end`.
     ///
     /// Inlined with all that it calls: the layers of a packet then stay in registers, while a call
@@ -195,23 +219,8 @@ impl Layers {
             wire_end,
         };
         let mut layers = Self {
-            start,
-            link: None,
-            shims: Shims::NONE,
-            ethertype: 0,
-            network: None,
-            transport: None,
-            payload: frame,
-            // Without IP, everything up to the end of the frame is payload.
-            trailer: Span {
-                start: wire_end,
-                end: wire_end,
-                wire_end,
-            },
-            missing: 0,
-            truncated: frame.end < wire_end,
-            malformed: false,
             level,
+            ..Self::of_frame(frame)
         };
         let (at, ethertype) = match entry {
             Entry::Ethertype(ethertype) => (start, ethertype),

@@ -1,12 +1,14 @@
 //! Transport headers: TCP, UDP, SCTP, ICMP.
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
 const SCTP: u8 = 132;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
-const TCP_LEN: usize = 20;
+/// Without options.
+pub(super) const TCP_LEN: usize = 20;
+pub(super) const UDP_LEN: usize = 8;
 
 /// A kind of transport header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,7 +47,7 @@ pub(super) fn read(bytes: &[u8], start: usize, protocol: u8) -> (Transport, bool
     let header = bytes.get(start..).unwrap_or_default();
     let (kind, len) = match protocol {
         TCP => (TransportKind::Tcp, tcp_len(header)),
-        UDP => (TransportKind::Udp, Some(8)),
+        UDP => (TransportKind::Udp, Some(UDP_LEN)),
         SCTP => (TransportKind::Sctp, Some(12)),
         ICMP => (TransportKind::Icmp, Some(8)),
         ICMPV6 => (TransportKind::Icmpv6, Some(8)),

@@ -2,7 +2,7 @@
 
 use echoless_packets::framing::{BlockKind, Framer, Next};
 use echoless_packets::key::{Field, FieldSet, From, Group, KeyOptions, KeyReader};
-use echoless_packets::synth::{Generator, PcapWriter, PcapngWriter, Stack};
+use echoless_packets::synth::{Generator, Header, PcapWriter, PcapngWriter, Stack};
 use echoless_packets::{LinkType, Packet};
 use proptest::prelude::*;
 
@@ -52,6 +52,29 @@ fn frame(seed: u64) -> (Stack, Vec<u8>) {
     let mut bytes = stack.bytes(&payload);
     bytes.extend(generator.payload(6));
     (stack, bytes)
+}
+
+/// The headers of a plain packet, or of one that is nearly so, and what follows it in the frame.
+fn plain() -> impl Strategy<Value = (Vec<Header>, Vec<u8>)> {
+    let vlans = prop_oneof![3 => Just(0), 3 => Just(1), 1 => Just(2)];
+    let ip = prop::sample::select(vec![Header::ipv4(), Header::ipv6()]);
+    let icmp = Header::Icmp {
+        kind: 8,
+        code: 0,
+        checksum: 0,
+        rest: 7,
+    };
+    let transport = prop::sample::select(vec![Header::tcp(), Header::udp(), icmp]);
+    let options = prop_oneof![Just(0_usize), 1..11_usize];
+    let tail = prop::collection::vec(any::<u8>(), 0..8);
+    (vlans, ip, transport, options, tail).prop_map(|(vlans, ip, mut transport, words, tail)| {
+        if let Header::Tcp(tcp) = &mut transport {
+            tcp.options = vec![1; 4 * words];
+        }
+        let tags = (0..vlans).map(|tag| Header::vlan(tag + 7));
+        let headers = [Header::ethernet()].into_iter().chain(tags);
+        (headers.chain([ip, transport]).collect(), tail)
+    })
 }
 
 fn all_options() -> impl Strategy<Value = KeyOptions> {
@@ -159,6 +182,33 @@ proptest! {
         prop_assert_eq!(&key_of(&reader, &packet), &key);
         let ignored = reader.ignored_fields(&packet);
         prop_assert_eq!(ignored.differing(&ignored), FieldSet::EMPTY);
+    }
+
+    /// The short way of plain packets gives the key of the general one, which a limit behind every
+    /// packet takes.
+    #[test]
+    fn plain_packets_have_the_keys_of_the_general_way(
+        (headers, tail) in plain(),
+        payload in prop::collection::vec(any::<u8>(), 0..20),
+        edits in prop::collection::vec(edit(), 0..3),
+        other_len in prop::option::weighted(0.1, 0u32..200),
+        payload_bytes in prop::option::of(0u32..20),
+    ) {
+        let stack = Stack::new(headers);
+        let mut bytes = stack.bytes(&payload);
+        bytes.extend(tail);
+        apply(&mut bytes, &edits);
+        let original_len = other_len.unwrap_or(bytes.len() as u32);
+        let packet = Packet { original_len, ..stack.packet(&bytes) };
+        let options = KeyOptions { payload_bytes, ..KeyOptions::default() };
+        let general = KeyOptions { snap_safe: Some(1 << 30), ..options.clone() };
+        let [short, general] = [options, general].map(|o| KeyReader::new(o).expect("good options"));
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        let key = short.key(&packet, &mut first);
+        let mut expected = general.key(&packet, &mut second);
+        // Only a limit can be missed.
+        expected.conditions.short = false;
+        prop_assert_eq!(key, expected);
     }
 
     #[test]

@@ -33,16 +33,35 @@ pub(crate) fn blocks(
 ) -> (Vec<(std::ops::Range<usize>, BlockKind)>, Option<FrameError>) {
     let (mut framer, mut at, mut found) = (Framer::new(), 0, Vec::new());
     loop {
+        let mut short = framer.clone();
+        let packet = short.next_packet(file, at);
         match framer.next_block(file, at, true) {
             Ok(Next::Block { range, kind }) => {
                 assert_eq!(range.start, at);
+                if let BlockKind::Packet(expected) = &kind
+                    && !file.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a])
+                    && !framer.is_old_pcap()
+                {
+                    assert_eq!(packet.as_ref(), Some(expected));
+                    assert_eq!(expected.data.end, range.end);
+                    assert_eq!(
+                        (short.offset(), short.packets()),
+                        (framer.offset(), framer.packets())
+                    );
+                } else {
+                    assert_eq!(packet, None);
+                }
                 at = range.end;
                 assert_eq!(framer.offset(), at as u64);
                 found.push((range, kind));
             }
             Ok(Next::NeedMore(more)) => panic!("{more} bytes requested behind the last one"),
-            Ok(Next::End) => return (found, None),
+            Ok(Next::End) => {
+                assert_eq!(packet, None);
+                return (found, None);
+            }
             Err(error) => {
+                assert_eq!(packet, None);
                 assert_eq!(framer.next_block(file, at, true), Err(error.clone()));
                 return (found, Some(error));
             }
