@@ -37,7 +37,6 @@
 //! One thread, and the first of equal keys is fresh:
 //! - [`FingerprintSpec`]: the default filter, from a memory size and a false positive rate.
 //! - [`FilterSpec`]: any filter by name and options, such as `rlbsbf:k=2,form=line,memory=64MiB`.
-//! - [`RegionOrdered`]: large batches on a filter so large that random lines miss the TLB too.
 //! - [`BloomTree`]: producers far from each other; most duplicates are found near their producer.
 //!
 //! Several threads, and one of equal keys is fresh:
@@ -206,7 +205,6 @@ pub use assembly::{
 };
 pub use audit::Audit;
 pub use error::{BuildError, MemoryError, SpecError};
-pub use filters::adapters::region_order::RegionOrdered;
 pub use filters::adapters::tree::{BloomTree, LevelCounts, SharedTree, TreeMode, TreeSpec};
 pub use filters::lines::{FingerprintSpec, LineFilter};
 pub use filters::{Filter, Replacement, SliceCounts, Sliced, report_of};

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use echoless::{
     BuildError, Cells, Filter, FingerprintGeometry, FingerprintSpec, Kernel, KeyHash, KeyHasher,
-    LineFilter, RegionOrdered, Replacement, SlotWidth, Verdict, Verdicts,
+    LineFilter, Replacement, SlotWidth, Verdict, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -136,23 +136,6 @@ proptest! {
                 prop_assert_eq!(filter.report().tally.evictions, oracle.report().tally.evictions);
                 prop_assert_eq!(filter.report().fill(), oracle.report().fill());
             }
-        }
-    }
-
-    #[test]
-    fn region_order_does_not_change_verdicts(
-        keys in stream(),
-        lines in prop_oneof![1u64..40, 1u64..3000],
-        part in 1usize..700,
-    ) {
-        for replacement in Replacement::ALL {
-            let spec = spec(lines, SlotWidth::Bits16, *replacement);
-            let mut plain = spec.build().unwrap();
-            let mut ordered = RegionOrdered::new(spec.build().unwrap());
-            let expected = observe_in_parts(&mut plain, &keys, 64);
-            prop_assert_eq!(observe_in_parts(&mut ordered, &keys, part), expected);
-            let evictions = ordered.into_inner().report().tally.evictions;
-            prop_assert_eq!(evictions, plain.report().tally.evictions);
         }
     }
 

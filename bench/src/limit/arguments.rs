@@ -1,11 +1,10 @@
 //! The options of `limit`.
 
 use clap::Args;
-use echoless::Kernel;
+use echoless::{Kernel, LookAhead};
 
 use super::candidates::Candidate;
 use crate::machine::SIZES_MIB;
-use crate::streams::BATCH;
 use crate::table::Outputs;
 
 /// The options of `limit`.
@@ -26,7 +25,11 @@ pub struct Arguments {
     /// Blocks of 64 keys that filters prefetch ahead, 1 to 3, perhaps the cache, and perhaps that
     /// lines are found in vectors: 2, 2,l2 or 2,l2,vectors. Default: what each filter measures.
     #[arg(long, value_name = "BLOCKS")]
-    pub(super) lookahead: Option<String>,
+    pub(super) lookahead: Option<LookAhead>,
+    /// Measure each filter with every look-ahead in turn, and without a fixed one: a table of the
+    /// one that it chose against the best fixed one, and nothing else.
+    #[arg(long, conflicts_with_all = ["lookahead", "repeats"])]
+    pub(super) compare_lookahead: bool,
     /// Parts of the names of filters to measure, such as `lru` or `rlbsbf:k=2`, separated by `;`.
     /// Default: all.
     #[arg(long, value_delimiter = ';')]
@@ -41,13 +44,9 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Whether a filter is measured at a size in MiB.
-    pub(super) fn includes(&self, candidate: &Candidate, size: u64) -> bool {
+    /// Whether a filter is measured.
+    pub(super) fn includes(&self, candidate: &Candidate) -> bool {
         let mut names = self.only.iter();
-        let is_selected = self.only.is_empty() || names.any(|name| candidate.name.contains(name));
-        is_selected && (candidate.batch == BATCH || size >= REGIONS_FROM)
+        self.only.is_empty() || names.any(|name| candidate.name.contains(name))
     }
 }
-
-/// Filters in region order are measured from this size on, in MiB.
-const REGIONS_FROM: u64 = 2048;

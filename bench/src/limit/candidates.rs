@@ -1,17 +1,14 @@
 //! The filters that are measured.
 
 use echoless::filters::lines::LineFilter;
-use echoless::{FilterSpec, FingerprintSpec, Kernel, RegionOrdered, Replacement, SlotWidth};
+use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SlotWidth};
 
 use crate::failure::Failure;
-use crate::streams::BATCH;
 
 /// A filter, and how to build it.
 pub(super) struct Candidate {
     pub(super) name: String,
     pub(super) kernel: Kernel,
-    /// How many keys the filter observes in one call.
-    pub(super) batch: usize,
     /// Whether the filter has a window: its clock moves while it is measured.
     pub(super) timed: bool,
     /// Builds it empty, in this many bytes.
@@ -32,7 +29,6 @@ fn fingerprint_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     Replacement::ALL.iter().map(move |replacement| Candidate {
         name: format!("fingerprint 32 x 16, {replacement}"),
         kernel,
-        batch: BATCH,
         timed: false,
         build: Box::new(move |bytes| Ok(fingerprint(bytes, *replacement, kernel).build()?)),
     })
@@ -77,29 +73,10 @@ fn lines(
     texts.iter().map(move |text| Candidate {
         name: format!("{text}, {of_a_key}"),
         kernel,
-        batch: BATCH,
         timed,
         build: Box::new(move |bytes| {
             let spec = text.parse::<FilterSpec>()?.memory(bytes);
             Ok(spec.kernel(kernel).build_lines()?)
-        }),
-    })
-}
-
-/// FIFO lines whose batches are ordered by region: for arrays that the caches of the page tables do
-/// not cover.
-fn region_ordered_lines(kernel: Kernel) -> impl Iterator<Item = Candidate> {
-    [64 << 10, 4 << 20].into_iter().map(move |batch| Candidate {
-        name: format!(
-            "fingerprint 32 x 16, fifo, {} Ki keys by region",
-            batch >> 10
-        ),
-        kernel,
-        batch,
-        timed: false,
-        build: Box::new(move |bytes| {
-            let spec = fingerprint(bytes, Replacement::Fifo, kernel);
-            Ok(Box::new(RegionOrdered::new(spec.build()?)))
         }),
     })
 }
@@ -111,7 +88,7 @@ const DENSE_TIMED_LINES: [&str; 3] = [
     "clocked:bits=32,dense=true",
 ];
 
-/// All filters on one kernel, those in region order last.
+/// All filters on one kernel.
 pub(super) fn candidates(kernel: Kernel) -> impl Iterator<Item = Candidate> {
     fingerprint_lines(kernel)
         .chain(lines(&BIT_LINES, "one line", false, kernel))
@@ -123,5 +100,4 @@ pub(super) fn candidates(kernel: Kernel) -> impl Iterator<Item = Candidate> {
             true,
             kernel,
         ))
-        .chain(region_ordered_lines(kernel))
 }

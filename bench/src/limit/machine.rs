@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::rate::rate;
 use crate::clock::median;
 use crate::failure::Failure;
-use crate::streams::{BATCH, Stream, StreamKind};
+use crate::streams::{Stream, StreamKind};
 use crate::table::{Cell, Table};
 
 /// How many keys ahead a loop prefetches, and into which cache. With 0, only the CPU prefetches.
@@ -81,12 +81,12 @@ fn measure_lines(
     for _ in 0..arguments.rounds {
         for (index, ahead) in LOOK_AHEAD.into_iter().enumerate() {
             let (mut read, mut seen) = (0, 0);
-            reads[index].push(rate(&mut stream, BATCH, keys, |keys| {
+            reads[index].push(rate(&mut stream, keys, |keys| {
                 seen += read_lines(lines, keys, ahead);
                 read += keys.len() as u64;
             }));
             check_reads(seen, read)?;
-            updates[index].push(rate(&mut stream, BATCH, keys, |keys| {
+            updates[index].push(rate(&mut stream, keys, |keys| {
                 update_lines(lines, keys, ahead);
             }));
         }

@@ -6,6 +6,7 @@ use echoless::{Kernel, KeyHash, LookAhead};
 
 use super::arguments::Arguments;
 use super::candidates::{Candidate, candidates};
+use super::compare;
 use super::machine::{self, LOOK_AHEAD, Rates, check_reads, read_lines};
 use super::rate::rate;
 use crate::check;
@@ -18,7 +19,7 @@ use crate::table::{Cell, Table};
 pub(super) const TICK_KEYS: u64 = 10_000;
 
 /// Keys for each line before anything is measured: enough to fill the lines of most filters.
-const WARM_UP: u64 = 40;
+pub(super) const WARM_UP: u64 = 40;
 
 /// The age of the keys that the false negative rate is measured with, in keys for each line.
 const AGE: u64 = 16;
@@ -26,6 +27,24 @@ const AGE: u64 = 16;
 /// How many keys for each line are repeated in streams that repeat keys: few enough that every
 /// filter remembers nearly all of them.
 const SPAN: u64 = 4;
+
+/// The columns of the table.
+const COLUMNS: &[&str] = &[
+    "name",
+    "variant",
+    "kernel",
+    "threads",
+    "memory_mib",
+    "huge_pages",
+    "keys_per_second",
+    "plain_read_keys_per_second",
+    "limit_keys_per_second",
+    "ratio_to_plain_read",
+    "ratio_to_limit",
+    "fpr",
+    "fnr",
+    "look_ahead",
+];
 
 /// How many keys are looked up for the false negative rate.
 const FNR_KEYS: u64 = 1 << 18;
@@ -39,25 +58,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn measure_all(arguments: &Arguments) -> Result<Table, Failure> {
-    let mut table = Table::new(&[
-        "name",
-        "variant",
-        "kernel",
-        "threads",
-        "memory_mib",
-        "huge_pages",
-        "keys_per_second",
-        "plain_read_keys_per_second",
-        "limit_keys_per_second",
-        "ratio_to_plain_read",
-        "ratio_to_limit",
-        "fpr",
-        "fnr",
-        "look_ahead",
-    ]);
-    if let Some(blocks) = &arguments.lookahead {
-        LookAhead::fix(blocks)?;
-    }
+    let mut table = Table::new(if arguments.compare_lookahead {
+        compare::COLUMNS
+    } else {
+        COLUMNS
+    });
+    LookAhead::fix(arguments.lookahead);
     let mut kernels = arguments.kernels.clone();
     if kernels.is_empty() {
         kernels = Kernel::ALL
@@ -76,10 +82,17 @@ fn measure_all(arguments: &Arguments) -> Result<Table, Failure> {
         }
     }
     for size in &arguments.sizes {
-        machine::measure(arguments, *size, &mut table)?;
+        if !arguments.compare_lookahead {
+            machine::measure(arguments, *size, &mut table)?;
+        }
         for kernel in kernels.iter().copied() {
             for candidate in candidates(kernel) {
-                if arguments.includes(&candidate, *size) {
+                if !arguments.includes(&candidate) {
+                    continue;
+                }
+                if arguments.compare_lookahead {
+                    compare::compare(arguments, *size, &candidate, &mut table)?;
+                } else {
                     measure(arguments, *size, &candidate, &mut table)?;
                 }
             }
@@ -105,7 +118,7 @@ fn measure(
     let mut filter = (candidate.build)(bytes)?;
     let mut stream = Stream::new(StreamKind::Distinct, 0);
     let mut read_stream = Stream::new(StreamKind::Distinct, 1);
-    let mut words = vec![0; candidate.batch / 64];
+    let mut words = vec![0; BATCH / 64];
     let mut counts = Counts::default();
     let mut observe = |filter: &mut dyn LineFilter, counts: &mut Counts, keys: &[KeyHash]| {
         if candidate.timed {
@@ -119,7 +132,7 @@ fn measure(
             .sum::<u64>();
     };
     let warm_up = bytes / LINE_BYTES * WARM_UP;
-    rate(&mut stream, candidate.batch, warm_up, |keys| {
+    rate(&mut stream, warm_up, |keys| {
         observe(&mut *filter, &mut counts, keys);
     });
     if arguments.repeats {
@@ -128,7 +141,7 @@ fn measure(
         stream = Stream::new(StreamKind::Repeats { span }, 2);
         // Until all keys that repeat are keys of this stream.
         let until_settled = u64::from(span) * KEYS_FOR_A_NEW_ONE;
-        rate(&mut stream, candidate.batch, until_settled, |keys| {
+        rate(&mut stream, until_settled, |keys| {
             observe(&mut *filter, &mut counts, keys);
         });
     }
@@ -139,13 +152,13 @@ fn measure(
     for _ in 0..arguments.rounds {
         for (ahead, reads) in LOOK_AHEAD.into_iter().zip(&mut reads) {
             let (mut read, mut seen) = (0, 0);
-            reads.push(rate(&mut read_stream, BATCH, keys, |keys| {
+            reads.push(rate(&mut read_stream, keys, |keys| {
                 seen += read_lines(filter.lines(), keys, ahead);
                 read += keys.len() as u64;
             }));
             check_reads(seen, read)?;
         }
-        rates.push(rate(&mut stream, candidate.batch, keys, |keys| {
+        rates.push(rate(&mut stream, keys, |keys| {
             observe(&mut *filter, &mut counts, keys);
         }));
     }
@@ -234,6 +247,7 @@ mod tests {
                 rounds: 1,
                 kernels: vec![Kernel::Scalar],
                 lookahead: None,
+                compare_lookahead: false,
                 only: vec![name.into()],
                 repeats: true,
                 outputs: Outputs::default(),

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod candidates;
+mod compare;
 mod machine;
 mod measure;
 mod rate;

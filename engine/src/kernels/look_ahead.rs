@@ -24,16 +24,17 @@
 
 use std::any::TypeId;
 use std::fmt;
+use std::str::FromStr;
 use std::time::Instant;
 
 use crate::error::SpecError;
 use crate::memory::CacheLevel;
-use crate::sync::unmodelled::{Arc, AtomicU32, Mutex, OnceLock, Ordering};
+use crate::sync::unmodelled::{Arc, AtomicU32, Mutex, Ordering};
 
-/// The field that [`LookAhead::fix`] sets.
+/// The name of a look-ahead in errors.
 const FIELD: &str = "lookahead";
 
-/// What [`LookAhead::fix`] accepts.
+/// The texts of look-aheads.
 const ALLOWED: &str = "1, 2 or 3 blocks of 64 keys, then perhaps a cache, then perhaps vectors, \
                        as in 2,l1 or 2,l2,vectors";
 
@@ -77,8 +78,25 @@ pub struct LookAhead {
     in_vectors: bool,
 }
 
-/// The look-ahead of all filters of this process, if it was fixed.
-static FIXED: OnceLock<LookAhead> = OnceLock::new();
+/// Every look-ahead.
+const ALL: [LookAhead; 12] = {
+    const BLOCKS: [u8; 3] = [2, 1, 3];
+    let mut all = [LookAhead::INITIAL; 12];
+    let mut index = 0;
+    while index < all.len() {
+        let cache = match index / 2 % 2 {
+            0 => CacheLevel::L1,
+            _ => CacheLevel::L2,
+        };
+        all[index] = LookAhead::new(BLOCKS[index / 4], cache, index % 2 == 0);
+        index += 1;
+    }
+    all
+};
+
+/// The look-ahead of all filters of this process: the index among those of
+/// [`LookAhead::all`], and 1; or 0 if it is not fixed.
+static FIXED: AtomicU32 = AtomicU32::new(0);
 
 impl LookAhead {
     /// The most blocks.
@@ -96,38 +114,63 @@ impl LookAhead {
         }
     }
 
-    /// Fixes the look-ahead of all filters that this process builds from now on, for measurements:
-    /// `2`, or with the cache `2,l1` or `2,l2`, or with lines found in vectors `2,l2,vectors`.
-    ///
-    /// # Errors
-    /// [`SpecError`] if `text` is no look-ahead, or if another one was fixed before, which then
-    /// stays in force.
+    /// Every look-ahead, the initial one first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..).map_while(|index| ALL.get(index).copied())
+    }
+
+    /// Fixes the look-ahead of all filters of this process from their next batch on, for
+    /// measurements; `None` leaves it to them again.
     ///
     /// # Examples
     /// ```standalone_crate
     /// use echoless::LookAhead;
-    /// LookAhead::fix("2,l1")?;
+    /// LookAhead::fix(Some("2,l1".parse()?));
     /// assert_eq!(LookAhead::fixed().unwrap().to_string(), "2 blocks into L1");
-    /// assert!(LookAhead::fix("3,l1").is_err());
+    /// LookAhead::fix(None);
+    /// assert_eq!(LookAhead::fixed(), None);
     /// # Ok::<(), echoless::SpecError>(())
     /// ```
-    pub fn fix(text: &str) -> Result<(), SpecError> {
-        let asked = Self::parse(text)?;
-        let fixed = *FIXED.get_or_init(|| asked);
-        if fixed == asked {
-            return Ok(());
-        }
-        let allowed = format!("the look-ahead that was fixed before, {fixed}");
-        Err(SpecError::new(FIELD, text, allowed))
+    pub fn fix(look_ahead: Option<Self>) {
+        let index = look_ahead.and_then(|asked| ALL.iter().position(|one| *one == asked));
+        FIXED.store(index.map_or(0, |index| index as u32 + 1), Ordering::Relaxed);
     }
 
     /// The look-ahead that [`fix`](Self::fix) fixed.
+    #[inline]
     #[must_use]
     pub fn fixed() -> Option<Self> {
-        FIXED.get().copied()
+        // Nothing else depends on it.
+        match FIXED.load(Ordering::Relaxed) {
+            0 => None,
+            index => ALL.get(index as usize - 1).copied(),
+        }
     }
 
-    fn parse(text: &str) -> Result<Self, SpecError> {
+    /// The number of blocks to prefetch ahead.
+    #[inline(always)]
+    pub(crate) const fn blocks(self) -> usize {
+        self.blocks as usize
+    }
+
+    /// The cache to prefetch into.
+    #[inline(always)]
+    pub(crate) const fn cache(self) -> CacheLevel {
+        self.cache
+    }
+
+    /// Whether to find the lines of a block in vectors.
+    #[inline(always)]
+    pub(crate) const fn in_vectors(self) -> bool {
+        self.in_vectors
+    }
+}
+
+/// `2`, or with the cache `2,l1` or `2,l2`, or with lines found in vectors `2,l2,vectors`.
+impl FromStr for LookAhead {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         let mut parts = text.split(',');
         let blocks = match parts.next() {
             Some("1") => Some(1),
@@ -151,24 +194,6 @@ impl LookAhead {
             }
             _ => Err(SpecError::new(FIELD, text, ALLOWED)),
         }
-    }
-
-    /// The number of blocks to prefetch ahead.
-    #[inline(always)]
-    pub(crate) const fn blocks(self) -> usize {
-        self.blocks as usize
-    }
-
-    /// The cache to prefetch into.
-    #[inline(always)]
-    pub(crate) const fn cache(self) -> CacheLevel {
-        self.cache
-    }
-
-    /// Whether to find the lines of a block in vectors.
-    #[inline(always)]
-    pub(crate) const fn in_vectors(self) -> bool {
-        self.in_vectors
     }
 }
 
@@ -201,25 +226,16 @@ pub(crate) enum Tunes {
 impl Tunes {
     fn candidates(self) -> Vec<LookAhead> {
         let blocks: &[u8] = match self {
-            Self::Everything | Self::BlocksAndCache => &[2, 1, 3],
+            Self::Everything | Self::BlocksAndCache => &[1, 2, 3],
             Self::Cache => &[2],
         };
         let vectors: &[bool] = match self {
             Self::Everything => &[true, false],
             Self::BlocksAndCache | Self::Cache => &[true],
         };
-        let mut all = Vec::new();
-        for blocks in blocks {
-            for cache in [CacheLevel::L1, CacheLevel::L2] {
-                all.extend(
-                    vectors
-                        .iter()
-                        .map(|way| LookAhead::new(*blocks, cache, *way)),
-                );
-            }
-        }
-        debug_assert_eq!(all[0], LookAhead::INITIAL);
-        all
+        let among =
+            |one: &LookAhead| blocks.contains(&one.blocks) && vectors.contains(&one.in_vectors);
+        ALL.iter().copied().filter(among).collect()
     }
 }
 
@@ -242,7 +258,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Vec::new());
 /// The look-ahead of one loop of one filter.
 #[derive(Debug)]
 pub(crate) struct Tuner {
-    /// `None` if the look-ahead is fixed, or the filter is small.
+    /// `None` if the filter is small.
     measured: Option<Arc<Measured>>,
     /// The batches until the next pair.
     due: AtomicU32,
@@ -262,9 +278,12 @@ impl Tuner {
             registry.push((kind, Arc::clone(&measured)));
             Some(measured)
         };
-        let measures = lines >= LEAST_LINES && LookAhead::fixed().is_none();
         Self {
-            measured: if measures { measured() } else { None },
+            measured: if lines >= LEAST_LINES {
+                measured()
+            } else {
+                None
+            },
             due: AtomicU32::new(FIRST_PAUSE),
         }
     }
@@ -272,10 +291,10 @@ impl Tuner {
     /// The look-ahead of the next batch that is not timed.
     #[inline(always)]
     pub(crate) fn best(&self) -> LookAhead {
-        match &self.measured {
-            Some(measured) => measured.best(),
-            None => LookAhead::fixed().unwrap_or(LookAhead::INITIAL),
-        }
+        LookAhead::fixed().unwrap_or_else(|| {
+            let measured = self.measured.as_ref();
+            measured.map_or(LookAhead::INITIAL, |measured| measured.best())
+        })
     }
 
     /// The best look-ahead so far, if this tuner measures.
@@ -288,6 +307,7 @@ impl Tuner {
     pub(crate) fn run<T>(&self, keys: usize, run: impl FnOnce(LookAhead) -> T) -> T {
         if let Some(measured) = &self.measured
             && keys >= LEAST_KEYS
+            && LookAhead::fixed().is_none()
         {
             // No other thread writes it while this one observes through `&mut`; where threads
             // share a filter, a lost count only delays a pair.
@@ -515,14 +535,12 @@ mod tests {
     fn filters_of_one_kind_and_size_class_share_what_they_measure() {
         struct Loop;
         let [one, other, larger] = [LEAST_LINES, LEAST_LINES + 5, 2 * LEAST_LINES].map(|lines| {
-            Tuner::new::<Loop>(lines, Tunes::Everything)
-                .measured
-                .expect("not fixed")
+            let tuner = Tuner::new::<Loop>(lines, Tunes::Everything);
+            tuner.measured.expect("a large filter measures")
         });
         assert!(Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &larger));
-        let cache = Tuner::new::<Loop>(LEAST_LINES, Tunes::Cache)
-            .measured
-            .expect("not fixed");
+        let cache = Tuner::new::<Loop>(LEAST_LINES, Tunes::Cache);
+        let cache = cache.measured.expect("a large filter measures");
         assert_eq!((one.candidates.len(), cache.candidates.len()), (12, 2));
         let small = Tuner::new::<Loop>(LEAST_LINES - 1, Tunes::Everything);
         assert!(small.measured.is_none() && small.measured().is_none());
@@ -555,7 +573,7 @@ mod tests {
             ("2,l2", "2 blocks into L2"),
             ("2,l1,vectors", "2 blocks into L1, lines found in vectors"),
         ] {
-            assert_eq!(LookAhead::parse(text).unwrap().to_string(), shown);
+            assert_eq!(text.parse::<LookAhead>().unwrap().to_string(), shown);
         }
         for text in [
             "0",
@@ -568,7 +586,7 @@ mod tests {
             "1,l1,",
             "1,l1,vectors,",
         ] {
-            let error = LookAhead::fix(text).unwrap_err();
+            let error = text.parse::<LookAhead>().unwrap_err();
             assert_eq!(
                 error.to_string(),
                 format!(
@@ -577,6 +595,5 @@ mod tests {
                 )
             );
         }
-        assert_eq!(LookAhead::fixed(), None);
     }
 }

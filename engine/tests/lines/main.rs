@@ -2,7 +2,7 @@
 //!
 //! A model keeps a line as 512 booleans and draws the same random numbers, so every single verdict
 //! must agree. The other modules test what no model covers: how often recurring keys are missed,
-//! the rates that filters report, and batches in region order.
+//! and the rates that filters report.
 
 mod bits;
 mod cells;
@@ -10,8 +10,8 @@ mod dense;
 mod harness;
 #[path = "../kernels/mod.rs"]
 mod kernels;
+mod partitions;
 mod rates;
-mod regions;
 mod repeats;
 mod rows;
 

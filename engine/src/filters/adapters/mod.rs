@@ -1,10 +1,9 @@
-//! Filters around other filters: they change which keys a filter sees, in which order, or how many
-//! filters see a key.
+//! Filters around other filters: they change which keys a filter sees, or how many filters see a
+//! key.
 //!
 //! | module | adapter | changes |
 //! |---|---|---|
 //! | [`tracked`] | a fraction of the keys, chosen by hash | the verdicts of all other keys |
-//! | [`region_order`] | large batches, sorted by memory region | the speed only |
 //! | [`tree`] | a tree of filters, with its leaves at the producers | where duplicates are found |
 //! | [`slices`] | slices of a filter, each of which can fail alone | which keys a failure affects |
 //! | [`growing`] | one more filter whenever the newest is full | how many keys fit |
@@ -17,7 +16,6 @@ mod adapter;
 mod chain;
 pub mod growing;
 pub(crate) mod layers;
-pub mod region_order;
 pub mod slices;
 pub mod tracked;
 pub mod tree;

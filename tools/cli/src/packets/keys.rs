@@ -60,15 +60,63 @@ impl PacketKeys {
         }
         if let Some(resolution) = self.resolution {
             let mut latest = NO_TIME;
+            let mut ticks = Ticks::new(resolution);
             for (from, block) in chunk.keys.packets.iter().enumerate() {
-                let tick = block
-                    .timestamp
-                    .map_or(NO_TIME, |time| time.div_euclid(resolution));
+                let tick = block.timestamp.map_or(NO_TIME, |time| ticks.of(time));
                 if tick > latest {
                     latest = tick;
                     chunk.keys.steps.push(ClockStep { from, tick });
                 }
                 chunk.keys.ticks.push(tick);
+            }
+        }
+    }
+}
+
+/// Turns times into ticks. Most packets have the tick of the packet before, which takes no division.
+struct Ticks {
+    resolution: i64,
+    tick: i64,
+    /// The first time of the tick, which an `i64` may not hold.
+    start: i128,
+}
+
+impl Ticks {
+    const fn new(resolution: i64) -> Self {
+        Self {
+            resolution,
+            tick: 0,
+            start: 0,
+        }
+    }
+
+    #[inline]
+    fn of(&mut self, time: i64) -> i64 {
+        let since = i128::from(time) - self.start;
+        if !(0..i128::from(self.resolution)).contains(&since) {
+            self.tick = time.div_euclid(self.resolution);
+            self.start = i128::from(self.tick) * i128::from(self.resolution);
+        }
+        self.tick
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ticks_are_those_of_a_division(
+            resolution in prop_oneof![1..100_i64, 1..=i64::MAX, Just(i64::MAX)],
+            times in vec(prop_oneof![-300..300_i64, any::<i64>(), Just(i64::MIN)], 0..50),
+        ) {
+            let mut ticks = Ticks::new(resolution);
+            for time in times {
+                prop_assert_eq!(ticks.of(time), time.div_euclid(resolution));
             }
         }
     }

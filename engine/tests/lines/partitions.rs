@@ -1,8 +1,7 @@
-//! Batches in region order: every kind of line filter, whole and in partitions, returns the
-//! verdicts of the stream order.
+//! Every kind of line filter returns the same verdicts in batches of any length, whole and in
+//! partitions.
 
-use echoless::filters::lines::LineFilter;
-use echoless::{Filter, KeyHash, KeyHasher, RegionOrdered, Verdicts};
+use echoless::{Filter, KeyHash, KeyHasher, Verdicts};
 use proptest::prelude::*;
 
 use crate::harness::{observe, parse};
@@ -38,40 +37,17 @@ proptest! {
         for kind in KINDS {
             let spec = parse(&format!("{kind},form=line,memory={}B", lines * 64));
             let mut plain = spec.build_lines().expect("valid");
-            let mut ordered = RegionOrdered::new(spec.build_lines().expect("valid"));
+            let mut other = spec.build_lines().expect("valid");
             let expected = observe(&mut *plain, &keys, 100);
-            prop_assert_eq!(&observe(&mut ordered, &keys, batch), &expected, "{}", kind);
-            prop_assert_eq!(ordered.lines(), plain.lines(), "{}", kind);
+            prop_assert_eq!(&observe(&mut *other, &keys, batch), &expected, "{}", kind);
+            prop_assert_eq!(other.lines(), plain.lines(), "{}", kind);
             let (partitioning, parts) = spec.build_line_partitions(count).expect("enough lines").into_parts();
-            for (index, part) in parts.into_iter().enumerate() {
-                let mut part = RegionOrdered::new(part);
+            for (index, mut part) in parts.into_iter().enumerate() {
                 let owned = keys.iter().zip(&expected).filter(|(key, _)| partitioning.partition_of(**key) == index);
                 let (keys, expected): (Vec<KeyHash>, Vec<bool>) = owned.unzip();
-                prop_assert_eq!(observe(&mut part, &keys, batch), expected, "{} {} of {}", kind, index, count);
+                prop_assert_eq!(observe(&mut *part, &keys, batch), expected, "{} {} of {}", kind, index, count);
             }
         }
-    }
-}
-
-#[test]
-fn keys_of_another_partition_panic() {
-    let spec = parse("bloom:k=4,form=line,memory=8KiB");
-    let (partitioning, parts) = spec.build_line_partitions(2).expect("valid").into_parts();
-    let keys: Vec<KeyHash> = (0..1000)
-        .map(|key| KeyHasher::seeded(9).hash_u64(key))
-        .collect();
-    for (index, part) in parts.into_iter().enumerate() {
-        let mut part = RegionOrdered::new(part);
-        let foreign: Vec<KeyHash> = keys
-            .iter()
-            .copied()
-            .filter(|key| partitioning.partition_of(*key) != index)
-            .collect();
-        let observed = std::panic::AssertUnwindSafe(|| observe(&mut part, &foreign, foreign.len()));
-        assert!(
-            std::panic::catch_unwind(observed).is_err(),
-            "partition {index}"
-        );
     }
 }
 
@@ -105,11 +81,8 @@ fn verdict_slices_of_another_length_panic() {
         .map(|key| KeyHasher::seeded(9).hash_u64(key))
         .collect();
     for words in [15, 17] {
-        let mut filter = RegionOrdered::new(
-            parse("bloom:k=4,form=line,memory=8KiB")
-                .build_lines()
-                .expect("valid"),
-        );
+        let spec = parse("bloom:k=4,form=line,memory=8KiB");
+        let mut filter = spec.build_lines().expect("valid");
         let observed = std::panic::AssertUnwindSafe(|| {
             filter.observe_words(&keys, &mut vec![0; words]);
         });
