@@ -24,7 +24,8 @@ pub(super) const COLUMNS: &[&str] = &[
     "ratio_to_best_fixed",
 ];
 
-/// Measures one filter of `mebibytes`. All rates are of the same filter, so of the same pages.
+/// Measures one filter of `mebibytes`. All rates are of the same filter, so of the same pages. Many
+/// short rounds are better than few long ones: the machine's speed changes from second to second.
 pub(super) fn compare(
     arguments: &Arguments,
     mebibytes: u64,
@@ -50,19 +51,31 @@ pub(super) fn compare(
         .into_iter()
         .chain(LookAhead::all().map(Some))
         .collect();
-    let mut rates = vec![Vec::new(); ways.len()];
-    for _ in 0..arguments.rounds {
-        for (way, rates) in ways.iter().zip(&mut rates) {
+    // For each round, the rates of all ways.
+    let mut rounds: Vec<Vec<f64>> = Vec::new();
+    for _ in 0..arguments.rounds.max(2) {
+        let mut rates = Vec::new();
+        for way in &ways {
             LookAhead::fix(*way);
             rates.push(rate(&mut stream, keys, &mut observe));
         }
+        rounds.push(rates);
     }
     LookAhead::fix(None);
-    let mut medians = rates.into_iter().map(median);
-    let chosen = medians.next().unwrap_or(f64::NAN);
-    let fixed = LookAhead::all().zip(medians);
-    let best = fixed.max_by(|one, other| one.1.total_cmp(&other.1));
-    let (best, best_rate) = best.ok_or("there is no fixed look-ahead")?;
+    // The best one of a dozen is partly the luckiest one. So one half of the rounds names it, and
+    // the other half compares.
+    let (naming, comparing): (Vec<_>, Vec<_>) = rounds
+        .iter()
+        .enumerate()
+        .partition(|(round, _)| round % 2 == 0);
+    let rates_of = |half: &[(usize, &Vec<f64>)], way: usize| {
+        median(half.iter().map(|(_, rates)| rates[way]).collect())
+    };
+    let best = (1..ways.len())
+        .max_by(|one, other| rates_of(&naming, *one).total_cmp(&rates_of(&naming, *other)))
+        .ok_or("there is no fixed look-ahead")?;
+    let ratios = comparing.iter().map(|(_, rates)| rates[0] / rates[best]);
+    let ratio = median(ratios.collect());
     let report = filter.report();
     table.push(vec![
         candidate.name.clone().into(),
@@ -72,10 +85,12 @@ pub(super) fn compare(
             .look_ahead
             .map_or_else(String::new, |chosen| chosen.to_string())
             .into(),
-        chosen.into(),
-        best.to_string().into(),
-        best_rate.into(),
-        (chosen / best_rate).into(),
+        rates_of(&comparing, 0).into(),
+        ways[best]
+            .map_or_else(String::new, |way| way.to_string())
+            .into(),
+        rates_of(&comparing, best).into(),
+        ratio.into(),
     ]);
     Ok(())
 }

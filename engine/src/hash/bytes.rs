@@ -105,6 +105,27 @@ fn finish(mut sip: SipHasher24, key: &[u8]) -> KeyHash {
     KeyHash(sip.finish())
 }
 
+/// The hash of some fields and the next one.
+#[inline]
+fn seeded_field(before: u64, field: Option<&[u8]>) -> u64 {
+    match field {
+        // The hash of the previous fields is the seed. wyhash includes the length.
+        Some(bytes) => wyhash(bytes, before, WYHASH_SECRET),
+        None => fixed::mix(before ^ MISSING),
+    }
+}
+
+#[inline]
+fn keyed_field(sip: &mut SipHasher24, field: Option<&[u8]>) {
+    match field {
+        Some(bytes) => {
+            sip.write(&(bytes.len() as u64).to_le_bytes());
+            sip.write(bytes);
+        }
+        None => sip.write(&MISSING.to_le_bytes()),
+    }
+}
+
 /// The hash of the fields of a key so far.
 #[derive(Clone)]
 pub(super) enum FieldsHash {
@@ -117,20 +138,8 @@ impl FieldsHash {
     #[inline]
     pub(super) fn push(&mut self, field: Option<&[u8]>) {
         match self {
-            Self::Seeded(state) => {
-                *state = match field {
-                    // The hash of the previous fields is the seed. wyhash includes the length.
-                    Some(bytes) => wyhash(bytes, *state, WYHASH_SECRET),
-                    None => fixed::mix(*state ^ MISSING),
-                };
-            }
-            Self::Keyed(sip) => match field {
-                Some(bytes) => {
-                    sip.write(&(bytes.len() as u64).to_le_bytes());
-                    sip.write(bytes);
-                }
-                None => sip.write(&MISSING.to_le_bytes()),
-            },
+            Self::Seeded(state) => *state = seeded_field(*state, field),
+            Self::Keyed(sip) => keyed_field(sip, field),
         }
     }
 
@@ -213,11 +222,17 @@ impl KeyHasher {
     /// same bytes](Self::hash).
     #[must_use]
     pub fn hash_fields<'a>(&self, fields: impl IntoIterator<Item = Option<&'a [u8]>>) -> KeyHash {
-        let mut hash = self.start_fields();
-        for field in fields {
-            hash.push(field);
+        // The algorithm is looked at once, and not for each field.
+        match &self.algorithm {
+            Algorithm::Seeded { seed, .. } => KeyHash(fields.into_iter().fold(*seed, seeded_field)),
+            Algorithm::Keyed(domains) => {
+                let mut sip = domains.fields;
+                for field in fields {
+                    keyed_field(&mut sip, field);
+                }
+                KeyHash(sip.finish())
+            }
         }
-        hash.finish()
     }
 
     /// The hash of a list of fields, before the first one.

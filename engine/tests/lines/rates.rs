@@ -105,7 +105,6 @@ fn decrements_derived_from_an_fpr_bound_keep_it() {
                 }
                 built += 1;
                 let filter = fed(&text, 400_000);
-                assert!((1..=504 / bits).contains(&filter.decrements().expect("P")));
                 // 3 % for the state of 1024 lines at one moment, and five standard deviations of
                 // the measurement.
                 let measured = measured_fpr(&*filter, 200_000);
@@ -115,6 +114,10 @@ fn decrements_derived_from_an_fpr_bound_keep_it() {
         }
     }
     assert!(built > 60, "{built}");
-    assert_eq!(fed("sbf:k=2,fps=0.1", 0).decrements(), Some(5));
-    assert_eq!(fed("bsbf:k=2", 0).decrements(), None);
+    let filter = fed("sbf:k=2,fps=0.1", 0);
+    assert!(
+        filter.parameters().contains("decrements: 5"),
+        "{}",
+        filter.parameters()
+    );
 }

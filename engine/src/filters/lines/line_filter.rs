@@ -51,11 +51,6 @@ pub trait LineFilter: Filter {
     /// returns the lines, which the caller overwrites with those of the saved one.
     /// [`SavedState`](crate::spec::SavedState) does both.
     fn resume(&mut self, progress: Progress) -> &mut [Line];
-
-    /// P, the number of cells that an update decrements; `None` if an update decrements none.
-    fn decrements(&self) -> Option<u32> {
-        None
-    }
 }
 
 /// The state of a line filter beside its lines.
@@ -109,10 +104,6 @@ impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
 
     fn resume(&mut self, progress: Progress) -> &mut [Line] {
         (**self).resume(progress)
-    }
-
-    fn decrements(&self) -> Option<u32> {
-        (**self).decrements()
     }
 }
 

@@ -122,11 +122,6 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     fn estimates(self, tally: Tally) -> Report {
         Report::new(tally)
     }
-
-    /// P, the number of cells that an update decrements.
-    fn decrements(self) -> Option<u32> {
-        None
-    }
 }
 
 /// The numbers of keys since the filter was built or cleared.

@@ -286,10 +286,6 @@ impl<R: Rule> LineFilter for RuleLines<R> {
         self.holds_times = true;
         &mut self.lines
     }
-
-    fn decrements(&self) -> Option<u32> {
-        self.rule.decrements()
-    }
 }
 
 impl LineAllocation {

@@ -198,10 +198,6 @@ impl<const D: u32, C: FilterCount> Rule for StableRule<D, C> {
         Scalar.covers(Self::nonzero(Scalar, *line), self.cells_of(Scalar, key))
     }
 
-    fn decrements(self) -> Option<u32> {
-        Some(self.decrements)
-    }
-
     fn fpr(self, line: &Line, _: u64) -> f64 {
         let nonzero = Self::nonzero(Scalar, *line);
         self.layout.chance_of_all(&nonzero, D)

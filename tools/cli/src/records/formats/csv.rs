@@ -15,7 +15,7 @@ use crate::records::keys::{KeyExtractor, read_records};
 use crate::records::quoting::{CommentedQuoting, QUOTE, Quoting, quoted_fields};
 use crate::records::split::{FieldBytes, QuotedFields};
 use crate::records::tag::TagStyle;
-use crate::records::terminators::{LF, append_last};
+use crate::records::terminators::{LF, LastTerminator, append_last};
 
 pub(super) const CSV: FormatOption = FormatOption {
     long: "csv",
@@ -174,6 +174,12 @@ struct LastQuotedEnd {
 
 impl LastEnd for LastQuotedEnd {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
+        if self.comments.is_none()
+            && self.quoting == Quoting::Outside
+            && memchr(QUOTE, &bytes[from..]).is_none()
+        {
+            return LastTerminator(LF).find(bytes, from);
+        }
         let mut last = None;
         let found = |end| last = Some(end);
         match &mut self.comments {
