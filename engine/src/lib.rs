@@ -46,18 +46,15 @@
 //!   the records that belong to a batch. Of the keys of one port, the first is fresh.
 //!   Tasks of an executor poll their ports ([`Port::poll_drain`]); the crate `echoless-tokio` has
 //!   streams and a line service.
-//! - [`Mesh`]: threads that each ingest and own a partition. The first of equal keys is fresh, by
-//!   the numbers of the batches: verdicts are those of a single thread.
 //! - [`OrderedFilter`]: any number of threads, without worker threads and messages. Batches apply
-//!   in the order of their tickets, so verdicts are those of a single thread, too. Faster than a
-//!   mesh with batches of thousands of keys, as measured on two cores that share one memory.
+//!   in the order of their tickets, so verdicts are those of a single thread.
 //! - [`SharedTree`]: a tree whose producers are threads.
 //!
 //! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`] (two
 //! in `dense`), and one word of it in a [`SharedFilter`]; scattered forms and trees touch several.
-//! Engines and meshes add a message of up to 64 keys there and back, and a wait for it: they need
-//! batches of hundreds of keys, and are far slower than a filter with one key at a time. Batches
-//! are several times as fast as single keys once a filter is larger than the caches, because their
+//! Engines add a message of up to 64 keys there and back, and a wait for it: they need batches of
+//! hundreds of keys, and are far slower than a filter with one key at a time. Batches are several
+//! times as fast as single keys once a filter is larger than the caches, because their
 //! cache misses overlap.
 //!
 //! Nanoseconds for a key that is hashed already and a duplicate, by the size of a
@@ -120,13 +117,13 @@
 //! `gbf`, `apbf`) do not.
 //!
 //! # Panics and forks
-//! A filter that panics in an engine, a mesh or an ordered filter loses its partition, and
-//! [`LossPolicy`] says what happens to its keys. That needs unwinding: with `panic = "abort"` in
+//! A filter that panics in an engine or an ordered filter loses its partition, and [`LossPolicy`]
+//! says what happens to its keys. That needs unwinding: with `panic = "abort"` in
 //! the profile of a program, such a panic ends the process, whatever the policy.
 //!
-//! Engines, meshes and ordered filters belong to the process that built them. A fork has none of
-//! its threads, so in a child each call of a port, a ticket or a node returns
-//! [`ExchangeError::Forked`], and none blocks; build them after the fork. Other filters, shared
+//! Engines and ordered filters belong to the process that built them. A fork has none of its
+//! threads, so in a child each call of a port or a ticket returns [`ExchangeError::Forked`], and
+//! none blocks; build them after the fork. Other filters, shared
 //! ones included, go on in the child as copies: what one process records, the other does not see.
 //!
 //! # Platforms
@@ -158,12 +155,12 @@
 //! | [`filters`] | the [`Filter`] trait and all filters, scattered as published or in cache lines |
 //! | [`spec`] | specifications of filters in text, in files and in code; saved states |
 //! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
-//! | [`assembly`] | partitions on threads: ports, engines, meshes and ordered filters |
+//! | [`assembly`] | partitions on threads: engines, their ports, and ordered filters |
 //! | [`shared`] | the filter that all threads share |
 //! | [`verdicts`] | iterators over the verdicts of a batch |
 //! | [`theory`] | the formulas: rates, ages and parameters |
 //! | [`memory`] | cache lines and the arrays that hold them |
-//! | [`transport`] | waiting and waking, for the threads of engines and meshes |
+//! | [`transport`] | waiting and waking |
 //!
 //! A filter in lines can be [saved](FilterSpec::save) and [restored](spec::SavedState) after a
 //! restart, in another number of partitions too.
@@ -199,9 +196,9 @@ mod window;
 
 #[cfg(feature = "threads")]
 pub use assembly::{
-    Attacher, Engine, EngineBuilder, EngineCounts, ExchangeError, LossPolicy, Mesh, MeshBuilder,
-    Node, NotReplaceable, OrderedBuilder, OrderedFilter, OrderedHandle, PayloadPort, Pinning, Port,
-    Rejected, ReplaceError, ShutdownError, Ticket,
+    Attacher, Engine, EngineBuilder, EngineCounts, ExchangeError, LossPolicy, NotReplaceable,
+    OrderedBuilder, OrderedFilter, OrderedHandle, PayloadPort, Pinning, Port, Rejected,
+    ReplaceError, ShutdownError, Ticket,
 };
 pub use audit::Audit;
 pub use error::{BuildError, MemoryError, SpecError};

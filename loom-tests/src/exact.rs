@@ -1,4 +1,4 @@
-//! An exact filter for models of engine and mesh: a set of keys, which panics at one chosen key.
+//! An exact filter for models of engine and ordered filter: a set of keys, which panics at one chosen key.
 //! The same kind of set is the oracle.
 
 use std::collections::HashSet;

@@ -12,21 +12,21 @@ mod chunk_order;
 #[path = "../../tools/cli/src/dedup/threads/worker_loop.rs"]
 mod worker_loop;
 
-use std::convert::Infallible;
 use std::sync::atomic as plain;
 
-use echoless::transport::{Doorbell, Parker, Wait};
+use echoless::transport::{Parker, Wait};
 use echoless_loom::{Preemptions, Sometimes, check};
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
 
 use chunk_order::ChunkOrder;
-use worker_loop::{FillOutcome, Limits, Stages, WorkerLoop};
+use worker_loop::{FillOutcome, FilledChunk, Limits, Stages, WorkerLoop};
 
 const LIMITS: Limits = Limits {
     in_flight: 2,
     bytes_alone: 2,
+    is_only: false,
 };
 
 /// The memory of chunks beyond which nothing is filled.
@@ -48,8 +48,10 @@ enum Stream {
     ShortFrom(u64),
     /// All chunks have a byte, and the one with this number is not there at first.
     ShortPauses(u64),
-    /// A window has a clock, and no verdict comes before it has passed all chunks.
-    Clocked,
+    /// Chunks are judged in order, as by a filter, or placed by the clock of a window.
+    Judged,
+    /// The first chunk cannot be judged.
+    Lost,
     /// The first chunk cannot be delivered.
     Fails,
     /// The same, if chunks are short.
@@ -59,7 +61,6 @@ enum Stream {
 /// What the threads of a run share.
 struct Run {
     order: ChunkOrder,
-    doorbells: Vec<Doorbell>,
     stream: Stream,
     chunks: u64,
     /// The number of chunks that were filled. Changed by the worker that has the turn.
@@ -71,26 +72,25 @@ struct Run {
     /// The chunks and the workers that delivered them. Locked only by the worker whose chunk is
     /// next.
     delivered: Mutex<Vec<(u64, usize)>>,
-    /// The number of the next chunk to place, of the clock of a window.
-    placed: AtomicU64,
+    /// The number of the next chunk to judge.
+    judged: AtomicU64,
     /// The number of chunks that a worker passed by itself.
     passed_alone: AtomicU64,
 }
 
 impl Run {
     /// The threads of two workers, which end with the stream.
-    fn start(stream: Stream, chunks: u64) -> (Arc<Self>, Vec<JoinHandle<()>>) {
+    fn start(stream: Stream, chunks: u64) -> (Arc<Self>, Vec<JoinHandle<Result<(), Lost>>>) {
         let parkers: Vec<Parker> = (0..2).map(|_| Parker::new()).collect();
         let run = Arc::new(Self {
             order: ChunkOrder::new(MOST_BYTES, parkers.iter().map(Parker::doorbell)),
-            doorbells: parkers.iter().map(Parker::doorbell).collect(),
             stream,
             chunks,
             filled: AtomicU64::new(0),
             source_is_held: plain::AtomicBool::new(false),
             waited: AtomicBool::new(false),
             delivered: Mutex::new(Vec::new()),
-            placed: AtomicU64::new(0),
+            judged: AtomicU64::new(0),
             passed_alone: AtomicU64::new(0),
         });
         let start = |(worker, parker)| {
@@ -103,18 +103,17 @@ impl Run {
                     run: &run,
                     is_corrected: false,
                 };
-                let Ok(()) = WorkerLoop::new(worker, stages, &run.order, LIMITS).pass_chunks();
+                WorkerLoop::new(worker, stages, &run.order, LIMITS).pass_chunks()
             })
         };
         let threads = parkers.into_iter().enumerate().map(start).collect();
         (run, threads)
     }
-
-    /// Whether the submitted chunks have their verdicts.
-    fn has_verdicts(&self) -> bool {
-        self.stream != Stream::Clocked || self.placed.load(Ordering::Acquire) == self.chunks
-    }
 }
+
+/// A chunk could not be judged.
+#[derive(Debug, PartialEq, Eq)]
+struct Lost;
 
 /// Chunks without records.
 struct ModelStages<'a> {
@@ -144,7 +143,7 @@ struct Chunk {
 impl<'a> Stages for ModelStages<'a> {
     type Source = HeldSource<'a>;
     type Chunk = Chunk;
-    type Failure = Infallible;
+    type Failure = Lost;
 
     fn source(&mut self) -> HeldSource<'a> {
         let source = HeldSource(&self.run.source_is_held);
@@ -189,61 +188,31 @@ impl<'a> Stages for ModelStages<'a> {
         FillOutcome::Bytes(if is_short { 1 } else { LIMITS.bytes_alone + 1 })
     }
 
-    fn read(&mut self, chunk: &mut Chunk) {
-        if self.run.stream == Stream::Longer {
-            chunk.memory = MOST_BYTES + 1;
-        }
-    }
-
-    fn memory_bytes(&self, chunk: &Chunk) -> usize {
-        chunk.memory
-    }
-
-    fn submit(
-        &mut self,
-        number: u64,
-        _: &mut Chunk,
-        clock_moved: impl FnOnce(),
-    ) -> Result<(), Infallible> {
+    fn judge(&mut self, chunk: &mut Chunk, filled: &mut FilledChunk<'_>) -> Result<(), Lost> {
         let run = self.run;
-        self.is_corrected = run.stream == Stream::Longer;
-        if run.stream == Stream::Clocked {
-            self.wait_until(|| run.placed.load(Ordering::Acquire) == number)?;
-            run.placed.store(number + 1, Ordering::Release);
-            clock_moved();
-            if run.has_verdicts() {
-                run.doorbells.iter().for_each(Doorbell::wake);
+        filled.pass_on(chunk.memory);
+        let Some(number) = filled.number() else {
+            assert!(run.order.is_alone(), "a chunk is under way");
+            run.passed_alone.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        };
+        match run.stream {
+            Stream::Longer => {
+                chunk.memory = MOST_BYTES + 1;
+                self.is_corrected = true;
             }
+            Stream::Lost if chunk.place == 0 => return Err(Lost),
+            _ => {}
+        }
+        filled.correct_bytes(chunk.memory);
+        if run.stream == Stream::Judged || run.stream == Stream::Lost {
+            self.wait_until(|| {
+                run.judged.load(Ordering::Acquire) == number || filled.is_abandoned()
+            });
+            run.judged.store(number + 1, Ordering::Release);
+            filled.wake_next();
         }
         Ok(())
-    }
-
-    fn poll(&mut self, _: &mut Chunk, _: bool) -> Result<bool, Infallible> {
-        Ok(self.run.has_verdicts())
-    }
-
-    fn wait(
-        &mut self,
-        is_judged: bool,
-        mut is_next: impl FnMut() -> bool,
-        mut other: impl FnMut() -> bool,
-    ) -> Result<(), Infallible> {
-        let run = self.run;
-        if is_judged {
-            self.wait_until(|| is_next() || other())
-        } else {
-            self.wait_until(|| run.has_verdicts() || other())
-        }
-    }
-
-    fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Infallible> {
-        self.parker.wait_until(Wait::Shared, condition);
-        Ok(())
-    }
-
-    fn process_alone(&mut self, _: &mut Chunk) {
-        assert!(self.run.order.is_alone(), "a chunk is under way");
-        self.run.passed_alone.fetch_add(1, Ordering::Relaxed);
     }
 
     fn deliver(&mut self, chunk: &mut Chunk) -> bool {
@@ -256,8 +225,8 @@ impl<'a> Stages for ModelStages<'a> {
 
     fn shrink(&mut self, _: &mut Chunk) {}
 
-    fn finish(self) -> Result<(), Infallible> {
-        Ok(())
+    fn wait_until(&mut self, condition: impl FnMut() -> bool) {
+        self.parker.wait_until(Wait::Shared, condition);
     }
 }
 
@@ -273,7 +242,7 @@ struct Passed {
 fn pass(stream: Stream, chunks: u64) -> Passed {
     let (run, threads) = Run::start(stream, chunks);
     for thread in threads {
-        thread.join().unwrap();
+        assert_eq!(thread.join().unwrap(), Ok(()));
     }
     let delivered = run.delivered.lock().unwrap();
     let places: Vec<u64> = delivered.iter().map(|(place, _)| *place).collect();
@@ -342,10 +311,30 @@ fn chunks_short_wait_for_a_long_one() {
 }
 
 #[test]
-fn chunks_pass_the_clock_on() {
-    check("chunks_pass_the_clock_on", Preemptions::AtMost(2), || {
-        pass(Stream::Clocked, 2);
+fn chunks_judge_in_order() {
+    check("chunks_judge_in_order", Preemptions::AtMost(2), || {
+        pass(Stream::Judged, 2);
     });
+}
+
+/// The other worker ends, whatever it waits for: the loss of a chunk is no chunk to wait for.
+#[test]
+fn chunks_end_with_a_lost_one() {
+    static ALONE: Sometimes = Sometimes::new();
+    static BESIDE: Sometimes = Sometimes::new();
+    let name = "chunks_end_with_a_lost_one";
+    check(name, Preemptions::AtMost(3), || {
+        let (run, threads) = Run::start(Stream::Lost, 2);
+        let ends = threads.into_iter().map(|thread| thread.join().unwrap());
+        let lost = ends.filter(|end| *end == Err(Lost)).count();
+        assert_eq!(lost, 1);
+        assert!(run.delivered.lock().unwrap().is_empty());
+        let filled = run.filled.load(Ordering::Relaxed);
+        ALONE.note(filled == 1);
+        BESIDE.note(filled == 2);
+    });
+    ALONE.assert();
+    BESIDE.assert();
 }
 
 #[test]
@@ -370,7 +359,7 @@ fn chunks_short_end_with_a_failed_delivery() {
 fn filled_beside_a_failure(stream: Stream) -> u64 {
     let (run, threads) = Run::start(stream, 2);
     for thread in threads {
-        thread.join().unwrap();
+        assert_eq!(thread.join().unwrap(), Ok(()));
     }
     let delivered = run.delivered.lock().unwrap();
     assert!(delivered.len() == 1 && delivered[0].0 == 0);
@@ -385,7 +374,7 @@ fn chunks_stop_wakes_idle() {
         let (run, threads) = Run::start(Stream::Fast, 1);
         run.order.stop();
         for thread in threads {
-            thread.join().unwrap();
+            assert_eq!(thread.join().unwrap(), Ok(()));
         }
         // What was filled is passed on, but a stop may come before its delivery.
         let delivered = run.delivered.lock().unwrap();

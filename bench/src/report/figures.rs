@@ -189,7 +189,7 @@ fn speed_against_fpr(group: &str, rows: &[Row]) -> Chart {
 
 fn speed_by_threads(group: &str, rows: &[Row]) -> Chart {
     let name = |row: Row| match row.text("name") {
-        // Their variant is the number of threads, which the axis shows.
+        // Their variant is the number of threads, which the axis shows. Older runs have a mesh.
         name @ ("mesh" | "ordered" | "separate") => name.to_owned(),
         name => named(&[name, row.text("variant"), row.text("stream")]),
     };

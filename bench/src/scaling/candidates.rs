@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use echoless::{
-    Engine, Filter, FingerprintSpec, LineFilter, Mesh, Node, OrderedFilter, Partitioned, Pinning,
-    Replacement, SharedFilter, SharedLayout, SharedSpec, SlotWidth, Verdicts, report_of,
+    Engine, Filter, FingerprintSpec, LineFilter, OrderedFilter, Partitioned, Pinning, Replacement,
+    SharedFilter, SharedLayout, SharedSpec, SlotWidth, Verdicts, report_of,
 };
 
 use super::threads::{Timing, on_threads};
@@ -176,41 +176,6 @@ pub(super) fn engine(mebibytes: u64, workers: usize, batch: usize) -> Result<Can
                 while port.drain(&mut verdicts).expect("the worker runs") {}
             })?;
             let whole = engine.shutdown()?;
-            Ok((whole, timing))
-        },
-    ))
-}
-
-pub(super) fn mesh(mebibytes: u64, threads: usize, batch: usize) -> Result<Candidate, Failure> {
-    let mut streams = streams_of(StreamKind::Distinct, threads, batch);
-    Ok(partitioned(
-        "mesh",
-        format!("{threads} nodes"),
-        threads,
-        spec(mebibytes).build_partitions(threads)?,
-        batch,
-        move |whole, batches| {
-            let partitioning = whole.partitioning().clone();
-            let nodes = Mesh::builder(whole).build()?.into_nodes();
-            let done = std::sync::Mutex::new(Vec::new());
-            let inputs: Vec<(Node<Box<dyn LineFilter>>, &mut Stream)> =
-                nodes.into_iter().zip(&mut streams).collect();
-            let timing = on_threads(inputs, |index, (mut node, stream)| {
-                let mut verdicts = Verdicts::new();
-                for number in (index as u64..batches).step_by(threads) {
-                    node.submit(number, stream.batch()).expect("the peers run");
-                    if node.in_flight() > 2 {
-                        node.drain(&mut verdicts).expect("the peers run");
-                    }
-                }
-                while node.drain(&mut verdicts).expect("the peers run") {}
-                let part = node.finish().expect("the peers run");
-                done.lock().expect("no panic").push((index, part));
-            })?;
-            let mut parts = done.into_inner().expect("no panic");
-            parts.sort_by_key(|(index, _)| *index);
-            let parts = parts.into_iter().map(|(_, part)| part).collect();
-            let whole = Partitioned::new(partitioning, parts)?;
             Ok((whole, timing))
         },
     ))

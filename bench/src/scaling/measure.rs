@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use echoless::SharedLayout;
 
-use super::candidates::{Candidate, engine, inline, mesh, ordered, separate, shared};
+use super::candidates::{Candidate, engine, inline, ordered, separate, shared};
 use super::rows::COLUMNS;
 use super::threads::Timing;
 use super::{partitions, ports, slow};
@@ -41,12 +41,11 @@ pub struct Arguments {
     /// Sizes of the filters, in MiB.
     #[arg(long, value_delimiter = ',', default_value = "64,512", value_parser = clap::value_parser!(u64).range(SIZES_MIB))]
     sizes: Vec<u64>,
-    /// Numbers of threads of the separate filters, the mesh, the ordered filter and the shared
-    /// filter.
+    /// Numbers of threads of the separate filters, the ordered filter and the shared filter.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<NonZeroUsize>,
-    /// A number of threads above the number of cores, for engine, mesh and ordered filter; 0
-    /// leaves it out.
+    /// A number of threads above the number of cores, for engine and ordered filter; 0 leaves it
+    /// out.
     #[arg(long, default_value_t = 2 * available_parallelism().map_or(1, NonZeroUsize::get))]
     oversubscribed: usize,
     /// Keys for each measurement, in millions.
@@ -153,9 +152,6 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
         candidates.push(engine(mebibytes, workers, batch)?);
     }
     for threads in threads().chain(arguments.oversubscribed()) {
-        candidates.push(mesh(mebibytes, threads, batch)?);
-    }
-    for threads in threads().chain(arguments.oversubscribed()) {
         candidates.push(ordered(mebibytes, threads, batch)?);
     }
     for layout in [
@@ -192,9 +188,7 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
             other.threads == 1
                 && (other.name, &other.variant, other.stream)
                     == (candidate.name, &candidate.variant, candidate.stream)
-                || ["mesh", "ordered"].contains(&other.name)
-                    && other.name == candidate.name
-                    && other.threads == 1
+                || other.name == "ordered" && candidate.name == "ordered" && other.threads == 1
         });
         let single = single.map(|(_, timing)| timing.wall);
         let gain = single.map(|single| single / seconds);

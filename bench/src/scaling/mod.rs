@@ -1,5 +1,5 @@
 //! What more threads gain, and what they cost: one inline thread against separate filters, an
-//! engine, a mesh, an ordered filter and the shared filter; routing to many partitions; many ports;
+//! engine, an ordered filter and the shared filter; routing to many partitions; many ports;
 //! many threads on a slow stream.
 
 mod candidates;

@@ -139,7 +139,7 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         let parts = filters.into_iter().zip(servers).zip(parkers).zip(cores);
         for (index, (((filter, (state, inbox)), parker), core)) in parts.enumerate() {
             let owned = OwnedFilter::new(filter, Arc::clone(&state));
-            let mut server = ArrivalServer::new(index, owned, inbox);
+            let mut server = ArrivalServer::new(owned, inbox);
             server.take_mail();
             let doorbell = parker.doorbell();
             let pin = core.map(|core| {

@@ -1,23 +1,23 @@
-//! The error of ports, nodes and ordered filters: why a batch has no verdicts, or was not accepted.
+//! The error of ports and ordered filters: why a batch has no verdicts, or was not accepted.
 
 use std::error::Error;
 use std::fmt;
 
-/// A port or node cannot go on, or not before a partition is replaced: another thread that it needs
-/// is gone, its filter panicked, the order of numbered batches is broken, batches are in flight, or
-/// the process was forked.
+/// A port or a ticket cannot go on, or not before a partition is replaced: the owner of a partition
+/// is gone, its filter panicked, batches are in flight, or the process was forked.
 ///
 /// # Examples
 /// ```
-/// use echoless::{ExchangeError, FingerprintSpec, KeyHasher, Mesh, Verdicts};
+/// use echoless::{ExchangeError, FingerprintSpec, KeyHasher, OrderedFilter, Verdicts};
 /// let key = KeyHasher::seeded(0).hash_u64(7);
 /// let whole = FingerprintSpec::new(1 << 20).build_partitions(1)?;
-/// let mut node = Mesh::builder(whole).build()?.into_nodes().remove(0);
-/// // No node submits batch 0.
-/// let error = node.observe(1, &[key], &mut Verdicts::new()).unwrap_err();
-/// assert_eq!(error, ExchangeError::MissingBatch(0));
-/// assert!(error.to_string().starts_with("batch 0 was never submitted"));
-/// # Ok::<(), echoless::BuildError>(())
+/// let filter = OrderedFilter::builder(whole).build();
+/// let mut handle = filter.handle();
+/// filter.shutdown()?;
+/// let error = handle.observe(&[key], &mut Verdicts::new()).unwrap_err();
+/// assert_eq!(error, ExchangeError::Disconnected(0));
+/// assert!(error.to_string().starts_with("partition 0 is disconnected"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,15 +27,9 @@ pub enum ExchangeError {
     Panicked(usize),
     /// The owner of this partition is gone.
     Disconnected(usize),
-    /// This node of a mesh is gone without finishing.
-    Peer(usize),
-    /// No node submitted the batch with this number, and none can any more.
-    MissingBatch(u64),
-    /// A batch with this number, or a later one of the same node, was submitted before.
-    Repeated(u64),
-    /// So many batches are in flight, and the call needs a port or node without any.
+    /// So many batches are in flight, and the call needs a port without any.
     InFlight(usize),
-    /// This process is a fork of the one that built the engine, mesh or ordered filter. The other
+    /// This process is a fork of the one that built the engine or ordered filter. The other
     /// threads stayed there, so nothing is judged here: build another one after the fork.
     Forked,
 }
@@ -49,21 +43,6 @@ impl fmt::Display for ExchangeError {
             Self::Disconnected(partition) => write!(
                 f,
                 "partition {partition} is disconnected: its owner was shut down or dropped"
-            ),
-            Self::Peer(node) => write!(
-                f,
-                "node {node} of the mesh is disconnected: it failed or was dropped before it \
-                 finished"
-            ),
-            Self::MissingBatch(number) => write!(
-                f,
-                "batch {number} was never submitted: batch numbers have no gaps, and rise within \
-                 each node"
-            ),
-            Self::Repeated(number) => write!(
-                f,
-                "batch {number} was submitted twice or after a later one: batch numbers are \
-                 unique, and rise within each node"
             ),
             Self::InFlight(batches) => write!(
                 f,

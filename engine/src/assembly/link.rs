@@ -1,9 +1,9 @@
 //! The two rings between a port and one partition, from the port's side: messages out, one answer
 //! in return for each that holds keys.
 //!
-//! A message without keys only marks the end of a batch or a tick. It matters to a server that has
-//! later messages already, and to no other, so it is followed by a [hint](Doorbell::hint) only: a
-//! batch of one key wakes one partition of a mesh, not all.
+//! A message without keys only moves the clock of a partition that owns no key of a batch. No thread
+//! waits for that, so it is followed by a [hint](Doorbell::hint) only: a batch of one key wakes one
+//! worker, not all.
 //!
 //! Only published messages wake the other side. The server releases requests before it answers
 //! them, so the wake for an answer covers the room as well (without an answer, a hint does); and a
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use super::exchange_error::ExchangeError;
 use super::mailbox::Notifier;
-use super::message::{Answer, MessageHeader, Request};
+use super::message::{Answer, Request};
 use super::status::Status;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, check};
@@ -119,11 +119,6 @@ impl PortLink {
         self.requests.is_closed()
     }
 
-    /// Whether every request is answered.
-    pub(super) fn is_answered(&self) -> bool {
-        self.sent.is_empty()
-    }
-
     /// Whether [`take_answers`](Self::take_answers) would settle a request.
     pub(super) fn has_answer(&self) -> bool {
         // Without an unanswered request, a closed ring is no event: the next send reports it.
@@ -142,7 +137,7 @@ impl PortLink {
     /// If the server is gone.
     pub(super) fn request(
         &mut self,
-        header: MessageHeader,
+        tick: Option<u64>,
         keys: &[KeyHash],
         batch: u64,
     ) -> Result<(), ExchangeError> {
@@ -150,7 +145,7 @@ impl PortLink {
             self.sent.len() < self.answers.capacity(),
             "a request without room for its answer"
         );
-        self.enqueue(header, keys)?;
+        self.enqueue(tick, keys)?;
         self.sent.push_back(batch);
         Ok(())
     }
@@ -161,14 +156,14 @@ impl PortLink {
     ///
     /// # Errors
     /// If the server is gone.
-    pub(super) fn send_marker(&mut self, header: MessageHeader) -> Result<(), ExchangeError> {
-        self.enqueue(header, &[])
+    pub(super) fn send_tick(&mut self, tick: Option<u64>) -> Result<(), ExchangeError> {
+        self.enqueue(tick, &[])
     }
 
-    fn enqueue(&mut self, header: MessageHeader, keys: &[KeyHash]) -> Result<(), ExchangeError> {
+    fn enqueue(&mut self, tick: Option<u64>, keys: &[KeyHash]) -> Result<(), ExchangeError> {
         match self.requests.vacant() {
             Ok(mut slot) => {
-                slot.write(header, keys);
+                slot.write(tick, keys);
                 slot.publish_without_notify();
                 Ok(())
             }
@@ -186,7 +181,7 @@ impl PortLink {
         self.requests.notify();
     }
 
-    /// Wakes the server if it is parked and waits for messages of other ports or batches.
+    /// Wakes the server if it is parked and waits for hints.
     pub(super) fn hint(&self) {
         self.notify_mailbox();
         self.requests.hint();

@@ -11,8 +11,8 @@ use std::fmt;
 /// [`AsFresh`](Self::AsFresh). The verdicts of the other partitions are those of the undivided
 /// filter with every policy.
 ///
-/// A worker or node that is gone (it was shut down or dropped) is an error with every policy, and so
-/// is a [fork](crate::ExchangeError::Forked) of its process.
+/// A worker that is gone (it was shut down or dropped) is an error with every policy, and so is a
+/// [fork](crate::ExchangeError::Forked) of its process.
 ///
 /// A policy needs a panic that unwinds. In a program that is built with `panic = "abort"`, a filter
 /// that panics ends the process with every policy: no partition is lost alone, no key becomes
@@ -50,9 +50,8 @@ use std::fmt;
 #[non_exhaustive]
 pub enum LossPolicy {
     /// Batches with keys of a lost partition are errors, and later batches are rejected until the
-    /// partition is replaced. In a mesh, the panic goes on in the thread of the node, which is then
-    /// lost for good. An ordered filter rejects only the batches with keys of the partition, and
-    /// the others record their keys.
+    /// partition is replaced. An ordered filter rejects only the batches with keys of the partition,
+    /// and the others record their keys.
     #[default]
     Error,
     /// Keys of a lost partition are duplicates: no duplicate passes, and new keys are dropped.

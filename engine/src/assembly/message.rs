@@ -8,16 +8,6 @@ use crate::hash::KeyHash;
 // messages, so theirs are small.
 pub(super) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// What a message holds beside its keys.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MessageHeader {
-    /// 0 if batches are not numbered, and in a [`MessageRole::Finish`] message.
-    pub(super) batch_number: u64,
-    /// The tick at which the keys are judged; 0 keeps the clock of the partition where it is.
-    pub(super) tick: u64,
-    pub(super) role: MessageRole,
-}
-
 /// Some keys of one batch and one partition, in the order of the batch.
 ///
 /// Aligned to cache lines, so that the end that writes a request and the end that reads the one
@@ -25,7 +15,8 @@ pub(super) struct MessageHeader {
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Request {
-    pub(super) header: MessageHeader,
+    /// The tick at which the keys are judged; `None` keeps the clock of the partition where it is.
+    pub(super) tick: Option<u64>,
     /// At most [`MESSAGE_KEYS`]; the keys behind it are left over from earlier uses of the slot.
     count: usize,
     keys: [KeyHash; MESSAGE_KEYS],
@@ -41,26 +32,10 @@ pub(super) struct Answer {
     pub(super) unknown: bool,
 }
 
-/// The role of a message in the order of batches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MessageRole {
-    /// More messages of this batch may follow.
-    Part,
-    /// The last message of this batch for this partition. It may hold no key, and then has no
-    /// answer.
-    LastOfBatch,
-    /// The last message of all: the sender finishes. It has no answer.
-    Finish,
-}
-
 impl Default for Request {
     fn default() -> Self {
         Self {
-            header: MessageHeader {
-                batch_number: 0,
-                tick: 0,
-                role: MessageRole::Part,
-            },
+            tick: None,
             count: 0,
             keys: [KeyHash(0); MESSAGE_KEYS],
         }
@@ -73,8 +48,8 @@ impl Request {
     }
 
     /// Overwrites the message with at most [`MESSAGE_KEYS`] keys.
-    pub(super) fn write(&mut self, header: MessageHeader, keys: &[KeyHash]) {
-        self.header = header;
+    pub(super) fn write(&mut self, tick: Option<u64>, keys: &[KeyHash]) {
+        self.tick = tick;
         self.count = keys.len();
         self.keys[..keys.len()].copy_from_slice(keys);
     }

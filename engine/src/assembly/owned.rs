@@ -11,18 +11,25 @@ use crate::hash::KeyHash;
 use crate::sync::{Arc, contain, discard, panicking};
 use crate::verdicts::Verdicts;
 
-/// The payload of a panic.
-pub(super) type Panic = Box<dyn Any + Send>;
-
 /// The outcome of a pass.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judged {
     /// Every key has its verdict.
     Known,
-    /// The filter panicked in this pass, and the partition is lost.
-    Panicked(Panic),
-    /// The partition was lost before.
+    /// The partition is lost; maybe its filter panicked in this pass.
     Lost,
+}
+
+/// When the keys of a pass are judged. A partition has the clock of the stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ticks<'a> {
+    /// At the clock as it is.
+    Unmoved,
+    /// All at one tick.
+    One(u64),
+    /// Each at its own, which are in ascending order. The last tick is that of the whole batch, of
+    /// which the partition may not own the last key.
+    Each(&'a [u64], u64),
 }
 
 /// The filter of a partition, or its absence.
@@ -62,74 +69,94 @@ impl<F: Filter> OwnedFilter<F> {
         }
     }
 
-    pub(super) fn state(&self) -> &PartitionState<F> {
-        &self.state
-    }
-
-    /// Passes keys through the filter at a tick. No verdict bit is set unless all are known.
-    pub(super) fn judge(&mut self, tick: u64, keys: &[KeyHash], verdicts: &mut [u64]) -> Judged {
-        let judged = self.run(tick, verdicts, |filter, verdicts| {
-            filter.observe_words(keys, verdicts);
+    /// Passes keys through the filter. No verdict bit is set unless all are known.
+    pub(super) fn judge(
+        &mut self,
+        ticks: Ticks<'_>,
+        keys: &[KeyHash],
+        verdicts: &mut [u64],
+    ) -> Judged {
+        let judged = self.run(ticks, verdicts, |filter, verdicts| match ticks {
+            Ticks::Unmoved => filter.observe_words(keys, verdicts),
+            Ticks::One(tick) => {
+                filter.advance_to(tick);
+                filter.observe_words(keys, verdicts);
+            }
+            Ticks::Each(of_keys, last) => {
+                filter.observe_words_at(keys, of_keys, verdicts);
+                filter.advance_to(last);
+            }
         });
         let status = self.state.status();
         match judged {
             Judged::Known => status.count_judged(keys.len(), verdicts),
-            Judged::Panicked(_) | Judged::Lost => status.count_unknown(keys.len()),
+            Judged::Lost => status.count_unknown(keys.len()),
         }
         judged
     }
 
     /// Whether the filter has each key at a tick. Records and counts none of them. No verdict bit
     /// is set unless all are known.
-    pub(super) fn look_up(&mut self, tick: u64, keys: &[KeyHash], verdicts: &mut [u64]) -> Judged {
-        self.run(tick, verdicts, |filter, verdicts| {
+    pub(super) fn look_up(
+        &mut self,
+        tick: Option<u64>,
+        keys: &[KeyHash],
+        verdicts: &mut [u64],
+    ) -> Judged {
+        let ticks = tick.map_or(Ticks::Unmoved, Ticks::One);
+        self.run(ticks, verdicts, |filter, verdicts| {
             let mut found = Verdicts::new();
+            if let Some(tick) = tick {
+                filter.advance_to(tick);
+            }
             filter.contains_each(keys, &mut found);
             verdicts.copy_from_slice(found.words());
         })
     }
 
-    /// Moves the filter to a tick, calls `pass` with it, and catches a panic of both. No verdict
-    /// bit is set unless `pass` returns.
+    /// Calls `pass` with the filter, and catches its panic. No verdict bit is set unless `pass`
+    /// returns.
     fn run(
         &mut self,
-        tick: u64,
+        ticks: Ticks<'_>,
         verdicts: &mut [u64],
         pass: impl FnOnce(&mut F, &mut [u64]),
     ) -> Judged {
-        self.clock = self.clock.max(tick);
-        let mut start = tick;
-        if self.filter.is_none() {
+        // A filter that was never used has no clock that late keys could leave as it is.
+        let clock_of_new = self.filter.is_none().then_some(self.clock);
+        self.clock = match ticks {
+            Ticks::Unmoved => self.clock,
+            Ticks::One(tick) | Ticks::Each(_, tick) => self.clock.max(tick),
+        };
+        if clock_of_new.is_some() {
             self.filter = self.state.take_restored();
-            // A filter that was never used has no clock that a late batch could leave as it is.
-            start = self.clock;
         }
         let panic = self.filter.as_mut().map(|filter| {
             // Unwind safe: after a panic the filter is dropped and the verdict bits are cleared.
             catch_unwind(AssertUnwindSafe(|| {
-                filter.advance_to(start);
+                if let Some(clock) = clock_of_new {
+                    filter.advance_to(clock);
+                }
                 pass(filter, verdicts);
             }))
         });
-        let judged = match panic {
+        match panic {
             Some(Ok(())) => return Judged::Known,
             Some(Err(panic)) => {
-                self.drop_panicked(&panic);
-                Judged::Panicked(panic)
+                self.drop_panicked(&*panic);
+                discard(panic);
             }
-            None => Judged::Lost,
-        };
+            None => {}
+        }
         verdicts.fill(0);
-        judged
+        Judged::Lost
     }
 
     /// The filter, to be [put back](Self::put_back). None if the partition is lost.
     pub(super) fn take(&mut self) -> Option<F> {
         if self.filter.is_none() {
             // Takes a filter that replaces the lost one, and moves it to the clock of the stream.
-            if let Judged::Panicked(panic) = self.run(0, &mut [], |_, _| {}) {
-                discard(panic);
-            }
+            self.run(Ticks::Unmoved, &mut [], |_, _| {});
         }
         self.filter.take()
     }
@@ -147,11 +174,11 @@ impl<F: Filter> OwnedFilter<F> {
 
     /// Drops the filter, which panicked, and records the loss.
     #[cold]
-    fn drop_panicked(&mut self, panic: &Panic) {
+    fn drop_panicked(&mut self, panic: &(dyn Any + Send)) {
         // Before the loss is known, so that its memory is free when a new filter is built. A second
         // panic, of the drop, adds nothing.
         let filter = self.filter.take();
         contain(|| drop(filter));
-        self.state.record_panic(&**panic);
+        self.state.record_panic(panic);
     }
 }

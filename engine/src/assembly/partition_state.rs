@@ -6,7 +6,7 @@
 //! finds a new filter in the slot:
 //!
 //! ```text
-//!   owner (server)                        engine or node                     port
+//!   owner (server)                        engine                             port
 //!   catch panic, drop the filter
 //!   slot = Lost(message)
 //!   lost.store(true, Release)  ------------------------------------------->  lost.load(Acquire)

@@ -3,7 +3,7 @@
 use crate::error::SpecError;
 
 /// The cores on which threads run: the workers of an engine, or threads that the caller starts and
-/// [pins](pin_thread), such as those of a mesh.
+/// [pins](pin_thread), such as those that share an ordered filter.
 ///
 /// # Examples
 /// ```

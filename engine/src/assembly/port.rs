@@ -15,18 +15,17 @@
 //! A port blocks in two places: for room in a ring ([`submit`](Port::submit)), and for answers
 //! ([`drain`](Port::drain)). In both it pops the answers that are there: a request is sent only
 //! while the ring of answers has room for its answer, so answers that are not popped block further
-//! requests. In both it also runs its [`WhileWaiting`], which for a node of a mesh is its own
-//! partition server.
+//! requests.
 //!
 //! A task of an executor never blocks ([`task`]): a batch is accepted as a whole, and messages
 //! without room are sent when the port is polled; no further batch is accepted before that. The
 //! task is woken for the same events as a blocked thread.
 //!
-//! A loss arrives in three ways: an answer is *unknown* (the partition is lost, its owner still
-//! answers); a ring is closed (the owner is gone); or the work of a node fails (the mesh cannot go
-//! on). The last two end the port: `failed` is returned by every later call, after the batches that
-//! are complete. Once a message of a batch is sent, its loss is reported with the batch and not by
-//! `submit`, so a rejected batch was not sent at all.
+//! A loss arrives in two ways: an answer is *unknown* (the partition is lost, its owner still
+//! answers), or a ring is closed (the owner is gone). The second ends the port: `failed` is
+//! returned by every later call, after the batches that are complete. Once a message of a batch is
+//! sent, its loss is reported with the batch and not by `submit`, so a rejected batch was not sent
+//! at all.
 
 mod exchange;
 mod payload;
@@ -44,8 +43,7 @@ use crate::partition::Partitioning;
 use crate::transport::{Parker, Wait};
 use crate::verdicts::Verdicts;
 
-pub(super) use exchange::{BatchNumber, WhileWaiting};
-use exchange::{Idle, Unsent};
+use exchange::Unsent;
 pub use payload::{PayloadPort, Rejected};
 
 /// Submits keys and returns their verdicts. Each ingest thread owns one: a port can be sent to a
@@ -96,11 +94,9 @@ pub struct Port {
     oldest: u64,
     free: Vec<PendingBatch>,
     /// The latest tick that was sent to every partition.
-    clock: u64,
+    clock: Option<u64>,
     /// The first error that ends the port. A lost partition alone does not.
     failed: Option<ExchangeError>,
-    /// The links were closed from this side, after the work of the node failed.
-    gave_up: bool,
     /// What is left to send of the last batch in `pending`.
     unsent: Option<Unsent>,
 }
@@ -122,9 +118,8 @@ impl Port {
             pending: VecDeque::new(),
             oldest: 0,
             free: Vec::new(),
-            clock: 0,
+            clock: None,
             failed: None,
-            gave_up: false,
             unsent: None,
         }
     }
@@ -147,14 +142,14 @@ impl Port {
     /// # Panics
     /// If the batch has 2^31 keys or more.
     pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), ExchangeError> {
-        self.submit_at(0, keys)
+        self.submit_with(None, keys)
     }
 
     /// As [`submit`](Self::submit), at a tick: every partition moves its clock to `tick` before it
     /// judges the keys; see [`Filter::advance_to`](crate::Filter::advance_to).
     ///
     /// A stream has one clock, so the caller passes the largest event time so far. An earlier tick
-    /// has no effect, like the tick 0. With one port, verdicts equal those of the undivided filter.
+    /// has no effect. With one port, verdicts equal those of the undivided filter.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -179,7 +174,7 @@ impl Port {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<(), ExchangeError> {
-        self.submit_while_serving(BatchNumber::Unnumbered, tick, keys, &mut Idle)
+        self.submit_with(Some(tick), keys)
     }
 
     /// Sends what is left of a batch that [`try_submit`](Self::try_submit) has accepted, as far as
@@ -198,11 +193,6 @@ impl Port {
         self.take_settled(verdicts)
     }
 
-    /// Whether the oldest batch in flight is settled: [`poll`](Self::poll) returns it, or an error.
-    pub(super) fn has_settled(&self) -> bool {
-        self.pending.front().is_some_and(PendingBatch::is_settled)
-    }
-
     /// Writes what is known of the oldest batch in flight to `verdicts` and returns true, if
     /// [`poll`](Self::poll) and [`drain`](Self::drain) return an error because some of its verdicts
     /// will never arrive; [`Verdicts::is_unknown`] shows which, and [`Verdicts::split`] divides the
@@ -211,8 +201,7 @@ impl Port {
     ///
     /// Every key that is not unknown is recorded and must not be submitted again, or it would be a
     /// duplicate of itself. An unknown key is recorded in no partition that goes on, so it can be
-    /// submitted again once its partition is [replaced](crate::Engine::replace). In a mesh, an
-    /// unknown key may still be recorded by a peer.
+    /// submitted again once its partition is [replaced](crate::Engine::replace).
     ///
     /// # Examples
     /// The retry of a batch, half of which was lost with its partition.
@@ -285,7 +274,12 @@ impl Port {
     /// As [`poll`](Self::poll). It returns an error only once every key of the batch has its
     /// verdict or will never have one.
     pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
-        self.drain_while_serving(verdicts, &mut Idle)
+        loop {
+            match self.poll(verdicts) {
+                Ok(false) if !self.pending.is_empty() => self.wait_for_answers(),
+                result => return result,
+            }
+        }
     }
 
     /// Submits a batch and blocks until its verdicts are complete. `verdicts` is empty after an
@@ -332,7 +326,7 @@ impl Port {
     #[inline]
     pub(super) fn check_process(&mut self) {
         if self.links.first().is_some_and(PortLink::is_forked) {
-            self.give_up(ExchangeError::Forked);
+            self.end_forked();
         }
     }
 

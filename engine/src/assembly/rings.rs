@@ -18,7 +18,7 @@ const MAX_DEFAULT_DEPTH: usize = 8192 / MESSAGE_KEYS;
 /// keys for each partition blocks half-sent.
 const MIN_DEFAULT_DEPTH: usize = 4;
 
-/// The options of all rings of an engine or a mesh.
+/// The options of all rings of an engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RingOptions {
     /// Messages in each ring; derived from the number of threads if `None`.
@@ -26,9 +26,6 @@ pub(super) struct RingOptions {
     /// How threads wait; derived from the numbers of threads and cores if `None`.
     pub(super) wait: Option<Wait>,
 }
-
-/// The links of each port, indexed by server, and the links of each server, indexed by port.
-pub(super) type Connections = (Vec<Vec<PortLink>>, Vec<Vec<ServerLink>>);
 
 /// The owner of a partition, as its ports see it.
 pub(super) struct Owner {
@@ -56,15 +53,10 @@ pub(super) fn link_pair(
 }
 
 impl RingOptions {
-    /// How each of `threads` threads waits.
-    pub(super) fn wait_among(self, threads: usize) -> Wait {
-        self.wait.unwrap_or_else(|| Wait::auto(threads))
-    }
-
     /// How workers wait, and the threads that use their ports. How many of these run at the same
     /// time is unknown, also where the number of ports is known, so one is assumed.
     pub(super) fn wait_with_clients(self, workers: usize) -> Wait {
-        self.wait_among(workers + 1)
+        self.wait.unwrap_or_else(|| Wait::auto(workers + 1))
     }
 
     /// The depth of each ring in messages.
@@ -77,39 +69,6 @@ impl RingOptions {
         let fair = (8 * MAX_DEFAULT_DEPTH / ports.max(servers).max(1)).next_power_of_two();
         self.depth
             .unwrap_or(fair.clamp(MIN_DEFAULT_DEPTH, MAX_DEFAULT_DEPTH))
-    }
-
-    /// Two rings between each port and each server. Each end wakes the parker of the thread at the
-    /// other end. `statuses` are those of the servers' partitions.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the depth is not a power of two, or the machine lacks the memory for all
-    /// rings.
-    pub(super) fn connect(
-        self,
-        ports: &[Parker],
-        servers: &[Parker],
-        statuses: &[Arc<Status>],
-    ) -> Result<Connections, BuildError> {
-        let depth = self.checked_depth(ports.len(), ports.len(), servers.len())?;
-        let mut server_links: Vec<Vec<ServerLink>> = servers.iter().map(|_| Vec::new()).collect();
-        let mut port_links = Vec::new();
-        for port in ports {
-            let mut to_servers = Vec::new();
-            let partitions = servers.iter().zip(statuses).zip(&mut server_links);
-            for (partition, ((server, status), to_ports)) in partitions.enumerate() {
-                let owner = Owner {
-                    partition,
-                    status: Arc::clone(status),
-                    doorbell: server.doorbell(),
-                };
-                let (to_server, to_port) = link_pair(depth, port, owner)?;
-                to_servers.push(to_server);
-                to_ports.push(to_port);
-            }
-            port_links.push(to_servers);
-        }
-        Ok((port_links, server_links))
     }
 
     /// The depth of the rings of `new` ports, with `ports` ports in all. Checks that it is valid,
@@ -167,9 +126,7 @@ mod tests {
             depth: Some(1 << 40),
             wait: None,
         };
-        let parkers = [Parker::new(), Parker::new()];
-        let statuses = [Status::new(), Status::new()];
-        let error = deep.connect(&parkers, &parkers, &statuses).unwrap_err();
+        let error = deep.checked_depth(2, 2, 2).unwrap_err();
         assert!(matches!(error, BuildError::Memory(error) if error.bytes >= 4 << 49));
     }
 }

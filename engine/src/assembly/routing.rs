@@ -41,6 +41,8 @@ pub(super) struct Router {
     buffers: Vec<KeyBuffer>,
     /// In use if `buffers` is empty.
     messages: Vec<KeyHash>,
+    /// The ticks of the keys in `messages`, if they have some.
+    ticks: Vec<u64>,
 }
 
 /// Which keys of a batch each partition owns, and how many of them are answered.
@@ -118,6 +120,7 @@ impl Router {
         Self {
             buffers: vec![KeyBuffer::default(); buffers],
             messages: Vec::new(),
+            ticks: Vec::new(),
             partitioning,
             kernel,
         }
@@ -139,6 +142,40 @@ impl Router {
             let starts = self.partitioning.starts();
             masks::route(self.kernel, starts, keys, &mut self.buffers, masks);
         }
+    }
+
+    /// Prepares to divide the ticks of the last routed batch as its keys.
+    pub(super) fn route_ticks(&mut self, ticks: &[u64], selections: &Selections) {
+        if self.buffers.is_empty() {
+            self.ticks.resize(self.messages.len(), 0);
+            selections.offsets.write_ticks(ticks, &mut self.ticks);
+        }
+    }
+
+    /// The ticks of the keys of a partition, in the order of [`keys_of`](Self::keys_of). `ticks`
+    /// are those that were [routed](Self::route_ticks).
+    pub(super) fn ticks_of<'a>(
+        &self,
+        ticks: &[u64],
+        selections: &Selections,
+        owner: usize,
+        copied: &'a mut Vec<u64>,
+    ) -> &'a [u64] {
+        copied.clear();
+        if let Some(mask) = selections.masks.get(owner) {
+            mask.copy_owned(ticks, copied);
+        } else {
+            let mut index = None;
+            loop {
+                let (keys, next) = selections.offsets.message(owner, index);
+                copied.extend_from_slice(&self.ticks[keys]);
+                if next.is_none() {
+                    break;
+                }
+                index = next;
+            }
+        }
+        copied
     }
 
     pub(super) const fn kernel(&self) -> DetectedKernel {

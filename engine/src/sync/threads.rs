@@ -21,7 +21,7 @@ pub(crate) use std::{
     thread::{JoinHandle, yield_now},
 };
 // Standard under loom as well. No model pins threads, so none uses the channel on which pinning is
-// reported; none uses the number of cores, and none drops a worker or node while it unwinds.
+// reported; none uses the number of cores, and none drops a worker while it unwinds.
 pub(crate) use std::{
     sync::mpsc::{Sender, channel},
     thread::{available_parallelism, panicking},

@@ -42,7 +42,7 @@
 pub mod parker;
 // The rings are public only for the model checks (`loom-tests`), the stress test (`engine/tests`)
 // and the benchmark of a bare ring (`bench/benches`), which are crates of their own. Users of the
-// library reach them through ports and nodes.
+// library reach them through ports.
 #[doc(hidden)]
 pub mod ring;
 pub mod wait;

@@ -130,7 +130,7 @@ impl Verdicts {
     }
 
     /// The number of keys without a verdict. Always 0 for a filter that is not in an
-    /// [`Engine`](crate::Engine) or [`Mesh`](crate::Mesh).
+    /// [`Engine`](crate::Engine) or [`OrderedFilter`](crate::OrderedFilter).
     #[must_use]
     pub fn count_unknown(&self) -> u64 {
         self.unknown

@@ -6,8 +6,8 @@ use std::thread;
 
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Engine, EngineBuilder, ExchangeError, KeyHash, Mesh, Partitioned, Partitioning,
-    Pinning, Port, Verdicts,
+    BuildError, Engine, EngineBuilder, ExchangeError, KeyHash, Partitioned, Partitioning, Pinning,
+    Port, Verdicts,
 };
 
 use crate::streams::{oracle, spec, stream};
@@ -230,8 +230,7 @@ fn invalid_options_are_rejected() {
     assert_eq!(engine_field(engine().ports(0).ring_depth(3)), "ring_depth");
     let one_core = Pinning::Cores(vec![0]);
     assert_eq!(engine_field(engine().pinning(one_core)), "pinning");
-    let mesh = Mesh::builder(halves()).ring_depth(0);
-    assert_eq!(field(mesh.build().unwrap_err()), "ring_depth");
+    assert_eq!(engine_field(engine().ring_depth(0)), "ring_depth");
     let two = Partitioning::new(100, 2).unwrap();
     let one_filter = Partitioned::new(two, vec![fragile_at(BAD_KEY)]);
     assert_eq!(one_filter.err().unwrap().field, "filters");

@@ -1,7 +1,9 @@
 //! A filter from outside the library may set bits past the last key. No verdict and no count shows
 //! them.
 
-use echoless::{Engine, Filter, KeyHash, Partitioned, Partitioning, Verdict, Verdicts};
+use echoless::{
+    Engine, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Verdict, Verdicts,
+};
 
 /// Sets every bit of every word.
 struct SetsAllBits;
@@ -49,5 +51,29 @@ fn an_engine_does_not_count_them() {
         assert_eq!(verdicts.count_duplicates(), keys as u64);
         let counts = engine.counts();
         assert_eq!((counts.judged, counts.duplicates), (observed, observed));
+    }
+}
+
+#[test]
+fn an_ordered_filter_does_not_count_them() {
+    for partitions in 1..=2 {
+        let partitioning = Partitioning::new(2, partitions).unwrap();
+        let filters = (0..partitions).map(|_| SetsAllBits).collect();
+        let whole = Partitioned::new(partitioning, filters).unwrap();
+        let filter = OrderedFilter::builder(whole).build();
+        let (mut handle, mut verdicts) = (filter.handle(), Verdicts::new());
+        let mut observed = 0;
+        for keys in [1, 63, 64, 65, 200] {
+            let batch = vec![KEY; keys];
+            handle.observe(&batch, &mut verdicts).unwrap();
+            assert_eq!(verdicts.count_duplicates(), keys as u64);
+            let ticks: Vec<u64> = (0..keys as u64).collect();
+            let ticket = handle.ticket();
+            ticket.observe_at(&ticks, &batch, &mut verdicts).unwrap();
+            assert_eq!(verdicts.count_duplicates(), keys as u64);
+            observed += 2 * keys as u64;
+            let counts = filter.counts();
+            assert_eq!((counts.judged, counts.duplicates), (observed, observed));
+        }
     }
 }

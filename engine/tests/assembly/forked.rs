@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
 
 use echoless::{
-    Engine, ExchangeError, KeyHash, LossPolicy, Mesh, NotReplaceable, OrderedFilter, SharedSpec,
-    Verdict, Verdicts,
+    Engine, ExchangeError, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, SharedSpec, Verdict,
+    Verdicts,
 };
 use fork::{Fork, WEXITSTATUS, WIFEXITED, fork, waitpid};
 
@@ -152,35 +152,6 @@ fn tickets_of_the_parent_are_errors() {
     handle.observe(&[LOW, HIGH], &mut verdicts).unwrap();
     assert_eq!(verdicts.to_bools(), [true, true]);
     filter.unwrap().shutdown().unwrap();
-}
-
-#[test]
-fn nodes_of_the_parent_are_errors() {
-    let mesh = Mesh::builder(Exact::partitions(2, None)).build().unwrap();
-    let mut nodes = mesh.into_nodes();
-    nodes[0].submit(0, &[HIGH]).unwrap();
-    in_child(|| {
-        let mut verdicts = Verdicts::new();
-        let [first, second] = &mut nodes[..] else {
-            panic!("two nodes");
-        };
-        assert_eq!(first.drain(&mut verdicts), Err(FORKED));
-        assert!(first.take_partial(&mut verdicts));
-        assert!(verdicts.is_unknown(0));
-        assert_eq!(first.submit(2, &[LOW]), Err(FORKED));
-        assert_eq!(second.poll(&mut verdicts), Err(FORKED));
-        assert_eq!(second.observe(1, &[LOW], &mut verdicts), Err(FORKED));
-        assert_eq!(second.serve_until(|| false), Err(FORKED));
-        assert_eq!(second.serve_until_ready(|| false), Err(FORKED));
-        let rejected = second.replace(Exact::default()).unwrap_err();
-        assert_eq!(rejected.reason, NotReplaceable::Ended);
-        assert_eq!(nodes.remove(0).finish().map(drop), Err(FORKED));
-        nodes.clear();
-    });
-    let mut verdicts = Verdicts::new();
-    assert_eq!(nodes[1].poll(&mut verdicts), Ok(false));
-    assert_eq!(nodes[0].drain(&mut verdicts), Ok(true));
-    assert_eq!(verdicts.to_bools(), [false]);
 }
 
 /// Threads of the parent may be anywhere when it forks, also in the middle of a wake-up.

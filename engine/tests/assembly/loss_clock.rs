@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use echoless::{
-    Engine, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, LossPolicy, Mesh, Node,
-    OrderedFilter, OrderedHandle, Partitioning, Port, Verdicts,
+    Engine, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, LossPolicy, OrderedFilter,
+    OrderedHandle, Partitioning, Port, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -30,6 +30,8 @@ struct Event {
     looked_up: bool,
     /// How far the tick of the batch is ahead of the clock; the batch is late if it is negative.
     step: i64,
+    /// How far the ticks of the keys are ahead of that, if each key has its own, in turn.
+    steps: Vec<i64>,
     /// Each number is a key in every partition, so that every partition gets the batch.
     numbers: Vec<usize>,
 }
@@ -43,14 +45,25 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     ];
     let partition = || prop::option::weighted(0.3, 0_usize..3);
     let numbers = prop::collection::vec(0..KEYS, 1..6);
-    let event = (partition(), partition(), any::<bool>(), step, numbers);
-    let event = event.prop_map(|(replaced, broken, looked_up, step, numbers)| Event {
-        replaced,
-        broken,
-        looked_up,
+    let steps = prop::collection::vec(-2 * WINDOW as i64..2 * WINDOW as i64, 1..8);
+    let event = (
+        partition(),
+        partition(),
+        any::<bool>(),
         step,
+        steps,
         numbers,
-    });
+    );
+    let event = event.prop_map(
+        |(replaced, broken, looked_up, step, steps, numbers)| Event {
+            replaced,
+            broken,
+            looked_up,
+            step,
+            steps,
+            numbers,
+        },
+    );
     prop::collection::vec(event, 1..60)
 }
 
@@ -64,20 +77,25 @@ fn bits(verdicts: &Verdicts) -> Bits {
 
 /// An assembly with lost partitions.
 trait Losing {
+    /// Whether each key of a batch has a tick of its own.
+    const TICKS_OF_KEYS: bool;
+
     /// The verdicts of a look-up; none if it cannot look up.
     fn look_up(&mut self, _tick: u64, _keys: &[KeyHash]) -> Option<Bits> {
         None
     }
-    fn observe(&mut self, tick: u64, keys: &[KeyHash]) -> Bits;
+    fn observe(&mut self, ticks: &[u64], keys: &[KeyHash]) -> Bits;
     fn replace(&mut self, partition: usize, filter: Part);
 }
 
 struct ByEngine(Engine<Part>, Port);
 
 impl Losing for ByEngine {
-    fn observe(&mut self, tick: u64, keys: &[KeyHash]) -> Bits {
+    const TICKS_OF_KEYS: bool = false;
+
+    fn observe(&mut self, ticks: &[u64], keys: &[KeyHash]) -> Bits {
         let mut verdicts = Verdicts::new();
-        self.1.submit_at(tick, keys).unwrap();
+        self.1.submit_at(ticks[0], keys).unwrap();
         assert!(self.1.drain(&mut verdicts).unwrap());
         bits(&verdicts)
     }
@@ -90,6 +108,8 @@ impl Losing for ByEngine {
 struct ByTickets(OrderedFilter<Part>, OrderedHandle<Part>);
 
 impl Losing for ByTickets {
+    const TICKS_OF_KEYS: bool = true;
+
     fn look_up(&mut self, tick: u64, keys: &[KeyHash]) -> Option<Bits> {
         let mut verdicts = Verdicts::new();
         let mut ticket = self.1.ticket();
@@ -97,32 +117,15 @@ impl Losing for ByTickets {
         Some(bits(&verdicts))
     }
 
-    fn observe(&mut self, tick: u64, keys: &[KeyHash]) -> Bits {
+    fn observe(&mut self, ticks: &[u64], keys: &[KeyHash]) -> Bits {
         let mut verdicts = Verdicts::new();
         let ticket = self.1.ticket();
-        ticket.observe_at(tick, keys, &mut verdicts).unwrap();
+        ticket.observe_at(ticks, keys, &mut verdicts).unwrap();
         bits(&verdicts)
     }
 
     fn replace(&mut self, partition: usize, filter: Part) {
         self.0.replace(partition, filter).unwrap();
-    }
-}
-
-/// A mesh of one node, and the number of its next batch.
-struct ByNode(Node<Part>, u64);
-
-impl Losing for ByNode {
-    fn observe(&mut self, tick: u64, keys: &[KeyHash]) -> Bits {
-        let mut verdicts = Verdicts::new();
-        self.0.submit_at(self.1, tick, keys).unwrap();
-        self.1 += 1;
-        assert!(self.0.drain(&mut verdicts).unwrap());
-        bits(&verdicts)
-    }
-
-    fn replace(&mut self, _partition: usize, filter: Part) {
-        self.0.replace(filter).unwrap();
     }
 }
 
@@ -140,15 +143,17 @@ impl Model {
         }
     }
 
-    /// The bits of a batch that has the keys of the partitions in turn.
+    /// The bits of a batch that has the keys of the partitions in turn, each at its tick.
     fn bits(
         &mut self,
+        ticks: &[u64],
         keys: &[KeyHash],
         mut judge: impl FnMut(&mut dyn LineFilter, KeyHash) -> bool,
     ) -> Bits {
         let count = self.filters.len();
         let (mut words, mut unknown) = (vec![0; keys.len().div_ceil(64)], Vec::new());
         for (index, key) in keys.iter().enumerate() {
+            self.advance_to(ticks[index]);
             match &mut self.filters[index % count] {
                 Some(filter) => {
                     words[index / 64] |= u64::from(judge(&mut **filter, *key)) << (index % 64);
@@ -160,11 +165,11 @@ impl Model {
     }
 }
 
-fn check(
+fn check<L: Losing>(
     events: &[Event],
     partitioning: &Partitioning,
     switches: &[Arc<AtomicBool>],
-    mut subject: impl Losing,
+    mut subject: L,
 ) -> Result<(), TestCaseError> {
     let (parts, all_keys) = (partitioning.count(), keys_of(partitioning));
     let new = |part| spec().build_line_partition(part, parts).unwrap();
@@ -190,8 +195,8 @@ fn check(
         if event.looked_up
             && let Some(found) = subject.look_up(tick, &keys)
         {
-            model.advance_to(tick);
-            let expected = model.bits(&keys, |filter, key| filter.contains(key));
+            let ticks = vec![tick; keys.len()];
+            let expected = model.bits(&ticks, &keys, |filter, key| filter.contains(key));
             prop_assert_eq!(found, expected);
         }
         let broken = event.broken.map(|partition| partition % parts);
@@ -199,9 +204,14 @@ fn check(
             switches[partition].store(true, Ordering::Relaxed);
             model.filters[partition] = None;
         }
-        model.advance_to(tick);
-        let expected = model.bits(&keys, |filter, key| filter.observe_one(key).is_duplicate());
-        prop_assert_eq!(subject.observe(tick, &keys), expected);
+        let steps = event.steps.iter().cycle().take(keys.len());
+        let ticks: Vec<u64> = steps
+            .map(|step| tick.saturating_add_signed(if L::TICKS_OF_KEYS { *step } else { 0 }))
+            .collect();
+        let expected = model.bits(&ticks, &keys, |filter, key| {
+            filter.observe_one(key).is_duplicate()
+        });
+        prop_assert_eq!(subject.observe(&ticks, &keys), expected);
     }
     Ok(())
 }
@@ -229,7 +239,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn a_new_filter_starts_at_the_clock_of_the_stream(events in events(), parts in 1_usize..4) {
+    fn a_new_filter_starts_at_the_clock_of_the_stream(events in events(), parts in 1_usize..7) {
         let whole = spec().build_line_partitions(parts).unwrap();
         let partitioning = whole.partitioning().clone();
         let (filters, switches) = breakable(whole);
@@ -241,12 +251,5 @@ proptest! {
         let builder = Engine::builder(filters).on_loss(LossPolicy::AsFresh);
         let (engine, mut ports) = builder.build().unwrap();
         check(&events, &partitioning, &switches, ByEngine(engine, ports.remove(0)))?;
-
-        let whole = spec().build_line_partitions(1).unwrap();
-        let partitioning = whole.partitioning().clone();
-        let (filters, switches) = breakable(whole);
-        let mesh = Mesh::builder(filters).on_loss(LossPolicy::AsFresh).build().unwrap();
-        let node = mesh.into_nodes().remove(0);
-        check(&events, &partitioning, &switches, ByNode(node, 0))?;
     }
 }

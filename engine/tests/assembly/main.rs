@@ -1,4 +1,4 @@
-//! Compares engine, mesh and ordered filter with the undivided filter: equal verdicts for any
+//! Compares engine and ordered filter with the undivided filter: equal verdicts for any
 //! number of threads, and errors instead of hangs.
 
 mod attach;
@@ -11,8 +11,6 @@ mod forked;
 mod loss;
 mod loss_clock;
 mod loss_stress;
-mod mesh;
-mod mesh_loss;
 mod ordered;
 mod ordered_tickets;
 mod payload;

@@ -122,7 +122,7 @@ fn a_ticket_looks_at_its_tick() {
     let mut verdicts = Verdicts::new();
     handle
         .ticket()
-        .observe_at(5, &[LOW, HIGH], &mut verdicts)
+        .observe_at(&[5, 5], &[LOW, HIGH], &mut verdicts)
         .unwrap();
     for (tick, duplicate) in [(0, true), (15, true), (16, false), (15, false)] {
         let mut ticket = handle.ticket();

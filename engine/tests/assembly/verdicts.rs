@@ -2,12 +2,9 @@
 //! rings and size of batches.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use echoless::{
-    Engine, FingerprintSpec, KeyHash, KeyHasher, LineFilter, Mesh, Node, OrderedFilter, Verdicts,
-};
+use echoless::{Engine, FingerprintSpec, KeyHash, KeyHasher, OrderedFilter, Verdicts};
 use proptest::prelude::*;
 
 use crate::streams::{batches, oracle, partitions, spec, stream};
@@ -47,57 +44,6 @@ fn through_engine(
             .evictions
             .unwrap(),
     )
-}
-
-fn through_mesh(keys: &[KeyHash], nodes: usize, depth: usize, size: usize) -> (Vec<bool>, u64) {
-    let filter = spec().build_partitions(nodes).unwrap();
-    let batches = batches(keys, size);
-    let next = AtomicU64::new(0);
-    let run = |mut node: Node<Box<dyn LineFilter>>| {
-        let mut out = Vec::new();
-        let mut pending = Vec::new();
-        let mut verdicts = Verdicts::new();
-        loop {
-            // Nodes take the next number from a shared counter, and keep up to two batches in
-            // flight.
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if let Some(batch) = batches.get(number as usize) {
-                node.submit(number, batch).unwrap();
-                pending.push(number);
-            }
-            let ended = number as usize >= batches.len();
-            while pending.len() > if ended { 0 } else { 1 } {
-                assert!(node.drain(&mut verdicts).unwrap());
-                out.push((pending.remove(0), duplicates(&verdicts)));
-            }
-            if ended {
-                return (out, node.finish().unwrap());
-            }
-        }
-    };
-    let results: Vec<_> = thread::scope(|scope| {
-        let mesh = Mesh::builder(filter).ring_depth(depth).build().unwrap();
-        let threads: Vec<_> = mesh
-            .into_iter()
-            .map(|node| scope.spawn(|| run(node)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
-    });
-    let mut parts = Vec::new();
-    let mut filters = Vec::new();
-    for (part, filter) in results {
-        parts.extend(part);
-        filters.push(filter);
-    }
-    parts.sort_by_key(|(number, _)| *number);
-    let all = parts
-        .into_iter()
-        .flat_map(|(_, verdicts)| verdicts)
-        .collect();
-    (all, echoless::report_of(&filters).tally.evictions.unwrap())
 }
 
 fn through_ordered(
@@ -160,14 +106,6 @@ proptest! {
     }
 
     #[test]
-    fn a_mesh_has_the_verdicts_of_the_undivided_filter(
-        count in 0u64..6000, seed: u64, nodes in partitions(8), depth in 0u32..5, size in 1usize..700,
-    ) {
-        let keys = stream(count, seed);
-        prop_assert_eq!(through_mesh(&keys, nodes, 1 << depth, size), oracle(&keys));
-    }
-
-    #[test]
     fn an_ordered_filter_has_the_verdicts_of_the_undivided_filter(
         count in 0u64..6000, seed: u64, parts in partitions(8), threads in 1usize..6, size in 1usize..700,
     ) {
@@ -185,7 +123,6 @@ fn oversubscribed_threads_with_tiny_rings_agree_on_a_long_stream() {
         "without evictions the order of keys would not matter"
     );
     assert_eq!(through_engine(&keys, 6, 1, 500, 2), expected);
-    assert_eq!(through_mesh(&keys, 7, 1, 500), expected);
     assert_eq!(through_ordered(&keys, 3, 8, 500), expected);
 }
 

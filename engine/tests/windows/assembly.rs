@@ -1,13 +1,10 @@
-//! Engines, meshes and ordered filters of timed filters: the verdicts, counters and estimates of
-//! the undivided filter, for any ticks of the batches.
+//! Engines and ordered filters of timed filters: the verdicts, counters and estimates of the
+//! undivided filter, for any ticks of the batches and of the keys.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use echoless::{
-    Engine, Filter, FilterSpec, KeyHash, Mesh, Node, OrderedFilter, Report, Verdicts, report_of,
-};
+use echoless::{Engine, Filter, FilterSpec, KeyHash, OrderedFilter, Report, Verdicts, report_of};
 use proptest::prelude::*;
 
 use crate::harness::{Arrival, kinds, streams, windows};
@@ -67,46 +64,30 @@ fn through_engine(
     (all, without_pages(report_of(parts.filters())))
 }
 
-fn through_mesh(spec: &FilterSpec, batches: &[Batch], nodes: usize) -> (Vec<Vec<bool>>, Report) {
-    let parts = spec.build_partitions(nodes).expect("enough lines");
-    let mesh = Mesh::builder(parts).ring_depth(4).build().expect("built");
-    let next = AtomicU64::new(0);
-    let run = |mut node: Node<Box<dyn Filter>>| {
-        let mut verdicts = Verdicts::new();
-        let (mut numbers, mut out) = (Vec::new(), Vec::new());
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some((tick, keys)) = batches.get(number as usize) else {
-                break;
-            };
-            node.submit_at(number, *tick, keys).expect("connected");
-            numbers.push(number);
+/// Batches of these lengths, in turn, with a tick for each key.
+fn cut(stream: &[Arrival], lengths: &[usize]) -> Vec<(Vec<u64>, Vec<KeyHash>)> {
+    let mut rest = stream;
+    let mut batches = Vec::new();
+    for length in lengths.iter().cycle() {
+        if rest.is_empty() {
+            break;
         }
-        for number in numbers {
-            assert!(node.drain(&mut verdicts).expect("connected"));
-            out.push((number, duplicates(&verdicts)));
-        }
-        (out, node.finish().expect("connected"))
-    };
-    let results: Vec<_> = thread::scope(|scope| {
-        let nodes = mesh.into_iter();
-        let threads: Vec<_> = nodes.map(|node| scope.spawn(|| run(node))).collect();
-        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        joined.map(|result| result.expect("no panic")).collect()
-    });
-    let (all, parts): (Vec<_>, Vec<_>) = results.into_iter().unzip();
-    let mut all: Vec<_> = all.into_iter().flatten().collect();
-    all.sort_by_key(|(number, _)| *number);
-    let all = all.into_iter().map(|(_, verdicts)| verdicts).collect();
-    (all, without_pages(report_of(&parts)))
+        let (batch, after) = rest.split_at((*length).min(rest.len()));
+        rest = after;
+        let arrivals = batch.iter().map(|arrival| (arrival.tick, arrival.key));
+        batches.push(arrivals.unzip());
+    }
+    batches
 }
 
+/// The verdicts on all keys of these batches.
 fn through_ordered(
     spec: &FilterSpec,
-    batches: &[Batch],
+    batches: &[(Vec<u64>, Vec<KeyHash>)],
+    partitions: usize,
     threads: usize,
-) -> (Vec<Vec<bool>>, Report) {
-    let parts = spec.build_partitions(threads).expect("enough lines");
+) -> (Vec<bool>, Report) {
+    let parts = spec.build_partitions(partitions).expect("enough lines");
     let filter = OrderedFilter::builder(parts).build();
     let input = Mutex::new(batches.iter().enumerate());
     let run = || {
@@ -116,10 +97,10 @@ fn through_ordered(
             let mut input = input.lock().expect("no panic");
             let (next, ticket) = (input.next(), handle.ticket());
             drop(input);
-            let Some((number, (tick, keys))) = next else {
+            let Some((number, (ticks, keys))) = next else {
                 return out;
             };
-            let observed = ticket.observe_at(*tick, keys, &mut verdicts);
+            let observed = ticket.observe_at(ticks, keys, &mut verdicts);
             observed.expect("no partition is lost");
             out.push((number, duplicates(&verdicts)));
         }
@@ -132,7 +113,7 @@ fn through_ordered(
             .collect()
     });
     all.sort_by_key(|(number, _)| *number);
-    let all = all.into_iter().map(|(_, verdicts)| verdicts).collect();
+    let all = all.into_iter().flat_map(|(_, verdicts)| verdicts).collect();
     let parts = filter.shutdown().expect("no partition is lost");
     (all, without_pages(report_of(parts.filters())))
 }
@@ -148,34 +129,51 @@ proptest! {
         }),
         refresh: bool,
         threads in 1_usize..4,
+        partitions in 1_usize..8,
+        lengths in prop::collection::vec(1_usize..200, 1..5),
     ) {
-        let spec = kind.spec(window, refresh, 3);
+        let spec = kind.spec(window, refresh, 7);
         let batches = batches(&stream);
-        let expected = undivided(&spec, &batches);
-        prop_assert_eq!(&through_engine(&spec, &batches, threads), &expected, "{}", spec);
-        prop_assert_eq!(&through_mesh(&spec, &batches, threads), &expected, "{}", spec);
-        prop_assert_eq!(&through_ordered(&spec, &batches, threads), &expected, "{}", spec);
+        let (verdicts, report) = undivided(&spec, &batches);
+        let by_keys = cut(&stream, &lengths);
+        let ordered = through_ordered(&spec, &by_keys, partitions, threads);
+        prop_assert_eq!(&ordered, &(verdicts.concat(), report), "{}", spec);
+        let engine = through_engine(&spec, &batches, threads);
+        prop_assert_eq!(&engine, &(verdicts, report), "{}", spec);
     }
 }
 
 #[test]
 fn batches_without_a_tick_keep_the_clock() {
     let spec: FilterSpec = "stamped:window=10,memory=4KiB".parse().expect("valid");
-    let batch = |tick, key| (tick, vec![KeyHash::from_uniform(key)]);
     let batches = [
-        batch(100, 1),
-        batch(110, 2),
-        batch(0, 1),
-        batch(50, 2),
-        batch(121, 2),
+        (Some(100), 1),
+        (Some(110), 2),
+        (None, 1),
+        (Some(50), 2),
+        (Some(121), 2),
     ];
-    let expected = [[false], [false], [true], [true], [false]]
-        .map(Vec::from)
-        .to_vec();
-    assert_eq!(undivided(&spec, &batches).0, expected);
-    for threads in 1..=3 {
-        assert_eq!(through_engine(&spec, &batches, threads).0, expected);
-        assert_eq!(through_mesh(&spec, &batches, threads).0, expected);
-        assert_eq!(through_ordered(&spec, &batches, threads).0, expected);
+    let batches = batches.map(|(tick, key)| (tick, [KeyHash::from_uniform(key)]));
+    let expected = [false, false, true, true, false];
+    for partitions in 1..=3 {
+        let parts = || spec.build_partitions(partitions).expect("enough lines");
+        let (_engine, mut ports) = Engine::builder(parts()).build().expect("built");
+        let mut handle = OrderedFilter::builder(parts()).build().handle();
+        let mut verdicts = Verdicts::new();
+        for ((tick, keys), duplicate) in batches.iter().zip(expected) {
+            match tick {
+                Some(tick) => ports[0].submit_at(*tick, keys),
+                None => ports[0].submit(keys),
+            }
+            .expect("connected");
+            assert!(ports[0].drain(&mut verdicts).expect("connected"));
+            assert_eq!(duplicates(&verdicts), [duplicate]);
+            match tick {
+                Some(tick) => handle.ticket().observe_at(&[*tick], keys, &mut verdicts),
+                None => handle.observe(keys, &mut verdicts),
+            }
+            .expect("no partition is lost");
+            assert_eq!(duplicates(&verdicts), [duplicate]);
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! Filters with a window against plain models: on every kernel, whole and in partitions, in engines
-//! and meshes, for clocks that rest, jump, go back and wrap around.
+//! and ordered filters, for clocks that rest, jump, go back and wrap around.
 //!
 //! `scattered` checks the published forms, whose plain models are in `tests/models`; the others are
 //! about lines.

@@ -49,12 +49,15 @@ pub struct OrderedBuilder<F> {
 ///   thread 1              route 1     | partition 0 | partition 1 | route 3 | ...
 /// ```
 ///
-/// Use at least as many partitions as threads. The verdicts do not depend on either number. No
-/// thread waits for room or serves others, and no key moves to another thread; but every core
-/// reads and writes the lines of all partitions, one cache line for each key. Where a partition
-/// must stay with one core, as on machines with several memory nodes, use a
-/// [`Mesh`](crate::Mesh). Where order does not matter, a [`SharedFilter`](crate::SharedFilter) does
-/// not wait at all.
+/// The verdicts do not depend on the numbers of partitions and threads. Threads that do nothing but
+/// judge need a partition each. Those that also read, parse and write need fewer, because the
+/// others do that meanwhile, and a filter that cannot be divided is one partition. With one
+/// partition, keys are not divided at all.
+///
+/// No key moves to another thread, but every core reads and writes the lines of all partitions, one
+/// cache line for each key. Where a partition must stay with one core, use an
+/// [`Engine`](crate::Engine). Where order does not matter, a [`SharedFilter`](crate::SharedFilter)
+/// does not wait at all.
 ///
 /// At each partition, a batch costs some transfers of cache lines between cores, so batches of
 /// thousands of keys are best. A ticket that is dropped without a batch is left out; one that is

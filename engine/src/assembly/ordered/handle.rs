@@ -1,10 +1,11 @@
 //! The handle of a thread, and the ticket of its next batch.
 
 use super::filter::{OrderedState, Passage};
-use super::partition::TakenFilters;
+use super::partition::{OrderedPartition, TakenFilters};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
+use crate::assembly::owned::Ticks;
 use crate::assembly::pending_batch::PendingBatch;
 use crate::assembly::routing::{Messages, Router};
 use crate::filters::Filter;
@@ -31,6 +32,10 @@ struct Buffers {
     has_partial: bool,
     /// The keys of one partition, if the router does not have them in one place.
     keys: Vec<KeyHash>,
+    /// The ticks of these keys.
+    ticks: Vec<u64>,
+    /// The clock at each key of the batch, if its ticks are not in ascending order.
+    clock: Vec<u64>,
     /// The verdict bits of one partition.
     words: Vec<u64>,
 }
@@ -56,6 +61,8 @@ impl<F: Filter> OrderedHandle<F> {
                 batch: PendingBatch::default(),
                 has_partial: false,
                 keys: Vec::new(),
+                ticks: Vec::new(),
+                clock: Vec::new(),
                 words: Vec::new(),
             },
             shared,
@@ -150,35 +157,98 @@ impl Buffers {
         self.batch.take_verdicts(kernel, policy, verdicts);
     }
 
-    /// Divides a batch by the partitions of its keys.
-    fn route(&mut self, keys: &[KeyHash]) {
+    /// Begins a batch.
+    fn begin(&mut self, keys: &[KeyHash]) {
         assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
         self.has_partial = false;
+    }
+
+    /// Divides a batch by the partitions of its keys.
+    fn route(&mut self, keys: &[KeyHash]) {
         self.batch.reset(keys.len());
         self.router.route(keys, &mut self.batch.selections);
     }
 
-    /// Passes the keys of one partition through it, in their turn.
+    /// Passes a batch through all partitions, at ticks in ascending order, or at the clock as it is.
     fn pass<F: Filter>(
         &mut self,
         shared: &OrderedState<F>,
         passage: &mut Passage<'_, F>,
-        partition: usize,
-        tick: u64,
+        ticks: Option<&[u64]>,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        self.begin(keys);
+        // Most batches of a coarse clock have one tick.
+        let ticks = match ticks {
+            Some(ticks @ [first, .., last]) if first < last => Ticks::Each(ticks, *last),
+            Some([.., last]) => Ticks::One(*last),
+            Some([]) | None => Ticks::Unmoved,
+        };
+        if let [only] = &*shared.partitions {
+            return self.pass_whole(shared, only, passage, ticks, keys, verdicts);
+        }
+        self.route(keys);
+        if let Ticks::Each(ticks, _) = ticks {
+            self.router.route_ticks(ticks, &self.batch.selections);
+        }
+        for index in 0..shared.partitions.len() {
+            self.pass_part(shared, passage, index, ticks);
+        }
+        self.finish(shared.policy, verdicts)
+    }
+
+    /// Passes a batch through the only partition: the keys need not be divided.
+    fn pass_whole<F: Filter>(
+        &mut self,
+        shared: &OrderedState<F>,
+        only: &OrderedPartition<F>,
+        passage: &mut Passage<'_, F>,
+        ticks: Ticks<'_>,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        verdicts.reset(keys.len());
+        let judged = match &mut passage.wait_for_turn(0, &mut self.parker, shared.wait) {
+            Ok(turn) => only.judge(0, turn, ticks, keys, verdicts.words_mut()),
+            Err(forked) => Err(RequestOutcome::Closed(*forked)),
+        };
+        if judged.is_ok() {
+            verdicts.clear_tail();
+            return Ok(());
+        }
+        verdicts.reset(0);
+        self.route(keys);
+        self.take_outcomes(0, judged, shared.policy);
+        self.finish(shared.policy, verdicts)
+    }
+
+    /// Passes the keys of one partition through it, in their turn.
+    fn pass_part<F: Filter>(
+        &mut self,
+        shared: &OrderedState<F>,
+        passage: &mut Passage<'_, F>,
+        index: usize,
+        ticks: Ticks<'_>,
     ) {
         let selections = &self.batch.selections;
-        let keys = self.router.keys_of(selections, partition, &mut self.keys);
+        let keys = self.router.keys_of(selections, index, &mut self.keys);
+        let ticks = match ticks {
+            Ticks::Each(all, last) => {
+                let of_keys = (self.router).ticks_of(all, selections, index, &mut self.ticks);
+                Ticks::Each(of_keys, last)
+            }
+            other => other,
+        };
         self.words.clear();
         self.words.resize(keys.len().div_ceil(64), 0);
         // A turn is dropped after the verdicts are taken.
-        let mut turn = passage.wait_for_turn(partition, &mut self.parker, shared.wait);
+        let mut turn = passage.wait_for_turn(index, &mut self.parker, shared.wait);
         let judged = match &mut turn {
-            Ok(turn) => {
-                shared.partitions[partition].judge(partition, turn, tick, keys, &mut self.words)
-            }
+            Ok(turn) => shared.partitions[index].judge(index, turn, ticks, keys, &mut self.words),
             Err(forked) => Err(RequestOutcome::Closed(*forked)),
         };
-        self.take_outcomes(partition, judged, shared.policy);
+        self.take_outcomes(index, judged, shared.policy);
     }
 
     /// Looks up the keys of one partition in it, in their turn, which goes on if it was `kept`.
@@ -187,7 +257,7 @@ impl Buffers {
         shared: &OrderedState<F>,
         kept: Result<(), ExchangeError>,
         partition: usize,
-        tick: u64,
+        tick: Option<u64>,
     ) {
         let selections = &self.batch.selections;
         let keys = self.router.keys_of(selections, partition, &mut self.keys);
@@ -246,21 +316,44 @@ impl<F: Filter> Ticket<'_, F> {
     /// # Panics
     /// If the batch has 2^31 keys or more.
     pub fn observe(self, keys: &[KeyHash], verdicts: &mut Verdicts) -> Result<(), ExchangeError> {
-        self.observe_at(0, keys, verdicts)
+        self.pass(None, keys, verdicts)
     }
 
-    /// As [`observe`](Self::observe), at a tick: every partition moves its clock to `tick` before
-    /// it judges the keys; see [`Filter::advance_to`]. An earlier tick has no effect, like the
-    /// tick 0.
+    /// As [`observe`](Self::observe), with a tick for each key: the verdicts are those of
+    /// [`Filter::observe_at`] of the undivided filter. Every partition judges each of its keys at
+    /// the clock of the stream, the largest tick of the keys up to it, in this batch and in those of
+    /// lower tickets. Afterwards the clock of every partition is at the largest tick of the batch.
     ///
     /// # Errors
     /// As [`observe`](Self::observe).
     ///
     /// # Panics
-    /// As [`observe`](Self::observe).
+    /// As [`observe`](Self::observe), and if `ticks` is not as long as `keys`.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FilterSpec, KeyHasher, OrderedFilter, Verdicts};
+    /// let spec: FilterSpec = "stamped:window=60,memory=1MiB".parse()?;
+    /// let mut handle = OrderedFilter::builder(spec.build_partitions(2)?).build().handle();
+    /// let key = KeyHasher::seeded(0).hash_u64(7);
+    /// let mut verdicts = Verdicts::new();
+    /// handle.ticket().observe_at(&[100, 160, 221], &[key; 3], &mut verdicts)?;
+    /// assert_eq!(verdicts.to_bools(), [false, true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn observe_at(
+        self,
+        ticks: &[u64],
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        assert_eq!(ticks.len(), keys.len(), "a tick for each key");
+        self.pass(Some(ticks), keys, verdicts)
+    }
+
+    fn pass(
         mut self,
-        tick: u64,
+        ticks: Option<&[u64]>,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
@@ -270,11 +363,22 @@ impl<F: Filter> Ticket<'_, F> {
             shared,
             buffers,
         } = &mut self;
-        buffers.route(keys);
-        for partition in 0..shared.partitions.len() {
-            buffers.pass(shared, passage, partition, tick);
-        }
-        buffers.finish(shared.policy, verdicts)
+        // A late key is judged at the clock, which keys of other partitions may have moved.
+        let mut clock = std::mem::take(&mut buffers.clock);
+        let ticks = match ticks {
+            Some(ticks) if !ticks.is_sorted() => {
+                clock.clear();
+                clock.extend(ticks.iter().scan(0, |latest, tick| {
+                    *latest = (*latest).max(*tick);
+                    Some(*latest)
+                }));
+                Some(&*clock)
+            }
+            other => other,
+        };
+        let passed = buffers.pass(shared, passage, ticks, keys, verdicts);
+        buffers.clock = clock;
+        passed
     }
 
     /// Whether each key would be a duplicate now, after the batches of all lower tickets; see
@@ -315,11 +419,11 @@ impl<F: Filter> Ticket<'_, F> {
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
-        self.contains_each_at(0, keys, verdicts)
+        self.look_up(None, keys, verdicts)
     }
 
     /// As [`contains_each`](Self::contains_each), at a tick: every partition moves its clock to
-    /// `tick` before, as [`observe_at`](Self::observe_at) does.
+    /// `tick` before. An earlier tick has no effect.
     ///
     /// # Errors
     /// As [`observe`](Self::observe). The ticket remains.
@@ -332,12 +436,22 @@ impl<F: Filter> Ticket<'_, F> {
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
+        self.look_up(Some(tick), keys, verdicts)
+    }
+
+    fn look_up(
+        &mut self,
+        tick: Option<u64>,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
         verdicts.reset(0);
         let Self {
             passage,
             shared,
             buffers,
         } = self;
+        buffers.begin(keys);
         buffers.route(keys);
         let kept = passage.keep_turns(&mut buffers.parker, shared.wait);
         for partition in 0..shared.partitions.len() {

@@ -5,12 +5,12 @@ use crossbeam_utils::CachePadded;
 use super::turns::{Turn, Turns};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
-use crate::assembly::owned::{Judged, OwnedFilter};
+use crate::assembly::owned::{Judged, OwnedFilter, Ticks};
 use crate::assembly::partition_state::PartitionState;
 use crate::assembly::status::Status;
 use crate::filters::Filter;
 use crate::hash::KeyHash;
-use crate::sync::{Arc, Mutex, discard, unpoisoned};
+use crate::sync::{Arc, Mutex, unpoisoned};
 
 /// A partition, with the turns of the batches at it.
 #[derive(Debug)]
@@ -44,11 +44,14 @@ impl<F: Filter> OrderedPartition<F> {
         &self,
         index: usize,
         turn: &mut Turn<'_>,
-        tick: u64,
+        ticks: Ticks<'_>,
         keys: &[KeyHash],
         verdicts: &mut [u64],
     ) -> Result<(), RequestOutcome> {
-        let judged = self.run(index, |owned| owned.judge(tick, keys, verdicts));
+        let judged = match (ticks, keys) {
+            (Ticks::Unmoved, []) => Ok(()),
+            _ => self.run(index, |owned| owned.judge(ticks, keys, verdicts)),
+        };
         turn.end();
         judged
     }
@@ -60,7 +63,7 @@ impl<F: Filter> OrderedPartition<F> {
     pub(super) fn look_up(
         &self,
         index: usize,
-        tick: u64,
+        tick: Option<u64>,
         keys: &[KeyHash],
         verdicts: &mut [u64],
     ) -> Result<(), RequestOutcome> {
@@ -77,11 +80,9 @@ impl<F: Filter> OrderedPartition<F> {
             return Err(RequestOutcome::Closed(ExchangeError::Disconnected(index)));
         };
         match pass(owned) {
-            Judged::Known => return Ok(()),
-            Judged::Panicked(panic) => discard(panic),
-            Judged::Lost => {}
+            Judged::Known => Ok(()),
+            Judged::Lost => Err(RequestOutcome::Lost(ExchangeError::Panicked(index))),
         }
-        Err(RequestOutcome::Lost(ExchangeError::Panicked(index)))
     }
 
     /// The filter, in a turn that is kept until it is [put back](Self::put_back).

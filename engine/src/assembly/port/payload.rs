@@ -105,7 +105,8 @@ impl<T> PayloadPort<T> {
     /// # Panics
     /// If the batch has 2^31 keys or more.
     pub fn submit(&mut self, keys: &[KeyHash], payload: T) -> Result<(), Rejected<T>> {
-        self.submit_at(0, keys, payload)
+        let submitted = self.port.submit(keys);
+        self.keep_payload(submitted, keys.len(), payload)
     }
 
     /// As [`submit`](Self::submit), at a tick; see [`Port::submit_at`].
@@ -121,11 +122,35 @@ impl<T> PayloadPort<T> {
         keys: &[KeyHash],
         payload: T,
     ) -> Result<(), Rejected<T>> {
-        match self.port.submit_at(tick, keys) {
-            Ok(()) => {
-                self.push_payload(keys.len(), payload);
-                Ok(())
+        let submitted = self.port.submit_at(tick, keys);
+        self.keep_payload(submitted, keys.len(), payload)
+    }
+
+    /// Keeps the payload of a batch of so many keys, if the batch was submitted.
+    fn keep_payload(
+        &mut self,
+        submitted: Result<(), ExchangeError>,
+        keys: usize,
+        payload: T,
+    ) -> Result<(), Rejected<T>> {
+        let accepted = submitted.map(|()| true);
+        self.keep_accepted(accepted, keys, payload).map(drop)
+    }
+
+    /// Keeps the payload of a batch of so many keys, if the batch was accepted, or returns it.
+    pub(super) fn keep_accepted(
+        &mut self,
+        accepted: Result<bool, ExchangeError>,
+        keys: usize,
+        payload: T,
+    ) -> Result<Option<T>, Rejected<T>> {
+        match accepted {
+            Ok(true) => {
+                self.payloads.push_back((keys, payload));
+                self.keys += keys;
+                Ok(None)
             }
+            Ok(false) => Ok(Some(payload)),
             Err(cause) => Err(Rejected { cause, payload }),
         }
     }
@@ -158,12 +183,6 @@ impl<T> PayloadPort<T> {
     pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> Option<T> {
         let partial = self.port.take_partial(verdicts);
         self.take_payload(partial)
-    }
-
-    /// Keeps the payload of a batch that was accepted.
-    pub(super) fn push_payload(&mut self, keys: usize, payload: T) {
-        self.payloads.push_back((keys, payload));
-        self.keys += keys;
     }
 
     /// The payload of the batch whose verdicts were returned, if they were.

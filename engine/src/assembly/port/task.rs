@@ -4,7 +4,6 @@
 use std::task::{Context, Poll, ready};
 
 use super::Port;
-use super::exchange::BatchNumber;
 use super::payload::{PayloadPort, Rejected};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::hash::KeyHash;
@@ -45,7 +44,7 @@ impl Port {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn try_submit(&mut self, keys: &[KeyHash]) -> Result<bool, ExchangeError> {
-        self.try_submit_at(0, keys)
+        self.try_submit_with(None, keys)
     }
 
     /// As [`try_submit`](Self::try_submit), at a tick; see [`submit_at`](Self::submit_at).
@@ -56,12 +55,20 @@ impl Port {
     /// # Panics
     /// As [`try_submit`](Self::try_submit).
     pub fn try_submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<bool, ExchangeError> {
+        self.try_submit_with(Some(tick), keys)
+    }
+
+    fn try_submit_with(
+        &mut self,
+        tick: Option<u64>,
+        keys: &[KeyHash],
+    ) -> Result<bool, ExchangeError> {
         self.check_process();
         self.collect();
         if !self.send() {
             return Ok(false);
         }
-        self.begin(BatchNumber::Unnumbered, tick, keys)?;
+        self.begin(tick, keys)?;
         self.send();
         Ok(true)
     }
@@ -140,7 +147,8 @@ impl<T> PayloadPort<T> {
     /// # Panics
     /// If the batch has 2^31 keys or more.
     pub fn try_submit(&mut self, keys: &[KeyHash], payload: T) -> Result<Option<T>, Rejected<T>> {
-        self.try_submit_at(0, keys, payload)
+        let accepted = self.port.try_submit(keys);
+        self.keep_accepted(accepted, keys.len(), payload)
     }
 
     /// As [`try_submit`](Self::try_submit), at a tick; see [`Port::submit_at`].
@@ -156,14 +164,8 @@ impl<T> PayloadPort<T> {
         keys: &[KeyHash],
         payload: T,
     ) -> Result<Option<T>, Rejected<T>> {
-        match self.port.try_submit_at(tick, keys) {
-            Ok(true) => {
-                self.push_payload(keys.len(), payload);
-                Ok(None)
-            }
-            Ok(false) => Ok(Some(payload)),
-            Err(cause) => Err(Rejected { cause, payload }),
-        }
+        let accepted = self.port.try_submit_at(tick, keys);
+        self.keep_accepted(accepted, keys.len(), payload)
     }
 
     /// Waits until [`try_submit`](Self::try_submit) would accept a batch; see [`Port::poll_ready`].

@@ -227,6 +227,17 @@ impl KeyMask {
         run_with_ops(kernel, deposit);
     }
 
+    /// Appends the items of owned keys to `owned`. There is an item for each key of the batch.
+    pub(super) fn copy_owned(&self, items: &[u64], owned: &mut Vec<u64>) {
+        for (mask, items) in self.mask.iter().zip(items.chunks(64)) {
+            let mut rest = *mask;
+            while rest != 0 {
+                owned.push(items[rest.trailing_zeros() as usize]);
+                rest &= rest - 1;
+            }
+        }
+    }
+
     /// Whether the partition owns no key of the batch.
     pub(super) fn is_empty(&self) -> bool {
         self.mask.iter().all(|word| *word == 0)

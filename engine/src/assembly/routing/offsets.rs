@@ -159,6 +159,13 @@ impl Offsets {
         owners
     }
 
+    /// Writes the ticks of the batch to the offsets of their keys.
+    pub(super) fn write_ticks(&self, ticks: &[u64], messages: &mut [u64]) {
+        for (tick, offset) in ticks.iter().zip(&self.offsets) {
+            messages[*offset as usize] = *tick;
+        }
+    }
+
     /// The offsets of a message of an owner, its first one for `None`, and the next message. Only
     /// an owner without keys has an empty message.
     pub(super) fn message(

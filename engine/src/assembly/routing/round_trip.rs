@@ -9,7 +9,7 @@ use crate::verdicts::Verdicts;
 
 /// Routes batches to partitions that answer at once.
 ///
-/// Public only for `echoless-bench scaling`; ports and nodes route by themselves.
+/// Public only for `echoless-bench scaling`; ports and handles route by themselves.
 #[derive(Debug)]
 pub struct RoundTrip {
     router: Router,

@@ -86,6 +86,14 @@ proptest! {
             let expected: Vec<usize> = (0..keys.len()).filter(|index| keys[*index].0 & 1 == 1).collect();
             for (router, selections) in routers.iter_mut().zip(&mut selections) {
                 router.route(&keys, selections);
+                let ticks: Vec<u64> = (7..).take(keys.len()).collect();
+                router.route_ticks(&ticks, selections);
+                let mut copied = vec![1];
+                for (owner, owned) in owned.iter().enumerate() {
+                    let expected: Vec<u64> = owned.iter().map(|position| ticks[*position]).collect();
+                    let found = router.ticks_of(&ticks, selections, owner, &mut copied);
+                    prop_assert_eq!(found, expected);
+                }
                 let mut verdicts = Verdicts::new();
                 verdicts.reset(keys.len());
                 for (owner, owned) in owned.iter().enumerate() {

@@ -14,24 +14,12 @@
 
 use std::collections::VecDeque;
 
-use super::ServerLink;
-use super::pass::{GatherStep, Links, OnPanic, Pass};
-use crate::assembly::exchange_error::ExchangeError;
-use crate::assembly::mailbox::{Event, Inbox, ReadyMark};
+use super::link::{Attached, LinksByPort};
+use super::pass::Pass;
+use crate::assembly::mailbox::{Event, Inbox};
 use crate::assembly::owned::OwnedFilter;
-use crate::assembly::port_index::PortIndex;
 use crate::filters::Filter;
-use crate::sync::{Arc, unmodelled};
 use crate::transport::PopError;
-
-/// A link on its way to its server.
-#[derive(Debug)]
-pub(in crate::assembly) struct Attached {
-    pub(in crate::assembly) link: ServerLink,
-    pub(in crate::assembly) mark: Arc<ReadyMark>,
-    /// Keeps the index from other ports while the link exists.
-    pub(in crate::assembly) index: unmodelled::Arc<PortIndex>,
-}
 
 /// The owner of one partition of an engine.
 #[derive(Debug)]
@@ -46,24 +34,11 @@ pub(in crate::assembly) struct ArrivalServer<F> {
     closed: bool,
 }
 
-/// The links by the index of their port.
-#[derive(Debug, Default)]
-struct LinksByPort(Vec<Option<Attached>>);
-
-impl Links for LinksByPort {
-    fn link(&mut self, index: usize) -> &mut ServerLink {
-        let slot = self.0[index].as_mut();
-        &mut slot
-            .expect("a link stays while its messages are in a pass")
-            .link
-    }
-}
-
 impl<F: Filter> ArrivalServer<F> {
     /// A server that gets its links through the mailbox.
-    pub(in crate::assembly) fn new(partition: usize, owned: OwnedFilter<F>, inbox: Inbox) -> Self {
+    pub(in crate::assembly) fn new(owned: OwnedFilter<F>, inbox: Inbox) -> Self {
         Self {
-            pass: Pass::new(partition, owned, OnPanic::GoOn),
+            pass: Pass::new(owned),
             inbox,
             links: LinksByPort::default(),
             due: VecDeque::new(),
@@ -90,8 +65,7 @@ impl<F: Filter> ArrivalServer<F> {
             }
         }
         let served = !self.pass.is_empty();
-        let answered: Result<(), ExchangeError> = self.pass.answer(&mut self.links);
-        answered.expect("a panic of the filter is no error with `OnPanic::GoOn`");
+        self.pass.answer(&mut self.links);
         served
     }
 
@@ -147,7 +121,7 @@ impl<F: Filter> ArrivalServer<F> {
         };
         // Before the ring is read: for a message that is missed now, the index is enqueued again.
         mark.clear();
-        self.pass.gather(index, link, |_| GatherStep::Take);
+        self.pass.gather(index, link);
         let front = link.requests.peek(link.gathered).map(drop);
         match front {
             Err(PopError::Empty) => {}

@@ -1,8 +1,10 @@
 //! The two rings between a port and one partition, from the server's side: messages in, and answers
 //! out once a whole pass is judged.
 
+use crate::assembly::mailbox::ReadyMark;
 use crate::assembly::message::{Answer, Request};
-use crate::sync::check;
+use crate::assembly::port_index::PortIndex;
+use crate::sync::{Arc, check, unmodelled};
 use crate::transport::{Consumer, Producer};
 
 /// The server's ends of the rings from and to one port.
@@ -46,10 +48,27 @@ impl ServerLink {
         let pushed = self.answers.push_batch(self.answers_of_pass.drain(..));
         check!(pushed == Ok(count) || self.answers.is_closed());
     }
+}
 
-    /// Closes the server's ends. Answers in the ring can still be taken.
-    pub(super) fn close(&mut self) {
-        self.requests.close();
-        self.answers.close();
+/// A link on its way to its server.
+#[derive(Debug)]
+pub(in crate::assembly) struct Attached {
+    pub(in crate::assembly) link: ServerLink,
+    pub(in crate::assembly) mark: Arc<ReadyMark>,
+    /// Keeps the index from other ports while the link exists.
+    pub(in crate::assembly) index: unmodelled::Arc<PortIndex>,
+}
+
+/// The links by the index of their port.
+#[derive(Debug, Default)]
+pub(super) struct LinksByPort(pub(super) Vec<Option<Attached>>);
+
+impl LinksByPort {
+    /// The link of a gathered message.
+    pub(super) fn link(&mut self, index: usize) -> &mut ServerLink {
+        let slot = self.0[index].as_mut();
+        &mut slot
+            .expect("a link stays while its messages are in a pass")
+            .link
     }
 }

@@ -15,20 +15,13 @@
 //! clock as it is, and the next pass begins with the new tick.
 //!
 //! A pass in which the filter panics has changed the state of the server already, and its keys have
-//! no verdicts. The server therefore either goes on without the filter, and answers every message
-//! of this and later passes with *unknown*, or fails: it closes its links and applies no further
-//! message. No panic of a filter unwinds through the server.
-//!
-//! Which messages are due is the difference between the two servers: [`ArrivalServer`], of an
-//! engine, takes them as they come from any number of ports that come and go; [`NumberedServer`],
-//! of a mesh, takes them by the numbers of their batches from a fixed set of nodes.
+//! no verdicts. The server therefore goes on without the filter, and answers every message of this
+//! and later passes with *unknown*, until the partition is replaced. No panic of a filter unwinds
+//! through the server.
 
 mod arrival;
 mod link;
-mod numbered;
 mod pass;
 
-pub(super) use arrival::{ArrivalServer, Attached};
-pub(super) use link::ServerLink;
-pub(super) use numbered::NumberedServer;
-pub(super) use pass::OnPanic;
+pub(super) use arrival::ArrivalServer;
+pub(super) use link::{Attached, ServerLink};

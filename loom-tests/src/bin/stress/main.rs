@@ -1,4 +1,4 @@
-//! Runs random engines and meshes under real threads against a sequential oracle, for a given time.
+//! Runs random engines and ordered filters under real threads against a sequential oracle, for a given time.
 //!
 //! ```text
 //! cargo run -p echoless-loom --bin stress -- SECONDS [SEED]
@@ -10,7 +10,7 @@
 
 mod engine;
 mod filter;
-mod mesh;
+mod ordered;
 mod random;
 
 use std::process::ExitCode;
@@ -27,10 +27,9 @@ const HANGS: Duration = Duration::from_secs(60);
 type Scenario = fn(&mut Random);
 
 /// The scenarios by name.
-const SCENARIOS: [(&str, Scenario); 6] = [
-    ("mesh", mesh::all_nodes_finish),
-    ("mesh, a node leaves", mesh::a_node_leaves),
-    ("mesh, a filter panics", mesh::a_filter_panics),
+const SCENARIOS: [(&str, Scenario); 5] = [
+    ("ordered filter", ordered::threads_take_turns),
+    ("ordered filter, filters panic", ordered::filters_panic),
     ("engine, ports come and go", engine::ports_come_and_go),
     ("engine, filters panic", engine::filters_panic),
     ("engine, it ends early", engine::it_ends_early),

@@ -40,8 +40,7 @@ pub(crate) struct RunArgs {
     pub(crate) strict: bool,
 
     /// Number of threads; the output is the same for any number [default: one for each core, and at
-    /// most one for each 10 MiB of files; in any case at most one for each line of the filter and
-    /// each 4 KiB of files]
+    /// most one for each 10 MiB of files; in any case at most one for each 4 KiB of files]
     #[arg(
         long,
         value_name = "N",

@@ -293,14 +293,6 @@ impl WindowConfig {
         format!("{adapters}{name}:{options}")
     }
 
-    /// The records of a tick; `None` if ticks are times, or the filter counts keys by itself.
-    pub(crate) fn records_per_tick(&self) -> Option<u64> {
-        match self.clock {
-            ClockSource::Records => Some(self.resolution),
-            ClockSource::Field(_) | ClockSource::Packets | ClockSource::Keys => None,
-        }
-    }
-
     /// A number of nanoseconds or records, in seconds or records.
     pub(crate) fn in_units(&self, units: u64) -> f64 {
         match self.span {

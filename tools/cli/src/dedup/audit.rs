@@ -3,7 +3,7 @@
 
 use echoless::audit::{Audit, ErrorCounts, Moment, WindowAudit};
 
-use crate::config::{ClockSource, Content, DedupConfig};
+use crate::config::{Content, DedupConfig};
 use crate::packets::window::numbered_tick;
 use crate::records::chunk::Chunk;
 use crate::time::span::Span;
@@ -15,8 +15,6 @@ pub(super) enum RunAudit {
     Unlimited(Box<Audit>),
     Windowed {
         audit: Box<WindowAudit>,
-        /// Whether the clock of the window is the number of the key.
-        counts_keys: bool,
         /// The keys of a tick of a window of keys.
         keys_per_tick: u64,
         /// The number of keys so far.
@@ -53,7 +51,6 @@ impl RunAudit {
         }
         Self::Windowed {
             audit: Box::new(audit),
-            counts_keys: matches!(config.clock, ClockSource::Keys),
             keys_per_tick,
             keys: 0,
             most_in_window,
@@ -66,26 +63,16 @@ impl RunAudit {
             Self::Unlimited(audit) => audit.observe(&chunk.keys.hashes, &chunk.verdicts.of_keys),
             Self::Windowed {
                 audit,
-                counts_keys,
                 keys_per_tick,
                 keys: observed,
                 ..
             } => {
-                let mut batches = chunk.clock.batches.iter();
-                let mut batch = batches.next();
                 for (index, key) in chunk.keys.hashes.iter().enumerate() {
-                    // Few keys are in a sample: only they need their batch.
                     let moment = || {
-                        while batch.is_some_and(|batch| batch.end <= index) {
-                            batch = batches.next();
-                        }
                         let number = numbered_tick(*observed + index as u64, *keys_per_tick);
-                        Moment {
-                            tick: batch
-                                .filter(|_| !*counts_keys)
-                                .map_or(number, |batch| batch.tick),
-                            number,
-                        }
+                        // A filter that counts its keys gets no ticks.
+                        let tick = chunk.clock.ticks.get(index).copied().unwrap_or(number);
+                        Moment { tick, number }
                     };
                     audit.observe(*key, moment, chunk.verdicts.of_keys.get(index));
                 }

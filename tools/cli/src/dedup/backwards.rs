@@ -175,7 +175,7 @@ impl BackwardFeed {
 
 /// Reverses the keys of a chunk. What else was read of its records stays in their order.
 pub(super) fn reverse(chunk: &mut Chunk) {
-    debug_assert!(chunk.keys.ticks.is_empty(), "no window is read backwards");
+    debug_assert!(chunk.keys.times.is_empty(), "no window is read backwards");
     chunk.keys.hashes.reverse();
 }
 

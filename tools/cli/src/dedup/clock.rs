@@ -1,35 +1,27 @@
 //! The clock of a windowed stream: the largest event time so far, or the number of the record.
 //!
-//! A filter judges a batch of keys at one tick, so a chunk is cut into batches where its clock
-//! moves:
+//! A filter judges each key at its tick, the clock at this key:
 //!
 //! ```text
 //! clock before the chunk: 5
-//! ticks of the records   4  5  7  6  7  9  2
+//! times of the records   4  5  7  6  7  9  2
 //! steps (reading)        4  5  7        9        the running maximum, from this chunk alone
 //! clock                  5  5  7  7  7  9  9     max(clock before, running maximum)
-//! batches                |5 5|7  7  7 |9  9 |
-//! numbers in the stream   41   42      43        if 41 batches come before
 //! ```
 //!
-//! The batches of a mesh are numbered without gaps over all threads, so a chunk needs two things
-//! from all chunks before it: the clock and the number of batches. Everything else follows from the
-//! chunk itself. So reading a chunk, in parallel, leaves its steps behind; then the chunks pass
-//! [`StreamClock::place`] in the order of the stream, which searches the steps for the first one
-//! beyond the clock, counts the rest, and hands clock and number on. It reads the few steps of a
-//! chunk, not its records, and waits for nothing but the same step of the chunk before. Cutting the
-//! chunk into batches and searching it for late records follow in parallel again ([`cut`]).
+//! The first needs something from all chunks before it: their clock, or the number of their records.
+//! Everything else follows from the chunk itself. So reading a chunk, in parallel, leaves its steps
+//! behind; then the chunks pass [`StreamClock::place`] in the order of the stream, which reads the
+//! last step and hands the clock on. It waits for nothing but the same step of the chunk before.
+//! Giving each key its tick and searching for late records follow in parallel again
+//! ([`set_ticks`]).
 //!
 //! No thread can wait forever: a thread fills the next chunk, reads it, and waits only for chunks
-//! that were filled before; it serves its partition meanwhile. The batches are the same on any
-//! number of threads.
+//! that were filled before. The ticks are the same on any number of threads.
 //!
 //! Dates without a year and times of day are read as positions in a year or day, and the years or
-//! days follow from all records before: [`place`](StreamClock::place) turns positions into ticks,
+//! days follow from all records before: [`place`](StreamClock::place) turns positions into times,
 //! record by record, before anything else ([`recurring`](super::recurring)).
-//!
-//! A chunk that is judged while nothing is under way is placed without a number, and its batches
-//! get none: the nodes of a mesh do not get them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,25 +29,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::recurring::place_positions;
 use crate::config::{ClockSource, Late, WindowConfig};
 use crate::locks::lock;
-use crate::records::chunk::{Chunk, ClockStep, NO_TIME, TickBatch};
+use crate::records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
 use crate::records::fault::Problem;
 use crate::time::recurring::Unroller;
 
-/// The clock and the number of batches, up to some chunk of the stream.
+/// The clock up to some chunk of the stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamClock {
-    /// The first tick of the stream and the largest so far.
+    /// The first time of the stream and the largest so far.
     range: Option<(i64, i64)>,
     records: u64,
-    batches: u64,
     /// Determines the years or the days, where times leave them out.
     unroller: Option<Unroller>,
 }
 
 impl StreamClock {
-    /// Places the next chunk of the stream, which is read: notes its clock and the number of its
-    /// first batch, and counts its records and batches. Returns the number of records before it.
-    pub(super) fn place(&mut self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
+    /// Places the next chunk of the stream, which is read: notes its clock, and counts its records.
+    /// Returns the number of records before it.
+    fn place(&mut self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
         if let ClockSource::Field(time) = &window.clock
             && let Some(period) = time.format.period()
         {
@@ -65,69 +56,70 @@ impl StreamClock {
         }
         let records = self.records;
         self.records += chunk.own_records() as u64;
-        chunk.clock.first_batch = self.batches;
         chunk.clock.before = self.range.map(|(_, latest)| latest);
-        self.batches += if window.clock.is_time() {
-            let (head, steps) = steps_beyond(
-                chunk.clock.before,
-                &chunk.keys.steps,
-                chunk.keys.hashes.len(),
-            );
+        if window.clock.is_time() {
+            let (_, steps) = steps_beyond(chunk.clock.before, &chunk.keys);
             if let (Some(first), Some(last)) = (steps.first(), steps.last()) {
-                self.range = Some((self.range.map_or(first.tick, |(first, _)| first), last.tick));
+                self.range = Some((self.range.map_or(first.time, |(first, _)| first), last.time));
             }
-            u64::from(head > 0 || steps.is_empty()) + steps.len() as u64
-        } else if matches!(window.clock, ClockSource::Keys) {
-            1
-        } else {
-            let last = self.records.max(records + 1) - 1;
-            last / window.resolution - records / window.resolution + 1
-        };
-        chunk.clock.first_tick = self.range.map_or(NO_TIME, |(first, _)| first);
+        }
+        chunk.clock.first = self.range.map_or(NO_TIME, |(first, _)| first);
         chunk.clock.after = self.range.map(|(_, latest)| latest);
         records
     }
+
+    /// The tick of the clock; `None` if it has not moved, or the filter counts its keys itself.
+    fn tick(&self, window: &WindowConfig) -> Option<u64> {
+        match &window.clock {
+            ClockSource::Records => {
+                let before = self.records.checked_sub(1)?;
+                Some(before / window.resolution + 1)
+            }
+            ClockSource::Keys => None,
+            ClockSource::Field(_) | ClockSource::Packets => {
+                self.range.map(|(first, latest)| tick_since(first, latest))
+            }
+        }
+    }
+}
+
+/// The tick of a time. The clock of a filter starts at 0, and no key has that tick: the first time
+/// of the stream is 1.
+const fn tick_since(first: i64, time: i64) -> u64 {
+    (time.wrapping_sub(first) as u64).saturating_add(1)
 }
 
 /// The number of key hashes before the clock moves for the first time, and the steps at which it
 /// moves.
-fn steps_beyond(clock: Option<i64>, steps: &[ClockStep], hashes: usize) -> (usize, &[ClockStep]) {
-    let reached = steps.partition_point(|step| Some(step.tick) <= clock);
-    let steps = &steps[reached..];
-    (steps.first().map_or(hashes, |step| step.from), steps)
+fn steps_beyond(clock: Option<i64>, keys: &ChunkKeys) -> (usize, &[ClockStep]) {
+    let reached = keys.steps.partition_point(|step| Some(step.time) <= clock);
+    let steps = &keys.steps[reached..];
+    let head = steps.first().map_or(keys.hashes.len(), |step| step.from);
+    (head, steps)
 }
 
-/// Cuts a placed chunk, which has `records` records before it, into its batches, and treats its
-/// late records as configured.
-pub(super) fn cut(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
-    chunk.clock.batches.clear();
+/// Gives each key of a placed chunk, which has `records` records before it, its tick, and treats
+/// its late records as configured.
+pub(super) fn set_ticks(window: &WindowConfig, records: u64, chunk: &mut Chunk) {
     match &window.clock {
-        ClockSource::Records => return cut_by_records(window.resolution, records, chunk),
-        ClockSource::Keys => return chunk.one_batch(chunk.clock.first_batch),
+        ClockSource::Records => return count_ticks(window.resolution, records, chunk),
+        ClockSource::Keys => return,
         ClockSource::Field(_) | ClockSource::Packets => {}
     }
     let (keys, clock) = (&chunk.keys, &mut chunk.clock);
-    let (head, steps) = steps_beyond(clock.before, &keys.steps, keys.hashes.len());
-    // The filter's clock starts at 0, and no event time does: ticks count from the first, as 1.
-    let first_tick = clock.first_tick;
-    let since_first = |tick: i64| (tick.wrapping_sub(first_tick) as u64).saturating_add(1);
-    if head > 0 || steps.is_empty() {
-        clock.batches.push(TickBatch {
-            // Records before the first time are as old as the first record with one.
-            tick: clock.before.map_or(1, since_first),
-            end: head,
-        });
-    }
+    let (head, steps) = steps_beyond(clock.before, keys);
+    // Records before the first time are as old as the first record with one.
+    let before = clock.before.map_or(1, |time| tick_since(clock.first, time));
+    clock.ticks.resize(head, before);
     let ends = steps.iter().skip(1).map(|step| step.from);
     for (step, end) in steps.iter().zip(ends.chain([keys.hashes.len()])) {
-        let tick = since_first(step.tick);
-        clock.batches.push(TickBatch { tick, end });
+        clock.ticks.resize(end, tick_since(clock.first, step.time));
     }
     treat_late(window, chunk);
 }
 
-/// Cuts a chunk where the number of the record, divided by the length of a tick, changes.
-fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
+/// Sets the ticks where they are the number of the record, divided by the length of a tick.
+fn count_ticks(resolution: u64, before: u64, chunk: &mut Chunk) {
     let records = chunk.own_records();
     let renumbered;
     let unkeyed = if records == chunk.records() {
@@ -136,7 +128,7 @@ fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
         renumbered = chunk.unkeyed_own_records();
         &renumbered
     };
-    let end = before + (records as u64).max(1);
+    let end = before + records as u64;
     let mut from = before;
     while from < end {
         let tick = from / resolution + 1;
@@ -144,10 +136,7 @@ fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
         from = tick.saturating_mul(resolution).min(end);
         let record = (from - before) as usize;
         let unkeyed = unkeyed.partition_point(|unkeyed| *unkeyed < record);
-        chunk.clock.batches.push(TickBatch {
-            tick,
-            end: record.min(records) - unkeyed,
-        });
+        chunk.clock.ticks.resize(record - unkeyed, tick);
     }
 }
 
@@ -158,12 +147,12 @@ fn cut_by_records(resolution: u64, before: u64, chunk: &mut Chunk) {
 /// however far apart they are: of files in the wrong order, equal keys hours apart would be dropped
 /// as if they were inside one window.
 fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
-    let is_late = |clock: i64, tick: i64| {
-        tick != NO_TIME && clock.wrapping_sub(tick) as u64 > window.late_after
+    let is_late = |clock: i64, time: i64| {
+        time != NO_TIME && clock.wrapping_sub(time) as u64 > window.late_after
     };
-    // Few chunks have late records. Search for them only if the earliest tick is late by the last
+    // Few chunks have late records. Search for them only if the earliest time is late by the last
     // clock.
-    let times = chunk.keys.ticks.iter().filter(|tick| **tick != NO_TIME);
+    let times = chunk.keys.times.iter().filter(|time| **time != NO_TIME);
     let (Some(clock), Some(earliest)) = (chunk.clock.after, times.min()) else {
         return;
     };
@@ -171,13 +160,13 @@ fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
         return;
     }
     let mut clock = chunk.clock.before.unwrap_or(NO_TIME);
-    let late = chunk.keys.ticks.iter().enumerate().filter(|(_, tick)| {
-        clock = clock.max(**tick);
-        is_late(clock, **tick)
+    let late = chunk.keys.times.iter().enumerate().filter(|(_, time)| {
+        clock = clock.max(**time);
+        is_late(clock, **time)
     });
     let late: Vec<usize> = late.map(|(hash, _)| hash).collect();
     chunk.clock.late = late.len() as u64;
-    let first = chunk.keys.ticks.iter().position(|tick| *tick != NO_TIME);
+    let first = chunk.keys.times.iter().position(|time| *time != NO_TIME);
     chunk.clock.begins_late = !late.is_empty() && first == late.first().copied();
     match (window.late, late.first()) {
         (Late::Judge, _) | (_, None) => {}
@@ -187,7 +176,7 @@ fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
     }
 }
 
-/// The clock that several threads pass on from chunk to chunk.
+/// The clock that threads pass on from chunk to chunk.
 #[derive(Debug)]
 pub(super) struct ClockOrder {
     /// The number of the next chunk to place.
@@ -209,26 +198,28 @@ impl ClockOrder {
         self.next.load(Ordering::Acquire) == number
     }
 
-    /// [Places](StreamClock::place) the next chunk. The caller must wake the thread of the one
-    /// after it.
-    pub(super) fn place(&self, number: u64, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
+    /// Notes the clock of the next chunk of the stream, which is read, and moves it on. A chunk that
+    /// a worker passes alone has no number. The caller must wake the thread of the next chunk.
+    /// Returns the number of records before this one.
+    pub(super) fn place(
+        &self,
+        number: Option<u64>,
+        window: &WindowConfig,
+        chunk: &mut Chunk,
+    ) -> u64 {
         // Never blocks: only the thread with the next chunk locks.
-        let mut clock = lock(&self.clock);
-        let records = clock.place(window, chunk);
-        drop(clock);
-        // Release: pairs with the Acquire in `is_next`.
-        self.next.store(number + 1, Ordering::Release);
+        let records = lock(&self.clock).place(window, chunk);
+        if let Some(number) = number {
+            // Release: pairs with the Acquire in `is_next`.
+            self.next.store(number + 1, Ordering::Release);
+        }
         records
     }
 
-    /// [Places](StreamClock::place) a chunk without a number, while all chunks with one are placed
-    /// and no other comes. Its batches get no numbers either.
-    pub(super) fn place_alone(&self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
-        let mut clock = lock(&self.clock);
-        let batches = clock.batches;
-        let records = clock.place(window, chunk);
-        clock.batches = batches;
-        records
+    /// The tick of the clock behind all chunks; `None` if it has not moved, or the filter counts its
+    /// keys itself.
+    pub(super) fn tick(&self, window: &WindowConfig) -> Option<u64> {
+        lock(&self.clock).tick(window)
     }
 }
 
@@ -245,23 +236,23 @@ mod tests {
         WindowConfig::for_tests(span, timed, late_after, late)
     }
 
-    /// A chunk of records with these ticks, as reading leaves it behind; `None` is a record without
+    /// A chunk of records with these times, as reading leaves it behind; `None` is a record without
     /// a key.
-    fn chunk(ticks: &[Option<i64>]) -> Chunk {
+    fn chunk(times: &[Option<i64>]) -> Chunk {
         let mut chunk = Chunk::default();
         let mut latest = NO_TIME;
-        for (record, tick) in ticks.iter().enumerate() {
-            let Some(tick) = *tick else {
+        for (record, time) in times.iter().enumerate() {
+            let Some(time) = *time else {
                 chunk.keys.unkeyed.push(record);
                 continue;
             };
-            if tick > latest {
-                latest = tick;
+            if time > latest {
+                latest = time;
                 let from = chunk.keys.hashes.len();
-                chunk.keys.steps.push(ClockStep { from, tick });
+                chunk.keys.steps.push(ClockStep { from, time });
             }
-            chunk.keys.hashes.push(KeyHash::from_uniform(tick as u64));
-            chunk.keys.ticks.push(tick);
+            chunk.keys.hashes.push(KeyHash::from_uniform(time as u64));
+            chunk.keys.times.push(time);
         }
         chunk
     }
@@ -270,8 +261,8 @@ mod tests {
     /// number. Returns the tick of every key and the late count.
     fn pass(window: &WindowConfig, stream: &[Option<i64>], lengths: &[usize]) -> (Vec<u64>, u64) {
         let clock = ClockOrder::new();
-        let (mut ticks, mut late, mut number, mut chunks) = (Vec::new(), 0, 0, 0);
-        let mut rest = stream;
+        let (mut ticks, mut late, mut chunks) = (Vec::new(), 0, 0);
+        let (mut rest, mut has_times) = (stream, false);
         for length in lengths.iter().cycle() {
             if rest.is_empty() {
                 break;
@@ -279,29 +270,30 @@ mod tests {
             let (records, after) = rest.split_at((*length).min(rest.len()));
             rest = after;
             let mut chunk = chunk(records);
-            let is_numbered = records.len() % 3 != 0;
-            let before = if is_numbered {
-                assert!(clock.is_next(chunks));
+            has_times |= chunk.keys.times.iter().any(|time| *time != NO_TIME);
+            let number = (records.len() % 3 != 0).then_some(chunks);
+            if let Some(number) = number {
+                assert!(clock.is_next(number));
                 chunks += 1;
-                clock.place(chunks - 1, window, &mut chunk)
-            } else {
-                clock.place_alone(window, &mut chunk)
-            };
-            cut(window, before, &mut chunk);
-            // Batches are numbered without gaps, and cover the keys.
-            if is_numbered {
-                assert_eq!(chunk.clock.first_batch, number);
-                number += chunk.clock.batches.len() as u64;
             }
-            assert_eq!(clock.clock.lock().unwrap().batches, number);
-            assert_eq!(
-                chunk.clock.batches.last().map(|batch| batch.end),
-                Some(chunk.keys.hashes.len())
-            );
-            for (tick, keys) in chunk.batches() {
-                ticks.extend(keys.iter().map(|_| tick));
-            }
+            let before = clock.place(number, window, &mut chunk);
+            set_ticks(window, before, &mut chunk);
+            assert_eq!(chunk.clock.ticks.len(), chunk.keys.hashes.len());
+            ticks.append(&mut chunk.clock.ticks);
             late += chunk.clock.late;
+        }
+        assert!(ticks.is_sorted());
+        let last = clock.tick(window);
+        if window.clock.is_time() {
+            assert_eq!(last, ticks.last().copied().filter(|_| has_times));
+        } else {
+            let records = stream.len() as u64;
+            assert_eq!(
+                last,
+                records
+                    .checked_sub(1)
+                    .map(|last| last / window.resolution + 1)
+            );
         }
         (ticks, late)
     }

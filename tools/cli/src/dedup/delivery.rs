@@ -158,7 +158,7 @@ impl Delivery {
             self.audit.observe(chunk);
         }
         if let Some(clock) = chunk.clock.after {
-            let first = (self.counts.clock).map_or(chunk.clock.first_tick, |(first, _)| first);
+            let first = (self.counts.clock).map_or(chunk.clock.first, |(first, _)| first);
             self.counts.clock = Some((first, clock));
         }
         if chunk.source < self.known {
@@ -248,7 +248,7 @@ impl Delivery {
         if !chunk.frames || self.has_begun_input {
             return;
         }
-        let has_time = chunk.keys.ticks.iter().any(|tick| *tick != NO_TIME);
+        let has_time = chunk.keys.times.iter().any(|tick| *tick != NO_TIME);
         if !has_time && chunk.clock.late == 0 {
             return;
         }

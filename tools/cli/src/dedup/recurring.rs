@@ -1,24 +1,24 @@
-//! Dates without a year, and times of day: from positions in a year or day to ticks.
+//! Dates without a year, and times of day: from positions in a year or day to times.
 
 use crate::config::WindowConfig;
 use crate::records::chunk::{Chunk, NO_TIME};
 use crate::records::fault::{Fate, Fault, Missing, Problem};
 use crate::time::recurring::Unroller;
 
-/// Replaces the positions of the next chunk of the stream by ticks, and treats the records whose
+/// Replaces the positions of the next chunk of the stream by times, and treats the records whose
 /// position has none as those without a time.
 pub(super) fn place_positions(unroller: &mut Unroller, window: &WindowConfig, chunk: &mut Chunk) {
     let faults = window.faults();
     let (mut passed, mut rejected) = (Vec::new(), Vec::new());
-    for hash in 0..chunk.keys.ticks.len() {
-        let position = chunk.keys.ticks[hash];
+    for hash in 0..chunk.keys.times.len() {
+        let position = chunk.keys.times[hash];
         if position == NO_TIME {
             continue;
         }
         let placed = unroller.place(position);
         // A tick is at most `i64::MAX` long.
         let tick = placed.map(|time| time.div_euclid(window.resolution as i64));
-        chunk.keys.ticks[hash] = tick.unwrap_or(NO_TIME);
+        chunk.keys.times[hash] = tick.unwrap_or(NO_TIME);
         let Err(unplaced) = placed else {
             continue;
         };

@@ -13,7 +13,7 @@ use crate::records::chunk::Chunk;
 #[derive(Debug)]
 pub(super) struct Repeated {
     filter: Box<dyn Filter>,
-    /// The key hash of each duplicate of the current chunk, its tick and its record.
+    /// The key hash of each duplicate of the current chunk, its tick if it has one, and its record.
     keys: Vec<KeyHash>,
     ticks: Vec<u64>,
     records: Vec<usize>,
@@ -38,18 +38,17 @@ impl Repeated {
         self.keys.clear();
         self.ticks.clear();
         self.records.clear();
-        let mut start = 0;
-        for batch in &chunk.clock.batches {
-            for hash in start..batch.end {
-                if chunk.verdicts.of_keys.is_duplicate(hash) {
-                    self.keys.push(chunk.keys.hashes[hash]);
-                    self.ticks.push(batch.tick);
-                    self.records.push(chunk.record_of(hash));
-                }
-            }
-            start = batch.end;
+        for hash in chunk.verdicts.of_keys.duplicates() {
+            self.keys.push(chunk.keys.hashes[hash]);
+            // Without a window there are none.
+            self.ticks.extend(chunk.clock.ticks.get(hash));
+            self.records.push(chunk.record_of(hash));
         }
-        (self.filter).observe_at(&self.keys, &self.ticks, &mut self.verdicts);
+        if self.ticks.is_empty() {
+            self.filter.observe(&self.keys, &mut self.verdicts);
+        } else {
+            (self.filter).observe_at(&self.keys, &self.ticks, &mut self.verdicts);
+        }
         chunk.verdicts.repeated.clear();
         chunk
             .verdicts
@@ -101,8 +100,7 @@ mod tests {
                         None => chunk.keys.unkeyed.push(record),
                     }
                 }
-                chunk.one_batch(0);
-                chunk.judge(&mut first);
+                first.observe(&chunk.keys.hashes, &mut chunk.verdicts.of_keys);
                 let marked = repeated.mark(&mut chunk);
                 let expected: Vec<usize> = (0..records.len())
                     .filter(|record| {

@@ -1,4 +1,4 @@
-//! From the packets of a chunk to key hashes and ticks.
+//! From the packets of a chunk to key hashes and times.
 
 use std::sync::Arc;
 
@@ -62,12 +62,12 @@ impl PacketKeys {
             let mut latest = NO_TIME;
             let mut ticks = Ticks::new(resolution);
             for (from, block) in chunk.keys.packets.iter().enumerate() {
-                let tick = block.timestamp.map_or(NO_TIME, |time| ticks.of(time));
-                if tick > latest {
-                    latest = tick;
-                    chunk.keys.steps.push(ClockStep { from, tick });
+                let time = block.timestamp.map_or(NO_TIME, |time| ticks.of(time));
+                if time > latest {
+                    latest = time;
+                    chunk.keys.steps.push(ClockStep { from, time });
                 }
-                chunk.keys.ticks.push(tick);
+                chunk.keys.times.push(time);
             }
         }
     }

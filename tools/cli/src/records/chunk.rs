@@ -7,32 +7,29 @@ mod rejection;
 mod spread;
 mod verdicts;
 
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use echoless::{Filter, KeyHash, Verdicts};
+use echoless::{ExchangeError, Filter, Ticket};
 
 use self::clock::ChunkClock;
-pub(crate) use self::clock::TickBatch;
 pub(crate) use self::edges::{Edge, ElementEdge};
-use self::keys::ChunkKeys;
-pub(crate) use self::keys::ClockStep;
+pub(crate) use self::keys::{ChunkKeys, ClockStep};
 use self::verdicts::ChunkVerdicts;
 use super::comments::Announced;
 use super::fault::{Fault, Problem};
 use super::format::Format;
 use crate::partial::PartialInput;
 
-/// The tick of a record without a time: it is earlier than every other, so the record is judged at
+/// The time of a record that has none: it is earlier than every other, so the record is judged at
 /// the clock.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
 /// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
 const KEPT_RECORDS: usize = 64 << 10;
 
-/// The bytes that a record takes beside its own, at most and roughly: end, hash, tick and verdict,
-/// in vectors that may be half empty, and the hash once more in the messages between threads.
+/// The bytes that a record takes beside its own, at most and roughly: end, hash, time, tick and
+/// verdict, in vectors that may be half empty, and hash and tick once more by partition.
 const BYTES_PER_RECORD: usize = 64;
 
 /// Whole records of one input, in order, and the results of each stage.
@@ -97,7 +94,7 @@ pub(crate) struct Chunk {
     pub(crate) partial_inputs: Vec<PartialInput>,
     /// The results of reading the records.
     pub(crate) keys: ChunkKeys,
-    /// The chunk on the clock of the stream, and its batches.
+    /// The chunk on the clock of the stream.
     pub(crate) clock: ChunkClock,
     /// The results of the filter.
     pub(crate) verdicts: ChunkVerdicts,
@@ -235,73 +232,38 @@ impl Chunk {
         &self.bytes[self.record_start(records.start)..self.ends[records.end - 1]]
     }
 
-    /// Puts all key hashes into one batch, which leaves the clock of the filter as it is.
-    pub(crate) fn one_batch(&mut self, number: u64) {
-        self.clock.first_batch = number;
-        self.clock.batches.clear();
-        self.clock.batches.push(TickBatch {
-            tick: 0,
-            end: self.keys.hashes.len(),
-        });
-    }
-
-    /// The key hashes of each batch, with its tick.
-    pub(crate) fn batches(&self) -> impl Iterator<Item = (u64, &[KeyHash])> {
-        let batches = &self.clock.batches;
-        let starts = iter::once(0).chain(batches.iter().map(|batch| batch.end));
-        let batches = batches.iter().zip(starts);
-        batches.map(|(batch, start)| (batch.tick, &self.keys.hashes[start..batch.end]))
-    }
-
-    /// Passes the key hashes through a filter, which stores their verdicts.
-    pub(crate) fn judge(&mut self, filter: &mut impl Filter) {
-        let (hashes, verdicts) = (&self.keys.hashes, &mut self.verdicts.of_keys);
-        let last = self.clock.batches.last().map_or(0, |batch| batch.tick);
-        if self.clock.batches.len() > 1 {
-            filter.observe_at(hashes, self.clock.ticks_of_keys(), verdicts);
-            // The records of the last batches may all lack a key.
-            filter.advance_to(last);
-        } else {
-            filter.advance_to(last);
-            filter.observe(hashes, verdicts);
-        }
-    }
-
-    /// Collects the verdicts of the batches, as far as they are known. `poll` is called for one
-    /// after the other, with the memory for its verdicts, until it returns false. Returns whether
-    /// all batches are collected.
-    pub(crate) fn collect<E>(
+    /// Passes the key hashes through a filter, and stores their verdicts.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] of the ticket.
+    pub(crate) fn observe<F: Filter>(
         &mut self,
-        poll: impl FnMut(&mut Verdicts) -> Result<bool, E>,
-    ) -> Result<bool, E> {
-        (self.verdicts).collect(&self.clock.batches, self.keys.hashes.len(), poll)
+        ticket: Ticket<'_, F>,
+    ) -> Result<(), ExchangeError> {
+        let (hashes, verdicts) = (&self.keys.hashes, &mut self.verdicts.of_keys);
+        if self.clock.ticks.is_empty() {
+            ticket.observe(hashes, verdicts)
+        } else {
+            ticket.observe_at(&self.clock.ticks, hashes, verdicts)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use echoless::Verdict;
-    use proptest::collection::vec;
+    use echoless::{KeyHash, OrderedFilter, Partitioned, Partitioning};
     use proptest::prelude::*;
 
     use super::*;
 
     /// A chunk of `records` records of which some lack a key hash; the hash of a record is its
-    /// index.
-    pub(super) fn chunk(records: usize, unkeyed: &[usize], ends: &[usize]) -> Chunk {
-        let keyed = (0..records).filter(|record| !unkeyed.contains(record));
-        let hashes: Vec<KeyHash> = keyed
-            .map(|record| KeyHash::from_uniform(record as u64))
-            .collect();
-        let mut batches: Vec<TickBatch> = (ends.iter().map(|end| end % (hashes.len() + 1)))
-            .chain([hashes.len()])
-            .map(|end| TickBatch { tick: 1, end })
-            .collect();
-        batches.sort_by_key(|batch| batch.end);
+    /// index, and its tick twice that.
+    pub(super) fn chunk(records: usize, unkeyed: &[usize]) -> Chunk {
+        let keyed = (0..records as u64).filter(|record| !unkeyed.contains(&(*record as usize)));
         let mut chunk = Chunk::default();
-        chunk.keys.hashes = hashes;
+        chunk.keys.hashes = keyed.clone().map(KeyHash::from_uniform).collect();
+        chunk.clock.ticks = keyed.map(|record| 2 * record).collect();
         chunk.keys.unkeyed.extend(unkeyed);
-        chunk.clock.batches = batches;
         chunk
     }
 
@@ -339,8 +301,8 @@ mod tests {
     #[test]
     fn a_recycled_chunk_gives_back_the_memory_of_very_many_records() {
         let records = 4 * KEPT_RECORDS;
-        let mut chunk = chunk(records, &[0], &[1, 2]);
-        chunk.judge(&mut Recorder::default());
+        let mut chunk = chunk(records, &[0]);
+        chunk.verdicts.of_keys.reset(records - 1);
         chunk.spread_verdicts();
         let verdicts = |chunk: &Chunk| {
             let verdicts = &chunk.verdicts;
@@ -350,6 +312,7 @@ mod tests {
         assert!(verdicts(&chunk).iter().all(|words| 64 * words >= records));
         chunk.shrink(0);
         assert!(chunk.keys.hashes.capacity() <= KEPT_RECORDS);
+        assert!(chunk.clock.ticks.capacity() <= KEPT_RECORDS);
         assert!(
             verdicts(&chunk)
                 .iter()
@@ -360,58 +323,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_verdicts_of_batches_are_joined_in_order(
-            records in 0usize..300,
-            ends in vec(0usize..300, 0..20),
-            known in vec(any::<bool>(), 1..9),
-        ) {
-            let mut chunk = chunk(records, &[], &ends);
-            let mut known = known.into_iter().chain([true]).cycle();
-            let sent: Vec<Vec<KeyHash>> = chunk.batches().map(|(_, keys)| keys.to_vec()).collect();
-            let mut sent = sent.into_iter();
-            let mut poll = |verdicts: &mut Verdicts| {
-                if known.next() == Some(false) {
-                    return Ok(false);
-                }
-                let keys = sent.next().ok_or(())?;
-                verdicts.reset(keys.len());
-                for (index, key) in keys.iter().enumerate() {
-                    if key.get() % 3 == 0 {
-                        verdicts.set(index, Verdict::Duplicate);
-                    }
-                }
-                Ok(true)
-            };
-            // The verdicts of some batches are known later.
-            while !chunk.collect(&mut poll).map_err(|()| TestCaseError::fail("one too many"))? {}
-            prop_assert_eq!(chunk.collect(&mut poll), Ok(true));
-            prop_assert!(sent.next().is_none());
-            for record in 0..records {
-                prop_assert_eq!(chunk.verdicts.of_keys.is_duplicate(record), record % 3 == 0);
+        fn a_filter_gets_every_key_at_its_tick(records in 0usize..300, timed: bool) {
+            let mut chunk = chunk(records, &[]);
+            if !timed {
+                chunk.clock.ticks.clear();
             }
-        }
-
-        #[test]
-        fn a_filter_gets_every_key_at_the_tick_of_its_batch(
-            records in 0usize..300,
-            cuts in vec((0usize..300, 1u64..4), 0..20),
-        ) {
-            let ends: Vec<usize> = cuts.iter().map(|(end, _)| *end).collect();
-            let mut chunk = chunk(records, &[], &ends);
-            let mut clock = 0;
-            for (batch, (_, step)) in chunk.clock.batches.iter_mut().zip(cuts.iter().cycle()) {
-                clock += step;
-                batch.tick = clock;
-            }
-            let expected: Vec<(u64, u64)> = chunk
-                .batches()
-                .flat_map(|(tick, keys)| keys.iter().map(move |key| (tick, key.get())))
-                .collect();
-            let last = chunk.clock.batches.last().map(|batch| batch.tick);
-            let mut filter = Recorder::default();
-            chunk.judge(&mut filter);
-            prop_assert_eq!(filter.observed, expected);
-            prop_assert_eq!(Some(filter.clock), last);
+            let partitioning = Partitioning::new(1, 1).unwrap();
+            let whole = Partitioned::new(partitioning, vec![Recorder::default()]).unwrap();
+            let filter = OrderedFilter::builder(whole).build();
+            prop_assert_eq!(chunk.observe(filter.handle().ticket()), Ok(()));
+            let whole = filter.shutdown().unwrap();
+            let observed = &whole.filters()[0].observed;
+            let expected = (0..records as u64).map(|key| (if timed { 2 * key } else { 0 }, key));
+            prop_assert_eq!(observed, &expected.collect::<Vec<_>>());
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.of_keys.is_duplicate(record), record % 3 == 0);
             }

@@ -419,7 +419,7 @@ fn hash_timed<F: Format + ?Sized>(
     records: Range<usize>,
 ) {
     let mut start = chunk.record_start(records.start);
-    let mut latest = chunk.keys.steps.last().map_or(NO_TIME, |step| step.tick);
+    let mut latest = chunk.keys.steps.last().map_or(NO_TIME, |step| step.time);
     for record in records {
         let end = chunk.ends[record];
         let content = format.content(&chunk.bytes[start..end]);
@@ -430,14 +430,14 @@ fn hash_timed<F: Format + ?Sized>(
                 .map_err(|problem| extractor.faults.fate(problem)),
         };
         match judged {
-            Ok((tick, hash)) => {
-                if tick > latest {
-                    latest = tick;
+            Ok((time, hash)) => {
+                if time > latest {
+                    latest = time;
                     let from = chunk.keys.hashes.len();
-                    chunk.keys.steps.push(ClockStep { from, tick });
+                    chunk.keys.steps.push(ClockStep { from, time });
                 }
                 chunk.keys.hashes.push(hash);
-                chunk.keys.ticks.push(tick);
+                chunk.keys.times.push(time);
             }
             Err(fate) => {
                 if !chunk.set_aside(record, fate) {

@@ -145,9 +145,9 @@ fn several_inputs_are_one_stream_on_any_number_of_threads() {
     check(&[&first, &second, &first], b"");
 }
 
-/// Longer chunks, of which fewer are under way, beside records longer than a chunk of few threads.
+/// Far more threads than chunks, and records that are longer than a chunk.
 #[test]
-fn many_threads_have_longer_chunks_and_the_same_output() {
+fn many_threads_and_long_records_give_the_same_output() {
     let mut input = Vec::new();
     for number in 0..150_000_u32 {
         writeln!(
@@ -157,7 +157,7 @@ fn many_threads_have_longer_chunks_and_the_same_output() {
         )
         .unwrap();
         if number % 40_000 == 20_000 {
-            input.extend("long ".repeat(100_000 + number as usize).bytes());
+            input.extend("long ".repeat(250_000 + number as usize).bytes());
             input.push(b'\n');
         }
     }
@@ -169,7 +169,7 @@ fn many_threads_have_longer_chunks_and_the_same_output() {
     };
     let expected = passed("1");
     assert!(expected.len() < input.len() - 3_000_000);
-    for threads in ["48", "130"] {
+    for threads in ["3", "48", "130"] {
         assert!(passed(threads) == expected, "{threads} threads");
     }
 }
@@ -326,7 +326,7 @@ fn invalid_numbers_of_threads_are_rejected() {
 
 #[test]
 fn no_more_threads_start_than_can_have_work() {
-    // A filter of one line has one partition.
+    // A filter of one line is used in turns.
     check(&["-m", "64"], &b"a\nb\na\n".repeat(1000));
     let directory = tempfile::tempdir().unwrap();
     let input = file(directory.path(), "input", b"a\na\n");

@@ -297,3 +297,19 @@ fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
 fn the_memory_that_is_suggested_for_dense_lines_is_half_and_enough() {
     assert_suggestion(&["--dense"], "128KiB", "1MiB", 1e-3);
 }
+
+#[test]
+fn records_without_a_key_at_the_end_move_the_clock() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let input = format!("a,1\nb,2\n{}", "c\n".repeat(300));
+    for (window, is_empty) in [("100", true), ("1000", false)] {
+        for threads in ["1", "3"] {
+            let options = ["-k", "2", "--missing", "skip", "--window", window];
+            let options = [&options[..], &["--threads", threads, "--stats", &stats]].concat();
+            assert_eq!(dedup(&options, input.as_bytes()).code, 0);
+            let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+            assert_eq!(json["fill"].as_f64().unwrap() == 0.0, is_empty, "{window}");
+        }
+    }
+}

@@ -11,12 +11,12 @@
 //!                  next to deliver
 //! ```
 //!
-//! **No worker waits for data while a chunk is under way.** A worker that waits serves no
-//! partition, and could keep others from delivering for as long as the producer pauses. So a worker
-//! that finds no data gives the turn back, unless it is [alone](ChunkOrder::is_alone): then nothing
-//! is under way, and nothing can come under way while it has the turn. It can then wait for data,
-//! and pass short chunks through the whole filter without waking any thread. (A read of a regular
-//! file is never found to have no data, and blocks for the disk.)
+//! **No worker waits for data while a chunk is under way.** That chunk may be its own, and could not
+//! be delivered for as long as the producer pauses. So a worker that finds no data gives the turn
+//! back, unless it is [alone](ChunkOrder::is_alone): then nothing is under way, and nothing can come
+//! under way while it has the turn. It can then wait for data, and pass short chunks through all
+//! stages without waking any thread. (A read of a regular file is never found to have no data, and
+//! blocks for the disk.)
 //!
 //! **Whenever the turn is free, some worker is on its way to try for it**: one that is called, or
 //! one with a chunk under way, which tries again after it has delivered it. A worker becomes idle
@@ -65,6 +65,8 @@ pub(super) struct ChunkOrder {
     delivered: AtomicU64,
     /// [`OrderState::is_free`], to be seen without the lock.
     free: AtomicBool,
+    /// A worker has left with chunks that will not be delivered.
+    abandoned: AtomicBool,
     workers: Vec<WorkerState>,
 }
 
@@ -132,6 +134,7 @@ impl ChunkOrder {
             }),
             delivered: AtomicU64::new(0),
             free: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
             workers,
         }
     }
@@ -288,6 +291,22 @@ impl ChunkOrder {
     /// Nothing is filled any more. What is under way is still delivered in order, but not written.
     pub(super) fn stop(&self) {
         self.finish(|state| state.stopped = true);
+    }
+
+    /// Ends all workers, because one has left: a chunk of it may be next.
+    pub(super) fn abandon(&self) {
+        self.stop();
+        // Release: pairs with the Acquire in `is_abandoned`.
+        self.abandoned.store(true, Ordering::Release);
+        for worker in &self.workers {
+            worker.doorbell.wake();
+        }
+    }
+
+    /// Whether a worker has left, so that the others leave as well.
+    pub(super) fn is_abandoned(&self) -> bool {
+        // Acquire: pairs with the Release in `abandon`.
+        self.abandoned.load(Ordering::Acquire)
     }
 
     fn finish(&self, set: impl FnOnce(&mut OrderState)) {

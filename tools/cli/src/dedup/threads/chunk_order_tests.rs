@@ -134,6 +134,16 @@ fn the_end_and_a_stop_call_all() {
 }
 
 #[test]
+fn a_worker_that_leaves_ends_all() {
+    let order = filling(3);
+    assert_eq!(order.pass_on(0, 1), 0);
+    assert!(!order.is_abandoned());
+    order.abandon();
+    assert_eq!(called(&order, 3), [0, 1, 2]);
+    assert!(order.is_abandoned() && order.is_over() && order.is_stopped());
+}
+
+#[test]
 fn a_worker_that_cannot_begin_stops_all() {
     let order = ChunkOrder::new(1, (0..2).map(|_| Parker::new().doorbell()));
     order.begin();

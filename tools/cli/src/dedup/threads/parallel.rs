@@ -1,32 +1,35 @@
-//! The data path on several threads, with the same output as on one.
+//! The data path on one thread or several, with the same output: fills chunks from the inputs, reads
+//! their records, places them on the clock of a window, judges their keys, and delivers them to the
+//! outputs. The [loop](super::worker_loop) of each thread decides when.
 //!
-//! ```text
-//!          worker: fill chunk 7 | read, hash, submit 7 | ............ | deliver 7
-//! input -> worker: ........ fill chunk 8 | read, hash, submit 8 | ....... deliver 8 -> outputs
-//!          worker: .................. fill chunk 9 | read, hash, submit 9 | ..........
-//! ```
-//!
-//! Each thread has a [`Worker`]: in its [turn](super::chunk_order) it fills the next chunk; then it
-//! finds the records, hashes their keys and submits them to the filter, which handles chunks in the
-//! order of their numbers. With a window, the [clock](crate::dedup::clock) passes from chunk to
-//! chunk before they are submitted. The thread delivers the chunk when its number is next. A node
-//! of a mesh serves its partition while it waits. [`stages`](super::stages) has these steps, and
-//! [`worker_loop`](super::worker_loop) the loop around them.
+//! The threads share an [`OrderedFilter`]. A thread takes the ticket of a chunk while it has the
+//! [turn](super::chunk_order) to fill, so the filter judges the chunks in the order of the stream.
+//! With a window, the [clock](crate::dedup::clock) passes from chunk to chunk before.
 
-use std::sync::Mutex;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
+use echoless::transport::{Parker, Wait};
+use echoless::{Filter, OrderedFilter, OrderedHandle};
+
 use super::chunk_order::ChunkOrder;
+use super::division::{CHUNK_BYTES, CHUNKS_IN_FLIGHT};
 use super::pinning::pin;
-use super::stages::{SHORT_BYTES, SharedRun};
-use super::worker::Worker;
-use super::worker_loop::Limits;
-use crate::config::DedupConfig;
-use crate::dedup::clock::ClockOrder;
+use super::worker_loop::{FillOutcome, FilledChunk, Limits, Stages, WorkerLoop};
+use crate::config::{DedupConfig, WindowConfig};
+use crate::dedup::clock::{ClockOrder, set_ticks};
 use crate::dedup::delivery::Delivery;
-use crate::dedup::feed::{Direction, Feed, StreamEnd};
+use crate::dedup::feed::{ChunkReader, Direction, Feed, StreamEnd};
 use crate::failure::Failure;
 use crate::locks::lock;
+use crate::reading::Filled;
+use crate::records::chunk::Chunk;
+use crate::signals::Patience;
+
+/// The most bytes that a worker which is alone passes by itself at a time: their work is less than
+/// that of waking another thread.
+const SHORT_BYTES: usize = 16 << 10;
 
 /// The usual memory for each byte of a chunk, with the results of its records.
 const MEMORY_OF_A_BYTE: usize = 4;
@@ -37,78 +40,214 @@ const MEMORY_OF_A_BYTE: usize = 4;
 /// records of a megabyte still keep all threads busy.
 const SPARE_BYTES: usize = 32 << 20;
 
-/// Passes the whole stream through the stages, on one thread for each worker. Returns how it ended.
+/// The inputs and outputs that all threads share.
+struct SharedRun<'a> {
+    /// Locked by the worker that has the turn to fill.
+    feed: Mutex<Feed>,
+    order: ChunkOrder,
+    timing: Option<(&'a WindowConfig, ClockOrder)>,
+    delivery: &'a Mutex<Delivery>,
+    /// How the stream ended, or what ended the run first.
+    outcome: Mutex<Option<Result<StreamEnd, Failure>>>,
+    limits: Limits,
+    wait: Wait,
+}
+
+/// The stages of one thread.
+struct WorkerStages<'a, F> {
+    run: &'a SharedRun<'a>,
+    filter: OrderedHandle<F>,
+    /// None until the first chunk is filled.
+    reader: Option<ChunkReader>,
+    parker: Parker,
+}
+
+/// Passes the whole stream through the stages, on a thread for each of these cores; one alone is
+/// this thread. Returns how it ended.
 ///
 /// # Errors
 /// [`Failure`] of the stream, or if the threads cannot be set up.
-pub(in crate::dedup) fn pass<W: Worker>(
+///
+/// # Panics
+/// If the filter panics, with its message.
+pub(in crate::dedup) fn pass<F: Filter>(
     config: &DedupConfig,
     direction: Direction,
-    workers: Vec<W>,
-    cores: Vec<Option<usize>>,
+    filter: &OrderedFilter<F>,
+    cores: &[Option<usize>],
     delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {
-    let size = W::chunk_size(workers.len());
+    let threads = cores.len();
+    let is_only = threads == 1;
+    let parkers: Vec<Parker> = cores.iter().map(|_| Parker::new()).collect();
     // One more is being filled.
-    let chunks = workers.len() * (size.in_flight + 1);
+    let chunks = threads * (CHUNKS_IN_FLIGHT + 1);
     let window = config.window.as_ref();
     let shared = SharedRun {
-        feed: Mutex::new(Feed::new(config, direction, Some(size.bytes))),
+        feed: Mutex::new(Feed::new(
+            config,
+            direction,
+            (!is_only).then_some(CHUNK_BYTES),
+        )),
         order: ChunkOrder::new(
-            chunks * size.bytes * MEMORY_OF_A_BYTE + SPARE_BYTES,
-            workers.iter().map(Worker::doorbell),
+            chunks * CHUNK_BYTES * MEMORY_OF_A_BYTE + SPARE_BYTES,
+            parkers.iter().map(Parker::doorbell),
         ),
         timing: window.map(|window| (window, ClockOrder::new())),
         delivery,
         outcome: Mutex::new(None),
-        chunk_bytes: size.bytes,
         limits: Limits {
-            in_flight: size.in_flight,
+            in_flight: CHUNKS_IN_FLIGHT,
             // A full read does not show that the stream pauses: at most one is passed alone.
-            bytes_alone: SHORT_BYTES.min(config.run.read_bytes.get()),
+            bytes_alone: if is_only {
+                usize::MAX
+            } else {
+                SHORT_BYTES.min(config.run.read_bytes.get())
+            },
+            is_only,
         },
+        wait: Wait::auto(threads),
     };
-    thread::scope(|scope| {
-        let shared = &shared;
-        let run = |(number, (worker, core))| {
-            thread::Builder::new().spawn_scoped(scope, move || {
-                // Until all workers have begun, nothing is filled: one that cannot begin ends all.
-                pin(core).inspect_err(|_| shared.order.stop())?;
-                shared.order.begin();
-                shared.pass_chunks(number, worker)
-            })
-        };
-        // If a thread cannot start, the remaining workers are dropped, and the running ones end:
-        // they find the stream stopped, or a peer gone.
-        let threads: Vec<_> = (workers.into_iter().zip(cores).enumerate().map(run))
-            .collect::<Result<_, _>>()
-            .map_err(|error| {
-                shared.order.stop();
-                Failure::file("a thread")(error)
-            })?;
-        let ends = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        first_cause(ends.collect())
-    })?;
+    let passed = shared.pass_on_threads(filter, parkers, cores);
+    if let Some((_, message)) = filter.lost().into_iter().next() {
+        resume_unwind(Box::new(message));
+    }
+    passed?;
+    if let Some((window, clock)) = &shared.timing
+        && let Some(tick) = clock.tick(window)
+    {
+        // The last records may all lack a key.
+        let mut handle = filter.handle();
+        let advance = |filters: &mut [F]| filters.iter_mut().for_each(|part| part.advance_to(tick));
+        handle.ticket().with_filters(advance)?;
+    }
     // Without an outcome, the threads were stopped before the stream ended.
     lock(&shared.outcome)
         .take()
         .unwrap_or_else(|| Ok(StreamEnd::default()))
 }
 
-/// The cause of a failure. A disconnect only follows from a failure elsewhere, so any other failure
-/// is preferred.
-fn first_cause(ends: Vec<Result<(), Failure>>) -> Result<(), Failure> {
-    let mut cause = None;
-    for failure in ends.into_iter().filter_map(Result::err) {
-        if matches!(cause, None | Some(Failure::Thread(_))) {
-            cause = Some(failure);
+impl SharedRun<'_> {
+    fn pass_on_threads<F: Filter>(
+        &self,
+        filter: &OrderedFilter<F>,
+        parkers: Vec<Parker>,
+        cores: &[Option<usize>],
+    ) -> Result<(), Failure> {
+        let work = |number: usize, parker: Parker| {
+            // Until all workers have begun, nothing is filled: one that cannot begin ends all.
+            pin(cores[number]).inspect_err(|_| self.order.stop())?;
+            self.order.begin();
+            let stages = WorkerStages {
+                run: self,
+                filter: filter.handle(),
+                reader: None,
+                parker,
+            };
+            WorkerLoop::new(number, stages, &self.order, self.limits).pass_chunks()
+        };
+        let mut parkers = parkers.into_iter().enumerate();
+        if self.limits.is_only {
+            return parkers.try_for_each(|(number, parker)| work(number, parker));
         }
+        thread::scope(|scope| {
+            let work = &work;
+            // If a thread cannot start, the running ones end: they find the stream stopped.
+            let threads: Vec<_> = parkers
+                .map(|(number, parker)| {
+                    thread::Builder::new().spawn_scoped(scope, move || work(number, parker))
+                })
+                .collect::<Result<_, _>>()
+                .map_err(|error| {
+                    self.order.stop();
+                    Failure::file("a thread")(error)
+                })?;
+            let ends = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            // All of them have ended before the first failure is returned.
+            ends.collect::<Vec<_>>().into_iter().collect()
+        })
     }
-    cause.map_or(Ok(()), Err)
+}
+
+impl<'a, F: Filter> Stages for WorkerStages<'a, F> {
+    type Source = MutexGuard<'a, Feed>;
+    type Chunk = Chunk;
+    type Failure = Failure;
+
+    fn source(&mut self) -> Self::Source {
+        lock(&self.run.feed)
+    }
+
+    fn fill(&mut self, feed: &mut Self::Source, chunk: &mut Chunk, may_wait: bool) -> FillOutcome {
+        let patience = if may_wait {
+            Patience::Wait
+        } else {
+            Patience::Try
+        };
+        let outcome = match feed.next(chunk, patience) {
+            Ok(Filled::Chunk) => {
+                if self.reader.is_none() {
+                    self.reader = feed.reader();
+                }
+                return FillOutcome::Bytes(chunk.filled);
+            }
+            Ok(Filled::NotYet) => return FillOutcome::NotYet,
+            Ok(Filled::End) => Ok(feed.end()),
+            Err(failure) => Err(failure),
+        };
+        // A failure of the outputs comes first.
+        lock(&self.run.outcome).get_or_insert(outcome);
+        FillOutcome::End
+    }
+
+    fn judge(&mut self, chunk: &mut Chunk, filled: &mut FilledChunk<'_>) -> Result<(), Failure> {
+        let Self {
+            run,
+            filter,
+            reader,
+            parker,
+        } = self;
+        // In the turn to fill, so the tickets have the order of the chunks.
+        let ticket = filter.ticket();
+        filled.pass_on(chunk.memory_bytes());
+        if let Some(reader) = reader {
+            reader.read(chunk);
+        }
+        chunk.expected_records = 0;
+        filled.correct_bytes(chunk.memory_bytes());
+        if let Some((window, clock)) = &run.timing {
+            let number = filled.number();
+            let is_next = || number.is_none_or(|number| clock.is_next(number));
+            parker.wait_until(run.wait, || is_next() || filled.is_abandoned());
+            if filled.is_abandoned() {
+                return Ok(());
+            }
+            let records = clock.place(number, window, chunk);
+            filled.wake_next();
+            set_ticks(window, records, chunk);
+        }
+        Ok(chunk.observe(ticket)?)
+    }
+
+    fn deliver(&mut self, chunk: &mut Chunk) -> bool {
+        let delivered = lock(self.run.delivery).deliver(chunk);
+        if let Err(failure) = delivered {
+            // The remaining chunks are dropped, so this is what counts.
+            *lock(&self.run.outcome) = Some(Err(failure));
+            return false;
+        }
+        true
+    }
+
+    fn shrink(&mut self, chunk: &mut Chunk) {
+        chunk.shrink(CHUNK_BYTES);
+    }
+
+    fn wait_until(&mut self, condition: impl FnMut() -> bool) {
+        self.parker.wait_until(self.run.wait, condition);
+    }
 }
 
 #[cfg(test)]
@@ -116,13 +255,11 @@ mod tests {
     use std::panic::{self, AssertUnwindSafe, catch_unwind};
     use std::time::Instant;
 
-    use echoless::{Filter, KeyHash, Partitioned, Partitioning};
+    use echoless::{KeyHash, Partitioned, Partitioning};
 
     use super::*;
     use crate::args::{Command, parse_from};
     use crate::dedup::reports::stats::Setup;
-    use crate::dedup::threads::locked_filter::LockedFilter;
-    use crate::dedup::threads::worker::{mesh_workers, serial_workers};
 
     const PANIC: &str = "expected by this test";
 
@@ -157,8 +294,11 @@ mod tests {
         (folder, paths)
     }
 
-    /// What a run with these workers writes, or its panic.
-    fn run<W: Worker>(records: &str, workers: Vec<W>) -> Result<Vec<u8>, &'static str> {
+    /// What a run with this filter writes, or its panic.
+    fn run(records: &str, parts: Vec<Brittle>, threads: usize) -> Result<Vec<u8>, String> {
+        let partitioning = Partitioning::new(1024, parts.len()).unwrap();
+        let parts = Partitioned::new(partitioning, parts).unwrap();
+        let filter = OrderedFilter::builder(parts).build();
         let (_folder, [_, written]) = files();
         let words = ["dedup", "-q", "-m", "64k", "-o", &written, records];
         let Command::Dedup(args) = parse_from(&words).unwrap().command else {
@@ -166,17 +306,17 @@ mod tests {
         };
         let config = DedupConfig::try_from(*args).unwrap();
         let setup = Setup {
-            threads: workers.len(),
+            threads,
             filter_bytes: 0,
         };
         let delivery = Mutex::new(Delivery::open(&config, Instant::now(), setup).unwrap());
-        let cores = vec![None; workers.len()];
+        let cores = vec![None; threads];
         let passed = catch_unwind(AssertUnwindSafe(|| {
-            pass(&config, Direction::Forwards, workers, cores, &delivery)
+            pass(&config, Direction::Forwards, &filter, &cores, &delivery)
                 .map(|_| ())
                 .unwrap();
         }));
-        passed.map_err(|panic| panic.downcast_ref().copied().unwrap_or("another panic"))?;
+        passed.map_err(|panic| *panic.downcast::<String>().unwrap_or_default())?;
         let delivery = delivery.into_inner().unwrap();
         let end = Ok(StreamEnd::default());
         delivery
@@ -198,8 +338,8 @@ mod tests {
         use std::time::Duration;
 
         let input: String = (0..300_000).map(|number| format!("{number}\n")).collect();
-        for workers in [1, 2, 5] {
-            for serial in [true, false] {
+        for threads in [1, 2, 5] {
+            for partitions in [1, 3] {
                 let (reader, mut writer) = std::io::pipe().unwrap();
                 let input = &input;
                 // This owns the reader: if the run fails, the writer gets an error and ends.
@@ -219,19 +359,12 @@ mod tests {
                             thread::sleep(Duration::from_millis(1));
                         }
                     });
-                    if serial {
-                        let filter = LockedFilter::new(Brittle(u64::MAX));
-                        run(&records, serial_workers(&filter, workers))
-                    } else {
-                        let partitioning = Partitioning::new(1024, workers).unwrap();
-                        let filters = (0..workers).map(|_| Brittle(u64::MAX)).collect();
-                        let parts = Partitioned::new(partitioning, filters).unwrap();
-                        run(&records, mesh_workers(parts).unwrap().0)
-                    }
+                    let parts = (0..partitions).map(|_| Brittle(u64::MAX)).collect();
+                    run(&records, parts, threads)
                 });
                 assert!(
                     written == Ok(input.clone().into_bytes()),
-                    "{workers} workers, serial: {serial}"
+                    "{threads} threads, {partitions} partitions"
                 );
             }
         }
@@ -248,33 +381,15 @@ mod tests {
                 let expected = if last == u64::MAX {
                     Ok(input.clone().into_bytes())
                 } else {
-                    Err(PANIC)
+                    Err(PANIC.to_owned())
                 };
-                let serial = serial_workers(&LockedFilter::new(Brittle(last)), 3);
-                assert!(run(&path, serial) == expected, "{records}, {last}");
-                let parts = vec![Brittle(u64::MAX), Brittle(last / 3), Brittle(u64::MAX)];
-                let partitioning = Partitioning::new(1024, 3).unwrap();
-                let parts = Partitioned::new(partitioning, parts).unwrap();
-                let (workers, _) = mesh_workers(parts).unwrap();
-                assert!(run(&path, workers) == expected, "{records}, {last}");
+                for threads in [1, 3] {
+                    let whole = vec![Brittle(last)];
+                    assert!(run(&path, whole, threads) == expected, "{records}, {last}");
+                    let parts = vec![Brittle(u64::MAX), Brittle(last / 3), Brittle(u64::MAX)];
+                    assert!(run(&path, parts, threads) == expected, "{records}, {last}");
+                }
             }
-        }
-    }
-
-    #[test]
-    fn the_cause_is_reported_and_not_its_consequences() {
-        let peer_gone = || Failure::Thread(echoless::ExchangeError::Peer(1));
-        let reported = |ends| first_cause(ends).map_err(|failure| failure.to_string());
-        assert_eq!(reported(vec![Ok(()), Ok(())]), Ok(()));
-        assert_eq!(
-            reported(vec![Ok(()), Err(peer_gone())]),
-            Err(peer_gone().to_string())
-        );
-        for ends in [
-            vec![Err(peer_gone()), Err(Failure::ReaderGone)],
-            vec![Err(Failure::ReaderGone), Err(peer_gone())],
-        ] {
-            assert_eq!(reported(ends), Err(Failure::ReaderGone.to_string()));
         }
     }
 }

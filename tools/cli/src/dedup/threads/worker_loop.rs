@@ -1,11 +1,23 @@
 //! The loop of a thread that passes chunks beside others: what it does next, and when it waits.
 //!
-//! A worker waits for several things at once: the verdicts of its oldest chunk, its turn to deliver
-//! it, and the turn to fill. It goes on with the first that comes. No thread only reads, so with a
-//! worker for each core no thread takes a core from another.
+//! ```text
+//!          worker: fill 7 | read, judge 7 | deliver 7 ...
+//! input -> worker: ...... fill 8 | read, judge 8 | ......... deliver 8 -> outputs
+//!          worker: ............. fill 9 | read, judge 9 | ........... deliver 9
+//! ```
+//!
+//! A worker waits for its turn to deliver its oldest chunk and for the turn to fill, and goes on with
+//! the first that comes. No thread only reads, so with a worker for each core no thread takes a core
+//! from another.
+//!
+//! **No wait goes round in a circle.** While it judges a chunk, a worker waits only for the workers
+//! of chunks that were filled before, to judge them; they are on their way to that, because a worker
+//! neither fills nor delivers between filling a chunk and judging it. Waiting to deliver, it waits
+//! for chunks that are judged, or will be.
 //!
 //! A slow stream is passed by one thread: a worker that has waited for data, and is alone, takes a
-//! short chunk through all stages by itself, and the others stay parked.
+//! short chunk through all stages by itself, and the others stay parked. The only worker of a run is
+//! always alone.
 //!
 //! What is done with a chunk is up to the [`Stages`]. This file uses nothing of the command but the
 //! [order of the chunks](super::chunk_order), so that the model checks can include both: they run
@@ -34,41 +46,14 @@ pub(super) trait Stages {
         may_wait: bool,
     ) -> FillOutcome;
 
-    /// Finds the records of a chunk.
-    fn read(&mut self, chunk: &mut Self::Chunk);
-
-    /// The memory that the chunk takes in bytes. Before it is read, that is an estimate.
-    fn memory_bytes(&self, chunk: &Self::Chunk) -> usize;
-
-    /// Submits a chunk that is read. If the stream has a clock, it waits until the clock has passed
-    /// all chunks before this one, moves it, and calls `clock_moved`, which wakes the worker of the
-    /// next one.
-    fn submit(
+    /// Takes a place in the order of the filter for a filled chunk, passes the turn to fill
+    /// [on](FilledChunk::pass_on), reads the records and judges their keys in that order. It waits
+    /// for nothing but the same steps of the chunks before.
+    fn judge(
         &mut self,
-        number: u64,
         chunk: &mut Self::Chunk,
-        clock_moved: impl FnOnce(),
+        filled: &mut FilledChunk<'_>,
     ) -> Result<(), Self::Failure>;
-
-    /// Stores what is known of the verdicts of the oldest submitted chunk in it, and returns
-    /// whether that is all. `is_next` is true if all chunks before it are delivered.
-    fn poll(&mut self, chunk: &mut Self::Chunk, is_next: bool) -> Result<bool, Self::Failure>;
-
-    /// Waits until [`poll`](Self::poll) may return more of the oldest chunk, or, if the chunk
-    /// `is_judged` and poll has returned all, until `is_next` holds: then this thread is woken. It
-    /// also returns if it finds that `other` holds, but nothing need wake it for that.
-    fn wait(
-        &mut self,
-        is_judged: bool,
-        is_next: impl FnMut() -> bool,
-        other: impl FnMut() -> bool,
-    ) -> Result<(), Self::Failure>;
-
-    /// Waits until the condition holds. The thread that makes it true wakes this one afterwards.
-    fn wait_until(&mut self, condition: impl FnMut() -> bool) -> Result<(), Self::Failure>;
-
-    /// Takes a filled chunk through all stages before its delivery, while nothing is under way.
-    fn process_alone(&mut self, chunk: &mut Self::Chunk);
 
     /// Delivers the next chunk. Returns false if that failed, after recording the failure. No later
     /// chunk is delivered then.
@@ -77,8 +62,8 @@ pub(super) trait Stages {
     /// Frees what the chunk need not keep until it is filled again.
     fn shrink(&mut self, chunk: &mut Self::Chunk);
 
-    /// Finishes the work of this thread.
-    fn finish(self) -> Result<(), Self::Failure>;
+    /// Waits until the condition holds. The thread that makes it true wakes this one afterwards.
+    fn wait_until(&mut self, condition: impl FnMut() -> bool);
 }
 
 /// How filling a chunk ended. Like `Filled` of the readers, which the model checks cannot include,
@@ -93,29 +78,87 @@ pub(super) enum FillOutcome {
     End,
 }
 
+/// A filled chunk on its way to being judged: what other workers do meanwhile.
+pub(super) struct FilledChunk<'a> {
+    order: &'a ChunkOrder,
+    worker: usize,
+    /// This worker passes the chunk by itself, and keeps the turn to fill.
+    is_alone: bool,
+    /// The number of the chunk and the memory that was expected, once the turn is passed on.
+    passed_on: Option<(u64, usize)>,
+}
+
+impl FilledChunk<'_> {
+    /// Passes the turn to fill on. The chunk takes about so many bytes of memory.
+    pub(super) fn pass_on(&mut self, bytes: usize) {
+        if !self.is_alone {
+            self.passed_on = Some((self.order.pass_on(self.worker, bytes), bytes));
+        }
+    }
+
+    /// The chunk takes this memory, now that its records are found.
+    pub(super) fn correct_bytes(&self, bytes: usize) {
+        // A smaller error is not worth the lock.
+        if let Some((number, expected)) = self.passed_on
+            && (bytes > 2 * expected || bytes < expected / 2)
+        {
+            self.order.correct_bytes(number, bytes);
+        }
+    }
+
+    /// The number of the chunk; `None` if this worker passes it alone, while no chunk is under way.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.passed_on.map(|(number, _)| number)
+    }
+
+    /// Wakes the worker of the next chunk, for what this chunk has passed.
+    pub(super) fn wake_next(&self) {
+        if let Some((number, _)) = self.passed_on {
+            self.order.wake_worker_of(number + 1);
+        }
+    }
+
+    /// Whether a worker has left, so that nothing need be judged any more.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.order.is_abandoned()
+    }
+}
+
 /// The limits of one worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The most chunks that a worker has submitted and not delivered.
+    /// The most chunks that a worker has judged and not delivered.
     pub(super) in_flight: usize,
     /// The most bytes that a worker passes alone in a turn to fill; the count starts again each
     /// time that it waits for data. A stream with more than that between two pauses, or of many
     /// small files, is passed by all threads.
     pub(super) bytes_alone: usize,
+    /// The worker is the only one, so it may always wait for data.
+    pub(super) is_only: bool,
 }
 
-/// One thread: fills chunks in its turn, submits and delivers them, and serves its partition
-/// meanwhile.
+/// One thread: fills chunks in its turn, judges and delivers them.
 pub(super) struct WorkerLoop<'a, S: Stages> {
     number: usize,
     stages: S,
     order: &'a ChunkOrder,
     limits: Limits,
-    /// The chunks that are submitted, with their numbers.
-    submitted: VecDeque<(u64, S::Chunk)>,
+    /// The chunks that are judged, with their numbers.
+    judged: VecDeque<(u64, S::Chunk)>,
     free: Vec<S::Chunk>,
     /// The last turn to fill found no data; it is left to others until something is delivered.
     found_no_data: bool,
+}
+
+/// Ends the other workers, unless this one ends well: they would wait for its chunks.
+struct EndsOthers<'a>(Option<&'a ChunkOrder>);
+
+impl Drop for EndsOthers<'_> {
+    fn drop(&mut self) {
+        if let Some(order) = self.0 {
+            order.abandon();
+        }
+    }
 }
 
 impl<'a, S: Stages> WorkerLoop<'a, S> {
@@ -125,66 +168,72 @@ impl<'a, S: Stages> WorkerLoop<'a, S> {
             stages,
             order,
             limits,
-            submitted: VecDeque::new(),
+            judged: VecDeque::new(),
             free: Vec::new(),
             found_no_data: false,
         }
     }
 
-    /// Passes chunks until the stream ends. The worker must have [begun](ChunkOrder::begin).
+    /// Passes chunks until the stream ends, or another worker has left. The worker must have
+    /// [begun](ChunkOrder::begin).
+    ///
+    /// # Errors
+    /// The failure of [`Stages::judge`]. The other workers end then, as they do after a panic.
     pub(super) fn pass_chunks(mut self) -> Result<(), S::Failure> {
+        let mut ends_others = EndsOthers(Some(self.order));
+        self.pass_all()?;
+        ends_others.0 = None;
+        Ok(())
+    }
+
+    fn pass_all(&mut self) -> Result<(), S::Failure> {
         let order = self.order;
-        loop {
-            let (mut oldest, mut is_judged) = (None, false);
-            if let Some((number, chunk)) = self.submitted.front_mut() {
-                let is_next = order.is_next(*number);
-                is_judged = self.stages.poll(chunk, is_next)?;
-                oldest = Some(*number);
-                if is_judged && is_next {
-                    self.deliver_oldest();
-                    continue;
-                }
+        while !order.is_abandoned() {
+            let oldest = self.judged.front().map(|(number, _)| *number);
+            if oldest.is_some_and(|number| order.is_next(number)) {
+                self.deliver_oldest();
+                continue;
             }
-            let may_fill = self.submitted.len() < self.limits.in_flight && !self.found_no_data;
+            let may_fill = self.judged.len() < self.limits.in_flight && !self.found_no_data;
             if may_fill && order.seems_free() && order.try_fill() {
                 self.fill()?;
             } else if let Some(number) = oldest {
-                self.stages.wait(
-                    is_judged,
-                    || order.is_next(number),
-                    || may_fill && order.seems_free(),
-                )?;
+                // Nothing need wake it for the turn to fill.
+                self.stages.wait_until(|| {
+                    order.is_next(number) || may_fill && order.seems_free() || order.is_abandoned()
+                });
             } else if order.is_over() {
-                return self.stages.finish();
+                break;
             } else {
                 if order.become_idle(self.number, self.found_no_data) {
-                    self.stages.wait_until(|| order.is_called(self.number))?;
+                    self.stages.wait_until(|| order.is_called(self.number));
                 }
                 // Called, or no other worker is on the way to fill.
                 self.found_no_data = false;
             }
         }
+        Ok(())
     }
 
-    /// The turn to fill: fills a chunk, passes the turn on and submits the chunk. While this worker
-    /// is alone, it passes short chunks by itself.
+    /// The turn to fill: fills a chunk, passes the turn on and judges the chunk. While this worker is
+    /// alone, it passes short chunks by itself.
     fn fill(&mut self) -> Result<(), S::Failure> {
         let order = self.order;
         let mut source = self.stages.source();
         let mut chunk = self.free.pop().unwrap_or_default();
-        let mut may_wait = false;
+        let mut may_wait = self.limits.is_only;
         // What may be passed alone.
         let mut bytes_alone = self.limits.bytes_alone;
         loop {
             match self.stages.fill(&mut source, &mut chunk, may_wait) {
                 FillOutcome::Bytes(bytes) if bytes <= bytes_alone && order.is_alone() => {
                     bytes_alone -= bytes;
-                    self.stages.process_alone(&mut chunk);
+                    self.judge(&mut chunk, true)?;
                     self.deliver(&mut chunk);
                     if order.is_over() {
                         return Ok(());
                     }
-                    may_wait = false;
+                    may_wait = self.limits.is_only;
                 }
                 FillOutcome::Bytes(_) => break,
                 FillOutcome::NotYet => {
@@ -207,23 +256,27 @@ impl<'a, S: Stages> WorkerLoop<'a, S> {
         }
         // Before the turn is passed on: the next worker takes it at once.
         drop(source);
-        let expected = self.stages.memory_bytes(&chunk);
-        let number = order.pass_on(self.number, expected);
-        self.stages.read(&mut chunk);
-        let memory = self.stages.memory_bytes(&chunk);
-        // A smaller error is not worth the lock.
-        if memory > 2 * expected || memory < expected / 2 {
-            order.correct_bytes(number, memory);
+        if let Some(number) = self.judge(&mut chunk, false)? {
+            self.judged.push_back((number, chunk));
         }
-        let clock_moved = || order.wake_worker_of(number + 1);
-        self.stages.submit(number, &mut chunk, clock_moved)?;
-        self.submitted.push_back((number, chunk));
         Ok(())
     }
 
-    /// Delivers the oldest chunk, which is judged and the next one of the stream.
+    /// Judges a filled chunk. Returns its number, if it has one.
+    fn judge(&mut self, chunk: &mut S::Chunk, is_alone: bool) -> Result<Option<u64>, S::Failure> {
+        let mut filled = FilledChunk {
+            order: self.order,
+            worker: self.number,
+            is_alone,
+            passed_on: None,
+        };
+        self.stages.judge(chunk, &mut filled)?;
+        Ok(filled.number())
+    }
+
+    /// Delivers the oldest chunk, which is the next one of the stream.
     fn deliver_oldest(&mut self) {
-        if let Some((_, mut chunk)) = self.submitted.pop_front() {
+        if let Some((_, mut chunk)) = self.judged.pop_front() {
             self.deliver(&mut chunk);
             self.order.set_delivered();
             self.found_no_data = false;

@@ -25,18 +25,18 @@ pub(crate) struct ChunkKeys {
     pub(crate) conditions: ConditionCounts,
     /// The ignored fields of every packet, if they are reported.
     pub(crate) ignored: Vec<IgnoredFields>,
-    /// The tick of every record that has a key hash, if records have times.
-    pub(crate) ticks: Vec<i64>,
-    /// The records whose tick is above those of all records before them in the chunk.
+    /// The time of every record that has a key hash, in ticks since 1970, if records have times.
+    pub(crate) times: Vec<i64>,
+    /// The records whose time is above those of all records before them in the chunk.
     pub(crate) steps: Vec<ClockStep>,
 }
 
-/// The clock moves here, unless it is at this tick or beyond already.
+/// The clock moves here, unless it is at this time or beyond already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockStep {
     /// The index of the record's key hash.
     pub(crate) from: usize,
-    pub(crate) tick: i64,
+    pub(crate) time: i64,
 }
 
 impl ChunkKeys {
@@ -50,7 +50,7 @@ impl ChunkKeys {
             packets,
             conditions,
             ignored,
-            ticks,
+            times,
             steps,
         } = self;
         hashes.clear();
@@ -60,7 +60,7 @@ impl ChunkKeys {
         packets.clear();
         *conditions = ConditionCounts::default();
         ignored.clear();
-        ticks.clear();
+        times.clear();
         steps.clear();
     }
 
@@ -74,7 +74,7 @@ impl ChunkKeys {
             packets,
             conditions: _,
             ignored,
-            ticks,
+            times,
             steps,
         } = self;
         hashes.shrink_to(KEPT_RECORDS);
@@ -83,7 +83,7 @@ impl ChunkKeys {
         comments.shrink_to(KEPT_RECORDS);
         packets.shrink_to(KEPT_RECORDS);
         ignored.shrink_to(KEPT_RECORDS);
-        ticks.shrink_to(KEPT_RECORDS);
+        times.shrink_to(KEPT_RECORDS);
         steps.shrink_to(KEPT_RECORDS);
     }
 }

@@ -56,21 +56,19 @@ impl Chunk {
         retain_others(&mut self.keys.hashes, removed);
         retain_others(&mut self.keys.packets, removed);
         retain_others(&mut self.keys.ignored, removed);
-        retain_others(&mut self.keys.ticks, removed);
+        retain_others(&mut self.keys.times, removed);
+        retain_others(&mut self.clock.ticks, removed);
         self.find_steps();
-        for batch in &mut self.clock.batches {
-            batch.end -= removed.partition_point(|hash| *hash < batch.end);
-        }
     }
 
-    /// Finds the steps from the ticks.
+    /// Finds the steps from the times.
     pub(crate) fn find_steps(&mut self) {
         self.keys.steps.clear();
         let mut latest = NO_TIME;
-        for (from, &tick) in self.keys.ticks.iter().enumerate() {
-            if tick > latest {
-                latest = tick;
-                self.keys.steps.push(ClockStep { from, tick });
+        for (from, &time) in self.keys.times.iter().enumerate() {
+            if time > latest {
+                latest = time;
+                self.keys.steps.push(ClockStep { from, time });
             }
         }
     }
@@ -90,11 +88,9 @@ impl Chunk {
         self.keys.hashes.truncate(hashes);
         self.keys.packets.truncate(hashes);
         self.keys.ignored.truncate(hashes);
-        self.keys.ticks.truncate(hashes);
+        self.keys.times.truncate(hashes);
         self.keys.steps.retain(|step| step.from < hashes);
-        for batch in &mut self.clock.batches {
-            batch.end = batch.end.min(hashes);
-        }
+        self.clock.ticks.truncate(hashes);
         self.fault = Some(fault);
     }
 
@@ -109,8 +105,7 @@ impl Chunk {
         self.remove_hashes(hashes);
     }
 
-    /// Sets aside these records, ascending, with and without key hash. The chunk is not cut into
-    /// batches yet.
+    /// Sets aside these records, ascending, with and without key hash.
     pub(crate) fn reject_records(&mut self, faults: &[Fault]) {
         let keyed = faults.iter().filter_map(|fault| {
             let before = self.keys.unkeyed.binary_search(&fault.record).err()?;
@@ -147,8 +142,7 @@ fn retain_others<T>(items: &mut Vec<T>, removed: &[usize]) {
 
 #[cfg(test)]
 mod tests {
-    use echoless::KeyHash;
-    use proptest::collection::{btree_set, vec};
+    use proptest::collection::btree_set;
     use proptest::prelude::*;
 
     use super::super::tests::chunk;
@@ -160,42 +154,41 @@ mod tests {
             records in 1usize..100,
             unkeyed in btree_set(0usize..100, 0..30),
             removed in btree_set(0usize..100, 0..30),
-            ends in vec(0usize..100, 0..5),
         ) {
             let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
-            let mut chunk = chunk(records, &unkeyed, &ends);
+            let mut chunk = chunk(records, &unkeyed);
             let keyed: Vec<usize> = chunk.keys.hashes.iter().map(|key| key.get() as usize).collect();
             for (hash, record) in keyed.iter().enumerate() {
                 prop_assert_eq!(chunk.record_of(hash), *record);
             }
             let removed: Vec<usize> = removed.into_iter().filter(|at| *at < keyed.len()).collect();
-            let before: Vec<Vec<KeyHash>> = chunk.batches().map(|(_, keys)| keys.to_vec()).collect();
             chunk.remove_hashes(&removed);
             let gone: Vec<usize> = removed.iter().map(|hash| keyed[*hash]).collect();
             let is_gone = |record: &usize| unkeyed.contains(record) || gone.contains(record);
             let expected: Vec<usize> = (0..records).filter(is_gone).collect();
             prop_assert_eq!(&chunk.keys.unkeyed, &expected);
-            for (after, before) in chunk.batches().zip(before) {
-                let kept = before.into_iter().filter(|key| !gone.contains(&(key.get() as usize)));
-                prop_assert_eq!(after.1, kept.collect::<Vec<_>>());
-            }
+            let kept: Vec<usize> = keyed.into_iter().filter(|key| !gone.contains(key)).collect();
+            let left = chunk.keys.hashes.iter().map(|key| key.get() as usize);
+            prop_assert_eq!(left.collect::<Vec<_>>(), kept.clone());
+            // The tick of a key in this test.
+            let ticks = chunk.clock.ticks.iter().map(|tick| *tick as usize / 2);
+            prop_assert_eq!(ticks.collect::<Vec<_>>(), kept);
         }
 
         #[test]
-        fn a_fault_ends_hashes_and_batches(
+        fn a_fault_ends_hashes_and_ticks(
             records in 1usize..100,
             unkeyed in btree_set(1usize..100, 0..30),
             fault in 0usize..100,
-            ends in vec(0usize..100, 0..5),
         ) {
             let unkeyed: Vec<usize> = unkeyed.into_iter().filter(|at| *at < records).collect();
-            let mut chunk = chunk(records, &unkeyed, &ends);
+            let mut chunk = chunk(records, &unkeyed);
             let fault = fault % chunk.keys.hashes.len();
             let record = chunk.keys.hashes[fault].get() as usize;
             chunk.fail_at(fault, Problem::Late);
             prop_assert_eq!(chunk.fault.map(|fault| fault.record), Some(record));
             prop_assert_eq!(chunk.records(), record);
-            prop_assert_eq!(chunk.batches().map(|(_, keys)| keys.len()).sum::<usize>(), fault);
+            prop_assert_eq!((chunk.keys.hashes.len(), chunk.clock.ticks.len()), (fault, fault));
         }
     }
 }
