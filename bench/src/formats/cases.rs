@@ -162,7 +162,7 @@ pub(super) const INPUTS: &[Input] = &[
 ];
 
 /// The input of editcap, which would take hours for a longer one.
-pub(super) const EDITCAP_INPUT: &str = "500,000 packets";
+pub(crate) const EDITCAP_INPUT: &str = "500,000 packets";
 
 #[cfg(test)]
 mod tests {

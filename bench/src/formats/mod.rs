@@ -7,4 +7,5 @@ mod cases;
 mod json;
 mod measure;
 
+pub(crate) use cases::EDITCAP_INPUT;
 pub use measure::{Arguments, run};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::figures::{Figure, figures};
+use super::figures::{Figure, bars, figures};
 use super::page::{self, Section};
 use super::rows::Rows;
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for run in record::read(folder)? {
         let rows = Rows::read(&run.rows)?;
         let figures = figures(&run.provenance.benchmark, &rows);
-        let path = |figure: &Figure| relative_path(folder, &run, figure);
+        let path = |figure: &Figure| relative_path(folder, &run, &figure.slug);
         if let Some(plots) = &arguments.plots {
             for figure in &figures {
                 write(&plots.join(path(figure)?), &figure.chart.svg()?)?;
@@ -44,6 +44,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let path = path(figure)?;
             write(&folder.join(&path), &figure.chart.svg()?)?;
             plot = Some((figure.chart.title.clone(), path));
+        }
+        if let Some((slug, bars)) = bars(&run.provenance.benchmark, &rows) {
+            let path = relative_path(folder, &run, slug)?;
+            write(&folder.join(&path), &bars.svg()?)?;
+            plot = Some((bars.title, path));
         }
         sections.push(Section {
             csv: run.rows.strip_prefix(folder)?.to_owned(),
@@ -68,8 +73,8 @@ fn example(figures: &[Figure]) -> Option<&Figure> {
 }
 
 /// Where a plot belongs below a folder: `MACHINE/DATE/BENCHMARK-SLUG.svg`.
-fn relative_path(folder: &Path, run: &Run, figure: &Figure) -> Result<PathBuf, Failure> {
-    let name = format!("{}-{}.svg", run.provenance.benchmark, figure.slug);
+fn relative_path(folder: &Path, run: &Run, slug: &str) -> Result<PathBuf, Failure> {
+    let name = format!("{}-{}.svg", run.provenance.benchmark, slug);
     Ok(run
         .rows
         .with_file_name(name)

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use echoless_lab::chart::{Axis, Chart, Scale, Series, Style};
+use echoless_lab::chart::{Axis, Bars, Chart, Scale, Series, Style};
 
 use super::rows::{Row, Rows};
+use crate::formats::EDITCAP_INPUT;
 
 /// A plot, and the end of the name of its file, which is unique within its benchmark.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,41 @@ pub(super) fn figures(benchmark: &str, rows: &Rows) -> Vec<Figure> {
     // Rows of `scaling` that belong to no size are costs, not speeds of a filter.
     figures.retain(|figure| !figure.slug.is_empty() && !figure.chart.is_empty());
     figures
+}
+
+/// The bars of a benchmark of whole programs, given its name, and the end of the name of its file.
+pub(super) fn bars(benchmark: &str, rows: &Rows) -> Option<(&'static str, Bars)> {
+    let (slug, columns, chosen): (_, _, fn(Row) -> bool) = match benchmark {
+        "tools" => ("call-records", ["name", "mib"], |row| {
+            row.text("input") == "cdr"
+        }),
+        "formats" => ("packets", ["command", "records"], |row| {
+            row.text("input") == EDITCAP_INPUT
+        }),
+        _ => return None,
+    };
+    let mut bars: Vec<(String, f64)> = Vec::new();
+    let mut size = 0.0;
+    for row in rows.iter().filter(|row| chosen(*row)) {
+        let name = row.text(columns[0]).split(' ').next().unwrap_or_default();
+        // The first row of a program stands for it.
+        if let Some(seconds) = row.number("cpu_seconds")
+            && bars.iter().all(|bar| bar.0 != name)
+        {
+            size = row.number(columns[1]).unwrap_or(size);
+            bars.push((name.to_owned(), seconds));
+        }
+    }
+    let input = match benchmark {
+        "tools" => format!("{:.1} GB of call records", size * 1.048_576 / 1000.0),
+        _ => format!("{size:.0} packets"),
+    };
+    let drawn = Bars {
+        title: format!("{input}: seconds of CPU time"),
+        bars,
+        highlighted: "echoless".to_owned(),
+    };
+    (drawn.bars.len() > 1).then_some((slug, drawn))
 }
 
 /// The values of the columns that define a group, and its rows.

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-/// A tool that copies the first of equal lines.
+/// A tool that copies the first of equal lines, or one to compare with.
 #[derive(Debug, Clone)]
 pub(super) struct Tool {
     pub(super) name: &'static str,
@@ -21,6 +21,8 @@ pub(super) struct Tool {
     /// The rank among the exact tools, whose output is the reference; the lowest that ran is used.
     /// `None` if the tool is not exact. 0 if it keeps the order of the lines.
     pub(super) reference: Option<u32>,
+    /// The tool writes no lines: it shows what reading them costs.
+    pub(super) counts_only: bool,
 }
 
 impl Tool {
@@ -67,6 +69,7 @@ pub(super) fn catalogue(
         arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
         takes_file: true,
         reference: None,
+        counts_only: false,
     };
     let awk = |name| Tool {
         reference: Some(0),
@@ -97,6 +100,10 @@ pub(super) fn catalogue(
         ..found("huniq", &[])
     });
     tools.push(found("runiq", &[]));
+    tools.push(Tool {
+        counts_only: true,
+        ..found("wc", &["-l"])
+    });
     tools
 }
 
@@ -176,6 +183,6 @@ mod tests {
         assert!(names.starts_with(&[
             "echoless", "echoless", "echoless", "echoless", "sort", "mawk", "gawk"
         ]));
-        assert!(names.ends_with(&["huniq", "runiq"]));
+        assert!(names.ends_with(&["huniq", "runiq", "wc"]));
     }
 }

@@ -205,6 +205,7 @@ fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> R
         let output = match &entry.outcome {
             Outcome::Missing => "not found",
             Outcome::Failed(error) => error,
+            Outcome::Finished(_) if entry.tool.counts_only => "counts lines",
             Outcome::Finished(digest) => digest.compare(exact).name(),
         };
         table.push(vec![

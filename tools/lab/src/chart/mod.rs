@@ -17,10 +17,12 @@
 //! # Ok::<(), echoless_lab::chart::ChartError>(())
 //! ```
 
+mod bars;
 mod definition;
 mod scale;
 mod svg;
 
+pub use bars::Bars;
 pub use definition::{Axis, Chart, Series, Style};
 pub use scale::Scale;
 pub use svg::ChartError;

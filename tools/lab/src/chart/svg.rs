@@ -26,6 +26,15 @@ pub struct ChartError {
     reason: String,
 }
 
+impl ChartError {
+    pub(super) fn new(title: &str, reason: &dyn std::error::Error) -> Self {
+        Self {
+            title: title.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
 // All lengths are in pixels.
 const DATA_WIDTH: u32 = 720;
 const LEAST_HEIGHT: u32 = 480;
@@ -87,10 +96,8 @@ impl Chart {
     /// If the drawing library fails; the error names the chart.
     pub fn svg(&self) -> Result<String, ChartError> {
         let mut svg = String::new();
-        self.draw(&mut svg).map_err(|error| ChartError {
-            title: self.title.clone(),
-            reason: error.to_string(),
-        })?;
+        self.draw(&mut svg)
+            .map_err(|error| ChartError::new(&self.title, error.as_ref()))?;
         Ok(svg)
     }
 
