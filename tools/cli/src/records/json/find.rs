@@ -14,6 +14,9 @@ pub(crate) struct Node {
     /// The fields whose values are this one or in it.
     below: Vec<usize>,
     members: Vec<(Vec<u8>, Node)>,
+    /// One bit for the last byte of each name of a member, modulo 64: of an empty name for the
+    /// quote before it.
+    last_bytes: u64,
     elements: Vec<(usize, Node)>,
 }
 
@@ -26,7 +29,10 @@ impl Node {
             node.below.push(field);
             for step in &path.steps {
                 node = match step {
-                    PathStep::Member(name) => child(&mut node.members, name),
+                    PathStep::Member(name) => {
+                        node.last_bytes |= 1 << (name.last().unwrap_or(&b'"') % 64);
+                        child(&mut node.members, name)
+                    }
                     PathStep::Element(index) => child(&mut node.elements, index),
                 };
                 node.below.push(field);
@@ -43,7 +49,14 @@ impl Node {
 
     /// The node of the member with this name.
     pub(super) fn of_member(&self, name: &[u8]) -> Option<&Self> {
-        member(self, name)
+        let found = self.members.iter().find(|(wanted, _)| wanted == name);
+        found.map(|(_, child)| child)
+    }
+
+    /// Whether the name of a member may end with this byte. Most names on no path end otherwise.
+    #[inline(always)]
+    fn may_end_with(&self, last: u8) -> bool {
+        self.last_bytes >> (last % 64) & 1 == 1
     }
 
     /// The node of the element with this index.
@@ -78,7 +91,7 @@ impl Scan<'_> {
     #[inline]
     pub(crate) fn find(mut self, root: &Node, found: &mut [FieldBytes]) -> Result<(), Invalid> {
         let start = self.space(0);
-        let end = self.value(root, start, DEEPEST, found);
+        let end = self.value(Some(root), start, DEEPEST, found);
         match end.map(|end| self.space(end)) {
             Ok(end) if end == self.bytes.len() => self.check_utf8(),
             Ok(end) => Err(Invalid {
@@ -107,22 +120,29 @@ impl Scan<'_> {
         }
     }
 
-    /// Scans the value at `at`, with the fields of `node`, and returns its end. `room` more
-    /// containers may be open in it.
+    /// Scans the value at `at`, with the fields of `node` if it has any, and returns its end. `room`
+    /// more containers may be open in it.
+    #[inline(always)]
     fn value(
         &mut self,
-        node: &Node,
+        node: Option<&Node>,
         at: usize,
         room: u32,
         found: &mut [FieldBytes],
     ) -> Result<usize, Stop> {
-        let end = match self.peek(at) {
-            b'{' if !node.members.is_empty() => self.object(node, at, room, found)?,
-            b'[' if !node.elements.is_empty() => self.array(node, at, room, found)?,
-            _ => self.skip(at, room)?,
+        let first = self.peek(at);
+        let end = match (first, node) {
+            // The most common type first.
+            (b'"', _) => self.string(at + 1)?,
+            (b'{', Some(node)) if !node.members.is_empty() => self.object(node, at, room, found)?,
+            (b'[', Some(node)) if !node.elements.is_empty() => self.array(node, at, room, found)?,
+            (b'{' | b'[', _) => self.skip(at, room)?,
+            _ => self.scalar(at, first)?,
         };
-        for field in &node.fields {
-            found[*field] = FieldBytes::Record { start: at, end };
+        if let Some(node) = node {
+            for field in &node.fields {
+                found[*field] = FieldBytes::Record { start: at, end };
+            }
         }
         Ok(end)
     }
@@ -139,36 +159,29 @@ impl Scan<'_> {
         if self.peek(at) == b'}' {
             return Ok(at + 1);
         }
+        at = self.name(at)?;
         loop {
+            let name = at;
             self.escapes = false;
-            let start = at + 1;
-            let end = self.name(at)?;
+            let (end, value) = self.member(name)?;
             let child = if self.escapes {
-                let mut name = Vec::new();
-                unescape(&self.bytes[start..end - 1], &mut name);
-                member(node, &name)
+                let mut unescaped = Vec::new();
+                unescape(&self.bytes[name..end], &mut unescaped);
+                node.of_member(&unescaped)
+            } else if node.may_end_with(self.peek(end - 1)) {
+                node.of_member(&self.bytes[name..end])
             } else {
-                member(node, &self.bytes[start..end - 1])
+                None
             };
-            at = self.colon(end)?;
-            at = match child {
-                // Most members are scalars off the paths.
-                None => match self.peek(at) {
-                    b'"' => self.string(at + 1)?,
-                    b'-' | b'0'..=b'9' => self.number(at)?,
-                    _ => self.skip(at, room)?,
-                },
-                Some(child) => {
-                    // The last of several members with one name counts.
-                    child.forget(found);
-                    self.value(child, at, room, found)?
-                }
-            };
-            at = self.space(at);
-            match self.peek(at) {
-                b',' => at = self.space(at + 1),
-                b'}' => return Ok(at + 1),
-                _ => return self.fail(at, "expected `,` or `}`"),
+            if let Some(child) = child {
+                // The last of several members with one name counts.
+                child.forget(found);
+            }
+            at = self.value(child, value, room, found)?;
+            let more;
+            (at, more) = self.next_member(at)?;
+            if !more {
+                return Ok(at);
             }
         }
     }
@@ -186,30 +199,15 @@ impl Scan<'_> {
             return Ok(at + 1);
         }
         for index in 0.. {
-            at = match node.of_element(index) {
-                None => self.skip(at, room)?,
-                Some(child) => self.value(child, at, room, found)?,
-            };
-            at = self.space(at);
-            match self.peek(at) {
-                b',' => at = self.space(at + 1),
-                b']' => break,
-                _ => return self.fail(at, "expected `,` or `]`"),
+            at = self.value(node.of_element(index), at, room, found)?;
+            let more;
+            (at, more) = self.next_element(at)?;
+            if !more {
+                break;
             }
         }
-        Ok(at + 1)
+        Ok(at)
     }
-}
-
-/// The node of the member with this name.
-#[inline(always)]
-fn member<'a>(node: &'a Node, name: &[u8]) -> Option<&'a Node> {
-    // Most names differ in length or in the last byte, which spares a call to compare them.
-    let is_name = |(wanted, _): &&(Vec<u8>, Node)| {
-        wanted.len() == name.len() && wanted.last() == name.last() && wanted == name
-    };
-    let found = node.members.iter().find(is_name);
-    found.map(|(_, child)| child)
 }
 
 #[cfg(test)]

@@ -224,10 +224,10 @@ fn append(
             let mut members = BTreeMap::new();
             let mut at = scan.space(at + 1);
             while scan.peek(at) != b'}' {
-                let end = scan.name(at)?;
+                let (end, value) = scan.member(at + 1)?;
                 let mut name = Vec::new();
-                unescape(&record[at + 1..end - 1], &mut name);
-                at = scan.colon(end)?;
+                unescape(&record[at + 1..end], &mut name);
+                at = value;
                 let node = part.excluded.and_then(|node| node.of_member(&name));
                 at = match part.of_child(node) {
                     Some(part) => {
