@@ -47,7 +47,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         if let Some((slug, bars)) = bars(&run.provenance.benchmark, &rows) {
             let path = relative_path(folder, &run, slug)?;
-            write(&folder.join(&path), &bars.svg()?)?;
+            let svg = bars.svg()?;
+            if let Some(plots) = &arguments.plots {
+                write(&plots.join(&path), &svg)?;
+            }
+            write(&folder.join(&path), &svg)?;
             plot = Some((bars.title, path));
         }
         sections.push(Section {

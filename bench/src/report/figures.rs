@@ -66,7 +66,7 @@ pub(super) fn bars(benchmark: &str, rows: &Rows) -> Option<(&'static str, Bars)>
     }
     let input = match benchmark {
         "tools" => format!("{:.1} GB of call records", size * 1.048_576 / 1000.0),
-        _ => format!("{size:.0} packets"),
+        _ => format!("{size:.0} packets, each compared with 19,999 before"),
     };
     let drawn = Bars {
         title: format!("{input}: seconds of CPU time"),
@@ -320,6 +320,23 @@ mod tests {
 
     fn of(benchmark: &str, csv: &str) -> Vec<Figure> {
         figures(benchmark, &Rows::parse(csv).unwrap())
+    }
+
+    #[test]
+    fn whole_programs_have_bars_of_their_first_rows() {
+        let tools = "name,input,mib,cpu_seconds\n\
+                     echoless,cdr,200,0.5\necholess,cdr,200,0.9\nsort,cdr,200,5\n\
+                     gawk,cdr,200,\nsort,short lines,200,7\n";
+        let (slug, drawn) = bars("tools", &Rows::parse(tools).unwrap()).unwrap();
+        assert_eq!(slug, "call-records");
+        let expected = [("echoless", 0.5), ("sort", 5.0)];
+        assert_eq!(
+            drawn.bars,
+            expected.map(|(name, value)| (name.to_owned(), value))
+        );
+        assert_eq!(drawn.title, "0.2 GB of call records: seconds of CPU time");
+        assert_eq!(bars("limit", &Rows::parse(tools).unwrap()), None);
+        assert_eq!(bars("formats", &Rows::parse(tools).unwrap()), None);
     }
 
     #[test]
