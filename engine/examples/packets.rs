@@ -5,8 +5,8 @@
 //! which passes: the filter has a window. Ticks are milliseconds of the capture's own clock; no
 //! system clock is read.
 //!
-//! The window counts from the packet that passed (`refresh=false`). Lines renew keys unless they are
-//! told otherwise: then every copy begins the window anew, and a packet that its sender repeats
+//! The window counts from the packet that passed (`refresh=false`). Lines renew keys unless they
+//! are told otherwise: then every copy begins the window anew, and a packet that its sender repeats
 //! more often than once in a window, such as a keepalive, would pass once and never again.
 //!
 //! ```sh

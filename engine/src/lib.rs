@@ -109,12 +109,12 @@
 //!   their own.
 //!
 //! With `refresh=true`, a duplicate renews its key: the window counts from when the key was last
-//! seen. That suits records that must pass once in a burst of any length, such as alarms, and misses
-//! no copy of a long series; but a key that comes back within the window endlessly passes once and
-//! never again. With `refresh=false`, the window counts from when the key was recorded, so it passes
-//! once in each window: that suits packets and other events that are repeated on purpose. Filters in
-//! lines (`clocked`, `stamped`) renew unless they are told otherwise; those of the papers (`tbf`,
-//! `gbf`, `apbf`) do not.
+//! seen. That suits records that must pass once in a burst of any length, such as alarms, and
+//! misses no copy of a long series; but a key that comes back within the window endlessly passes
+//! once and never again. With `refresh=false`, the window counts from when the key was recorded, so
+//! it passes once in each window: that suits packets and other events that are repeated on purpose.
+//! Filters in lines (`clocked`, `stamped`) renew unless they are told otherwise; those of the
+//! papers (`tbf`, `gbf`, `apbf`) do not.
 //!
 //! # Panics and forks
 //! A filter that panics in an engine or an ordered filter loses its partition, and [`LossPolicy`]

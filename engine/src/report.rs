@@ -221,8 +221,8 @@ impl MissAge {
 pub struct SampleError {
     /// Of the [fill](Report::fill), as a fraction of all cells.
     pub fill: f64,
-    /// Of the [rate](Report::expected_fpr). In a filter with few keys the rate comes from few words,
-    /// and then this holds the exact value less often.
+    /// Of the [rate](Report::expected_fpr). In a filter with few keys the rate comes from few
+    /// words, and then this holds the exact value less often.
     pub expected_fpr: f64,
 }
 

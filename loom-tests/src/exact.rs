@@ -1,5 +1,5 @@
-//! An exact filter for models of engine and ordered filter: a set of keys, which panics at one chosen key.
-//! The same kind of set is the oracle.
+//! An exact filter for models of engine and ordered filter: a set of keys, which panics at one
+//! chosen key. The same kind of set is the oracle.
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;

@@ -1,9 +1,9 @@
 //! The two rings between a port and one partition, from the port's side: messages out, one answer
 //! in return for each that holds keys.
 //!
-//! A message without keys only moves the clock of a partition that owns no key of a batch. No thread
-//! waits for that, so it is followed by a [hint](Doorbell::hint) only: a batch of one key wakes one
-//! worker, not all.
+//! A message without keys only moves the clock of a partition that owns no key of a batch. No
+//! thread waits for that, so it is followed by a [hint](Doorbell::hint) only: a batch of one key
+//! wakes one worker, not all.
 //!
 //! Only published messages wake the other side. The server releases requests before it answers
 //! them, so the wake for an answer covers the room as well (without an answer, a hint does); and a

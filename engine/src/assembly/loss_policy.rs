@@ -50,8 +50,8 @@ use std::fmt;
 #[non_exhaustive]
 pub enum LossPolicy {
     /// Batches with keys of a lost partition are errors, and later batches are rejected until the
-    /// partition is replaced. An ordered filter rejects only the batches with keys of the partition,
-    /// and the others record their keys.
+    /// partition is replaced. An ordered filter rejects only the batches with keys of the
+    /// partition, and the others record their keys.
     #[default]
     Error,
     /// Keys of a lost partition are duplicates: no duplicate passes, and new keys are dropped.

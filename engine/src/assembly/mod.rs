@@ -1,14 +1,15 @@
 //! Many cores: a filter cut into partitions that several threads use.
 //!
-//! **In turns.** In an [`OrderedFilter`], no key moves to another thread. Each thread passes its own
-//! batch through all partitions, and each partition applies the batches in the order of their
+//! **In turns.** In an [`OrderedFilter`], no key moves to another thread. Each thread passes its
+//! own batch through all partitions, and each partition applies the batches in the order of their
 //! tickets. So the verdicts equal those of the undivided filter, for any number of threads and
 //! partitions.
 //!
-//! **By owners.** In an [`Engine`], a worker thread owns each partition, and rings carry keys to it.
-//! Two pieces do the work. A [`Port`] is the client half: it routes a batch of keys into messages,
-//! one stream of messages for each partition, and puts the returning verdicts into the order of the
-//! batch. A partition server is the worker half: it takes messages in order and answers each.
+//! **By owners.** In an [`Engine`], a worker thread owns each partition, and rings carry keys to
+//! it. Two pieces do the work. A [`Port`] is the client half: it routes a batch of keys into
+//! messages, one stream of messages for each partition, and puts the returning verdicts into the
+//! order of the batch. A partition server is the worker half: it takes messages in order and
+//! answers each.
 //!
 //! ```text
 //!   Port --rings--> server 0 (thread)
@@ -18,8 +19,8 @@
 //! Keys of one port reach every partition in the order of the port, so with one port the verdicts
 //! equal those of the undivided filter, for any number of workers. Independent ports have no common
 //! order. The only guarantee between them is that each key is tested and recorded in one step: if
-//! two ports submit the same new key, exactly one gets Fresh. (Both get it if the filter forgets the
-//! key in between, and neither does if the key is a false positive.)
+//! two ports submit the same new key, exactly one gets Fresh. (Both get it if the filter forgets
+//! the key in between, and neither does if the key is a false positive.)
 //!
 //! **Losses.** If the filter of a partition panics, the verdicts of all other partitions still come
 //! out. The keys of the lost one are *unknown*

@@ -31,8 +31,8 @@ pub struct ErrorCounts {
     /// How often a key was mistaken that was not mistaken within a window before, observed in a
     /// sample of the keys. Always 0 without a window.
     pub begun: WeightedCount,
-    /// Verdicts as in `mistaken` on keys that are frequent, but were not followed for long enough to
-    /// judge them without the sample. Always 0 without a window.
+    /// Verdicts as in `mistaken` on keys that are frequent, but were not followed for long enough
+    /// to judge them without the sample. Always 0 without a window.
     pub mistaken_frequent: WeightedCount,
     /// What was found about keys that are mistaken again and again; `None` if a key is renewed when
     /// it is mistaken, and so mistaken only once. The other counts leave out the keys that are
@@ -84,7 +84,8 @@ impl ErrorCounts {
     ///   between them.
     /// - The number of false duplicates has a Poisson distribution with a mean of at most
     ///   `expected_false_duplicates`, if the filter estimates that.
-    /// - A fresh key is mistaken with a probability of at most `most_fpr`, if the filter knows that.
+    /// - A fresh key is mistaken with a probability of at most `most_fpr`, if the filter knows
+    ///   that.
     #[must_use]
     pub fn estimates(&self, report: Option<&Report>) -> ErrorEstimates {
         let expected = report.and_then(|report| report.expected_false_duplicates);

@@ -11,7 +11,8 @@
 //! (series 1 and 3), and the duplicates that follow are right; or the key is mistaken for another
 //! one (series 2), is not recorded, and so is mistaken again and again. Whether a series is
 //! mistaken depends on the hash of its key, not on its length. The rate of mistaken series is
-//! therefore known from many short ones, and limits how many duplicates of unknown series are wrong.
+//! therefore known from many short ones, and limits how many duplicates of unknown series are
+//! wrong.
 
 use super::weighted_count::{BEYOND, WeightedCount, weighted_quantile};
 

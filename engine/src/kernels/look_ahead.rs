@@ -1,10 +1,10 @@
 //! How far the loops look ahead, and how a filter measures which look-ahead is best.
 //!
 //! A line must be in a cache when it is visited. Which cache to prefetch into, how many keys ahead,
-//! and whether to find the lines of a block in vectors depends on the CPU, on how much of the filter
-//! its caches hold, and on how long a visit takes. No table of CPUs is right for long, so a filter
-//! measures: now and then it times one batch with the best candidate so far and the next batch with
-//! another one.
+//! and whether to find the lines of a block in vectors depends on the CPU, on how much of the
+//! filter its caches hold, and on how long a visit takes. No table of CPUs is right for long, so a
+//! filter measures: now and then it times one batch with the best candidate so far and the next
+//! batch with another one.
 //!
 //! ```text
 //! batches   | . . . . B C . . . . . B C . . . . . B C . . .    B: best so far, timed

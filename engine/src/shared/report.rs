@@ -52,8 +52,8 @@ impl SharedFilter {
     /// ```
     #[must_use]
     pub fn report(&self) -> Report {
-        // Before the slots, which are counted before the keys in them: `fresh - occupied` is then at
-        // most the evictions so far.
+        // Before the slots, which are counted before the keys in them: `fresh - occupied` is then
+        // at most the evictions so far.
         let fresh = self.fresh.as_ref().map(StripedCount::sum);
         let (words, per_word) = (self.words.len() as u64, self.layout.cells());
         let total = words * u64::from(per_word);
@@ -326,8 +326,8 @@ mod tests {
                     fills += u32::from(is_off(&|c| f64::from(c) / cells, error.fill));
                     rates += u32::from(is_off(&|c| layout.rate(c), error.expected_fpr));
                 }
-                // 5 of 100 are expected; that 13 or more are off has a probability of 2e-3. The rates
-                // of bits have long tails, so that a sample misses the largest more often.
+                // 5 of 100 are expected; that 13 or more are off has a probability of 2e-3. The
+                // rates of bits have long tails, so that a sample misses the largest more often.
                 assert!(fills < 13, "{layout:?} {keys}: {fills}");
                 assert!(rates < 25, "{layout:?} {keys}: {rates}");
                 assert!(

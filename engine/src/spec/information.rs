@@ -126,8 +126,8 @@ impl FilterSpec {
     }
 
     /// The age at which the filter misses 1 duplicate in 1000, as it will be in its
-    /// [report](crate::Report). `None` if there is no such age, the memory is not set, or the filter
-    /// cannot be built.
+    /// [report](crate::Report). `None` if there is no such age, the memory is not set, or the
+    /// filter cannot be built.
     ///
     /// # Examples
     /// ```

@@ -147,11 +147,11 @@ impl DenseGeometry {
     }
 
     /// The age at which at most 1 in 1000 duplicates is missed with LRU, in distinct keys since the
-    /// key was last seen: 0.82 of [`miss_age_keys`](Self::miss_age_keys), and 0.74 of it with 64-bit
-    /// slots, a bound from measurements on uniform streams, Zipf's law with exponents up to 1.7,
-    /// gaps and few hot keys. The worst are endless uniform streams of about twice as many keys, and
-    /// with 16-bit and 64-bit slots the steepest ones. On streams steeper than these, duplicates of
-    /// that age are too rare to measure.
+    /// key was last seen: 0.82 of [`miss_age_keys`](Self::miss_age_keys), and 0.74 of it with
+    /// 64-bit slots, a bound from measurements on uniform streams, Zipf's law with exponents up to
+    /// 1.7, gaps and few hot keys. The worst are endless uniform streams of about twice as many
+    /// keys, and with 16-bit and 64-bit slots the steepest ones. On streams steeper than these,
+    /// duplicates of that age are too rare to measure.
     ///
     /// A duplicate counts in the load of its line, but less exactly than an insertion. Therefore
     /// lines fill less evenly where many keys are duplicates, and misses begin earlier.

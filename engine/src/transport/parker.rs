@@ -26,8 +26,9 @@
 //! change, or the hint reads the attention of P1.
 //!
 //! A task of an executor waits by the same protocol: it leaves its [`Waker`] before P1, and returns
-//! in place of P4; the thread that unparks it wakes the task. A waker is code of the executor. If it
-//! panics, only its own task can miss the wake-up: the thread that wakes it serves others as well.
+//! in place of P4; the thread that unparks it wakes the task. A waker is code of the executor. If
+//! it panics, only its own task can miss the wake-up: the thread that wakes it serves others as
+//! well.
 
 use std::task::{Context, Poll, Waker};
 

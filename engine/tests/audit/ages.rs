@@ -159,7 +159,8 @@ fn dense_lines_miss_at_most_one_in_a_thousand_at_their_age() {
 }
 
 /// Where a few keys make up nearly all of a stream, so few others are new that the loads of lines
-/// hardly level. Duplicates of that age are rare there: the filters are small, and the streams long.
+/// hardly level. Duplicates of that age are rare there: the filters are small, and the streams
+/// long.
 #[test]
 fn dense_lines_miss_at_most_one_in_a_thousand_on_steep_streams() {
     for exponent in [1.3, 1.5, 1.7] {

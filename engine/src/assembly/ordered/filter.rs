@@ -150,8 +150,8 @@ impl<F: Filter> OrderedFilter<F> {
     /// [`Ticket`](crate::Ticket) while it calls this would wait forever.
     ///
     /// # Errors
-    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones. In a
-    /// fork of the process that built the filter, all partitions are lost.
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones. In
+    /// a fork of the process that built the filter, all partitions are lost.
     pub fn shutdown(self) -> Result<Partitioned<F>, ShutdownError<F>> {
         let OrderedState {
             partitioning,

@@ -169,7 +169,8 @@ impl Buffers {
         self.router.route(keys, &mut self.batch.selections);
     }
 
-    /// Passes a batch through all partitions, at ticks in ascending order, or at the clock as it is.
+    /// Passes a batch through all partitions, at ticks in ascending order, or at the clock as it
+    /// is.
     fn pass<F: Filter>(
         &mut self,
         shared: &OrderedState<F>,
@@ -321,8 +322,9 @@ impl<F: Filter> Ticket<'_, F> {
 
     /// As [`observe`](Self::observe), with a tick for each key: the verdicts are those of
     /// [`Filter::observe_at`] of the undivided filter. Every partition judges each of its keys at
-    /// the clock of the stream, the largest tick of the keys up to it, in this batch and in those of
-    /// lower tickets. Afterwards the clock of every partition is at the largest tick of the batch.
+    /// the clock of the stream, the largest tick of the keys up to it, in this batch and in those
+    /// of lower tickets. Afterwards the clock of every partition is at the largest tick of the
+    /// batch.
     ///
     /// # Errors
     /// As [`observe`](Self::observe).

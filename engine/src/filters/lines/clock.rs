@@ -11,9 +11,9 @@
 //!
 //! From the first tick of an era on, a line forgets what has expired before anything reads it. A
 //! time in a line therefore lies in the current era or one window before it, which is less than a
-//! wrap ago, and its distance from the clock modulo the wrap is its true age. This holds for a clock
-//! that jumps over many eras, too: the age at the clock before the jump is still exact, and the jump
-//! is added to it in 64 bits.
+//! wrap ago, and its distance from the clock modulo the wrap is its true age. This holds for a
+//! clock that jumps over many eras, too: the age at the clock before the jump is still exact, and
+//! the jump is added to it in 64 bits.
 //!
 //! This is the price of full lines: a time of the last visit, too long to wrap, would take the
 //! place of a key in every line. An era of stamps is at least 14 windows long, so it costs at most

@@ -1,4 +1,5 @@
-//! Runs random engines and ordered filters under real threads against a sequential oracle, for a given time.
+//! Runs random engines and ordered filters under real threads against a sequential oracle, for a
+//! given time.
 //!
 //! ```text
 //! cargo run -p echoless-loom --bin stress -- SECONDS [SEED]

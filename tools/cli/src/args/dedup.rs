@@ -145,9 +145,9 @@ pub(crate) struct DedupArgs {
     #[arg(long, default_value = "lru", value_name = "fifo|lru|qqhtd", value_parser = PossibleValuesParser::new(replacements()), help_heading = "Filter")]
     pub(crate) replacement: String,
 
-    /// Remember 1.3 to 1.8 times as many records in the same memory, with a window 1.6 to 2.8 times,
-    /// by a filter that is slower: a key has two cache lines of one page. Not with --replacement
-    /// qqhtd
+    /// Remember 1.3 to 1.8 times as many records in the same memory, with a window 1.6 to 2.8
+    /// times, by a filter that is slower: a key has two cache lines of one page. Not with
+    /// --replacement qqhtd
     #[arg(long, help_heading = "Filter")]
     pub(crate) dense: bool,
 

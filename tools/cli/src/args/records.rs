@@ -12,9 +12,9 @@ use crate::records::text_form::IgnoredCase;
 /// The options of records and their keys.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RecordArgs {
-    /// Read files as they are. Without this option, files that begin like gzip, zstd, lz4, xz, bzip2
-    /// or lzip are decompressed, and binary records may begin so by chance; text may be in lzma, too,
-    /// and is not read in UTF-16 or as a tar archive
+    /// Read files as they are. Without this option, files that begin like gzip, zstd, lz4, xz,
+    /// bzip2 or lzip are decompressed, and binary records may begin so by chance; text may be in
+    /// lzma, too, and is not read in UTF-16 or as a tar archive
     #[arg(long, help_heading = "Records")]
     pub(crate) no_decompress: bool,
 
@@ -47,8 +47,8 @@ pub(crate) struct RecordArgs {
     )]
     pub(crate) comment: Option<String>,
 
-    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-), -1 for the last field, !3 for all
-    /// fields but that one, or names in the header; in some formats paths or byte ranges (see
+    /// Compare only these fields: numbers from 1, ranges (2,5-7,9-), -1 for the last field, !3 for
+    /// all fields but that one, or names in the header; in some formats paths or byte ranges (see
     /// --format)
     #[arg(
         short,

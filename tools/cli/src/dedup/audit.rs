@@ -89,8 +89,8 @@ impl RunAudit {
         }
     }
 
-    /// The shortest time, in ticks, after which the filter began to miss duplicates; `None` if it did
-    /// not within a window, or has none.
+    /// The shortest time, in ticks, after which the filter began to miss duplicates; `None` if it
+    /// did not within a window, or has none.
     pub(super) fn miss_age_ticks(&self) -> Option<u64> {
         match self {
             Self::Unlimited(_) => None,

@@ -14,9 +14,9 @@
 //!
 //! The records of known inputs count as seen before all others in either direction, so they are
 //! judged first. A verdict takes one bit from the judging pass to the writing one; nothing else
-//! grows with the input but the index, less than 1 KiB for each chunk of 128 KiB or more, and 8 bytes
-//! for each record whose end only the search for chunks finds (in elements, or JSON values in a
-//! row).
+//! grows with the input but the index, less than 1 KiB for each chunk of 128 KiB or more, and 8
+//! bytes for each record whose end only the search for chunks finds (in elements, or JSON values in
+//! a row).
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};

@@ -9,11 +9,11 @@
 //! clock                  5  5  7  7  7  9  9     max(clock before, running maximum)
 //! ```
 //!
-//! The first needs something from all chunks before it: their clock, or the number of their records.
-//! Everything else follows from the chunk itself. So reading a chunk, in parallel, leaves its steps
-//! behind; then the chunks pass [`StreamClock::place`] in the order of the stream, which reads the
-//! last step and hands the clock on. It waits for nothing but the same step of the chunk before.
-//! Giving each key its tick and searching for late records follow in parallel again
+//! The first needs something from all chunks before it: their clock, or the number of their
+//! records. Everything else follows from the chunk itself. So reading a chunk, in parallel, leaves
+//! its steps behind; then the chunks pass [`StreamClock::place`] in the order of the stream, which
+//! reads the last step and hands the clock on. It waits for nothing but the same step of the chunk
+//! before. Giving each key its tick and searching for late records follow in parallel again
 //! ([`set_ticks`]).
 //!
 //! No thread can wait forever: a thread fills the next chunk, reads it, and waits only for chunks
@@ -198,8 +198,8 @@ impl ClockOrder {
         self.next.load(Ordering::Acquire) == number
     }
 
-    /// Notes the clock of the next chunk of the stream, which is read, and moves it on. A chunk that
-    /// a worker passes alone has no number. The caller must wake the thread of the next chunk.
+    /// Notes the clock of the next chunk of the stream, which is read, and moves it on. A chunk
+    /// that a worker passes alone has no number. The caller must wake the thread of the next chunk.
     /// Returns the number of records before this one.
     pub(super) fn place(
         &self,
@@ -216,8 +216,8 @@ impl ClockOrder {
         records
     }
 
-    /// The tick of the clock behind all chunks; `None` if it has not moved, or the filter counts its
-    /// keys itself.
+    /// The tick of the clock behind all chunks; `None` if it has not moved, or the filter counts
+    /// its keys itself.
     pub(super) fn tick(&self, window: &WindowConfig) -> Option<u64> {
         lock(&self.clock).tick(window)
     }

@@ -73,7 +73,8 @@ impl PacketKeys {
     }
 }
 
-/// Turns times into ticks. Most packets have the tick of the packet before, which takes no division.
+/// Turns times into ticks. Most packets have the tick of the packet before, which takes no
+/// division.
 struct Ticks {
     resolution: i64,
     tick: i64,

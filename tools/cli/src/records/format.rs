@@ -218,8 +218,8 @@ pub(crate) trait LastEnd: Debug + Send {
         !self.is_malformed()
     }
 
-    /// Moves what was found of the chunk's bytes into the chunk, in a format whose records cannot be
-    /// found in the chunk alone.
+    /// Moves what was found of the chunk's bytes into the chunk, in a format whose records cannot
+    /// be found in the chunk alone.
     fn hand_over(&mut self, _chunk: &mut Chunk) {}
 
     /// Whether the input, which ends here, has bytes and no place that could hold a record.

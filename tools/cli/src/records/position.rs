@@ -104,8 +104,8 @@ impl FaultReporter {
     }
 
     /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a
-    /// stream, if the input is no text but a capture or UTF-16 text, a quote seems to have swallowed
-    /// records, or records seem to be inside of other elements.
+    /// stream, if the input is no text but a capture or UTF-16 text, a quote seems to have
+    /// swallowed records, or records seem to be inside of other elements.
     pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let format = chunk.format_of_records(&*self.format);

@@ -67,7 +67,8 @@ fn compare(stack: &Stack, bytes: &[u8], captured: usize) {
     assert_eq!(ip.end, transport.start);
 }
 
-/// Drops what etherparse does not read: MPLS, PPPoE, tags, LLC, tunnels, and some extension headers.
+/// Drops what etherparse does not read: MPLS, PPPoE, tags, LLC, tunnels, and some extension
+/// headers.
 fn plain(stack: &Stack) -> Option<Stack> {
     let readable = |header: &Header| {
         if let Header::Ipv6(ip) = header {

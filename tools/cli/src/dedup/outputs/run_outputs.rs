@@ -204,7 +204,8 @@ impl Outputs {
         self.records.bytes()
     }
 
-    /// Truncates the files. The byte order mark of a stream without a header begins the main output.
+    /// Truncates the files. The byte order mark of a stream without a header begins the main
+    /// output.
     pub(in crate::dedup) fn begin(&mut self, mark: Option<&[u8]>) -> Result<(), Failure> {
         self.records.truncate()?;
         if let Some(positions) = &mut self.explained {

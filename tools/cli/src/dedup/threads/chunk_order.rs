@@ -11,12 +11,12 @@
 //!                  next to deliver
 //! ```
 //!
-//! **No worker waits for data while a chunk is under way.** That chunk may be its own, and could not
-//! be delivered for as long as the producer pauses. So a worker that finds no data gives the turn
-//! back, unless it is [alone](ChunkOrder::is_alone): then nothing is under way, and nothing can come
-//! under way while it has the turn. It can then wait for data, and pass short chunks through all
-//! stages without waking any thread. (A read of a regular file is never found to have no data, and
-//! blocks for the disk.)
+//! **No worker waits for data while a chunk is under way.** That chunk may be its own, and could
+//! not be delivered for as long as the producer pauses. So a worker that finds no data gives the
+//! turn back, unless it is [alone](ChunkOrder::is_alone): then nothing is under way, and nothing
+//! can come under way while it has the turn. It can then wait for data, and pass short chunks
+//! through all stages without waking any thread. (A read of a regular file is never found to have
+//! no data, and blocks for the disk.)
 //!
 //! **Whenever the turn is free, some worker is on its way to try for it**: one that is called, or
 //! one with a chunk under way, which tries again after it has delivered it. A worker becomes idle

@@ -44,8 +44,8 @@ pub(in crate::dedup) fn partitions(spec: &FilterSpec, threads: usize, cores: usi
 /// wake-ups.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
 
-/// The number of chunks that a thread has judged and not delivered at a time, at most: it passes the
-/// next ones while another thread has the chunk that is delivered next.
+/// The number of chunks that a thread has judged and not delivered at a time, at most: it passes
+/// the next ones while another thread has the chunk that is delivered next.
 pub(super) const CHUNKS_IN_FLIGHT: usize = 2;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The threads of a run: their loop and the order of their chunks, what they do with a chunk, and how
-//! the work is divided.
+//! The threads of a run: their loop and the order of their chunks, what they do with a chunk, and
+//! how the work is divided.
 
 mod chunk_order;
 #[cfg(test)]

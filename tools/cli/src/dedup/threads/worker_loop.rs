@@ -6,18 +6,18 @@
 //!          worker: ............. fill 9 | read, judge 9 | ........... deliver 9
 //! ```
 //!
-//! A worker waits for its turn to deliver its oldest chunk and for the turn to fill, and goes on with
-//! the first that comes. No thread only reads, so with a worker for each core no thread takes a core
-//! from another.
+//! A worker waits for its turn to deliver its oldest chunk and for the turn to fill, and goes on
+//! with the first that comes. No thread only reads, so with a worker for each core no thread takes
+//! a core from another.
 //!
 //! **No wait goes round in a circle.** While it judges a chunk, a worker waits only for the workers
-//! of chunks that were filled before, to judge them; they are on their way to that, because a worker
-//! neither fills nor delivers between filling a chunk and judging it. Waiting to deliver, it waits
-//! for chunks that are judged, or will be.
+//! of chunks that were filled before, to judge them; they are on their way to that, because a
+//! worker neither fills nor delivers between filling a chunk and judging it. Waiting to deliver, it
+//! waits for chunks that are judged, or will be.
 //!
 //! A slow stream is passed by one thread: a worker that has waited for data, and is alone, takes a
-//! short chunk through all stages by itself, and the others stay parked. The only worker of a run is
-//! always alone.
+//! short chunk through all stages by itself, and the others stay parked. The only worker of a run
+//! is always alone.
 //!
 //! What is done with a chunk is up to the [`Stages`]. This file uses nothing of the command but the
 //! [order of the chunks](super::chunk_order), so that the model checks can include both: they run
@@ -215,8 +215,8 @@ impl<'a, S: Stages> WorkerLoop<'a, S> {
         Ok(())
     }
 
-    /// The turn to fill: fills a chunk, passes the turn on and judges the chunk. While this worker is
-    /// alone, it passes short chunks by itself.
+    /// The turn to fill: fills a chunk, passes the turn on and judges the chunk. While this worker
+    /// is alone, it passes short chunks by itself.
     fn fill(&mut self) -> Result<(), S::Failure> {
         let order = self.order;
         let mut source = self.stages.source();

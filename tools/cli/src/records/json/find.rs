@@ -120,8 +120,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Scans the value at `at`, with the fields of `node` if it has any, and returns its end. `room`
-    /// more containers may be open in it.
+    /// Scans the value at `at`, with the fields of `node` if it has any, and returns its end.
+    /// `room` more containers may be open in it.
     #[inline(always)]
     fn value(
         &mut self,
