@@ -230,25 +230,13 @@ fn speed_by_threads(group: &str, rows: &[Row]) -> Chart {
         name => named(&[name, row.text("variant"), row.text("stream")]),
     };
     let point = |row: Row| Some((row.number("threads")?, millions(row)?));
-    let is_predicted = |row: &&Row| row.text("kind") == "prediction";
-    let measured = rows.iter().filter(|row| !is_predicted(row)).copied();
-    let predicted = rows.iter().filter(is_predicted).copied();
-    let mut all = series(measured, name, Style::Line, point);
-    for prediction in series(predicted, name, Style::Line, point) {
-        match all.iter_mut().find(|series| series.name == prediction.name) {
-            Some(series) => series.predicted = prediction.points,
-            None => all.push(Series {
-                predicted: prediction.points,
-                points: Vec::new(),
-                ..prediction
-            }),
-        }
-    }
+    // Not the simulated rows.
+    let measured = rows.iter().filter(|row| row.text("kind") == "measured");
     Chart {
         title: format!("Speed by threads, {group}"),
-        x: Axis::new("threads (hollow points are predictions)", Scale::Log2),
+        x: Axis::new("threads", Scale::Log2),
         y: Axis::new("million keys per second", Scale::Log10),
-        series: all,
+        series: series(measured.copied(), name, Style::Line, point),
     }
 }
 
@@ -372,17 +360,16 @@ mod tests {
     }
 
     #[test]
-    fn predictions_are_drawn_apart() {
+    fn only_measured_rows_are_drawn_by_threads() {
         let figures = of(
             "scaling",
             "name,variant,stream,threads,memory_mib,keys_per_second,kind\n\
              mesh,2 nodes,distinct,2,64,2e8,measured\nmesh,1 nodes,distinct,1,64,1e8,measured\n\
-             mesh,2 nodes,distinct,8,64,8e8,prediction\nrouting,8 partitions,,1,,1e9,measured\n",
+             command in order,chunks,,8,64,8e8,simulated\nrouting,8 partitions,,1,,1e9,measured\n",
         );
         assert_eq!(figures.len(), 1);
         let series = &figures[0].chart.series;
         assert_eq!(series[0].points, [(1.0, 100.0), (2.0, 200.0)]);
-        assert_eq!(series[0].predicted, [(8.0, 800.0)]);
         assert_eq!(series.len(), 1);
     }
 

@@ -1,4 +1,4 @@
-//! Runs all candidates in turn, and predicts the speed on more cores.
+//! Runs all candidates in turn.
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -11,12 +11,12 @@ use echoless::SharedLayout;
 use super::candidates::{Candidate, engine, inline, ordered, separate, shared};
 use super::rows::COLUMNS;
 use super::threads::Timing;
-use super::{partitions, ports, slow};
+use super::{cores, partitions, ports, slow};
 use crate::clock::{median_of, seconds_of};
 use crate::failure::Failure;
 use crate::machine::SIZES_MIB;
 use crate::streams::{BATCH, StreamKind};
-use crate::table::{Cell, Outputs, Table};
+use crate::table::{Outputs, Table};
 use crate::turns::measure_in_turn;
 
 /// The parts of the benchmark.
@@ -197,54 +197,25 @@ fn measure_size(arguments: &Arguments, mebibytes: u64, table: &mut Table) -> Res
             BATCH => candidate.variant.clone(),
             batch => format!("{}, batches of {batch} keys", candidate.variant),
         };
-        let row = |threads: usize, seconds: f64, gain: Option<f64>, cpu: Cell, kind: &str| {
-            vec![
-                candidate.name.into(),
-                variant.clone().into(),
-                candidate.stream.name().into(),
-                (threads as u64).into(),
-                mebibytes.into(),
-                (1.0 / seconds).into(),
-                (inline / seconds).into(),
-                gain.into(),
-                cpu,
-                kind.into(),
-            ]
-        };
-        let cpu = timing.cpu * 1e9;
-        table.push(row(
-            candidate.threads,
-            seconds,
-            gain,
-            cpu.into(),
-            "measured",
-        ));
-        let may_predict =
-            candidate.threads > 1 && Some(candidate.threads) != arguments.oversubscribed();
-        if let (Some(single), true) = (single, may_predict) {
-            for cores in [8, 32, 128] {
-                let gain = predicted_gain(single / seconds, candidate.threads, cores);
-                let seconds = single / gain;
-                table.push(row(cores, seconds, Some(gain), Cell::Nothing, "prediction"));
-            }
-        }
+        table.push(vec![
+            candidate.name.into(),
+            variant.into(),
+            candidate.stream.name().into(),
+            (candidate.threads as u64).into(),
+            mebibytes.into(),
+            (1.0 / seconds).into(),
+            (inline / seconds).into(),
+            gain.into(),
+            (timing.cpu * 1e9).into(),
+            "measured".into(),
+        ]);
     }
-    Ok(())
-}
-
-/// The gain on `cores`, by Amdahl's law through the two measured points.
-///
-/// That is the universal scalability law without its coherence term, which two points cannot
-/// determine, and which candidates that share nothing do not have. The law ignores that cores share
-/// the memory bandwidth, so it is an upper bound.
-fn predicted_gain(gain: f64, threads: usize, cores: usize) -> f64 {
-    let serial = ((threads as f64 / gain - 1.0) / (threads as f64 - 1.0)).max(0.0);
-    cores as f64 / (1.0 + serial * (cores as f64 - 1.0))
+    cores::simulate(inline, mebibytes, table)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{parse_thread_batch, predicted_gain};
+    use super::parse_thread_batch;
 
     #[test]
     fn batches_are_powers_of_two_within_bounds() {
@@ -252,14 +223,5 @@ mod tests {
         for text in ["512", "131072", "5000", "x", ""] {
             assert!(parse_thread_batch(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn predictions_go_through_the_measured_point() {
-        assert!((predicted_gain(1.8, 2, 2) - 1.8).abs() < 1e-12);
-        assert_eq!(predicted_gain(2.0, 2, 32), 32.0);
-        assert!(predicted_gain(1.0, 2, 128) - 1.0 < 1e-12);
-        // A gain above the number of threads is noise, and is predicted as a linear gain.
-        assert_eq!(predicted_gain(2.1, 2, 8), 8.0);
     }
 }

@@ -31,10 +31,8 @@ pub struct Series {
     pub name: String,
     /// How the points are drawn.
     pub style: Style,
-    /// Measured points; a line joins them in this order.
+    /// A line joins them in this order.
     pub points: Vec<(f64, f64)>,
-    /// Points that were not measured: hollow, and joined to the last measured one by a thin line.
-    pub predicted: Vec<(f64, f64)>,
 }
 
 /// How the points of a series are drawn.
@@ -53,10 +51,10 @@ impl Chart {
         self.points().next().is_none()
     }
 
-    /// All points of all series, measured and predicted.
+    /// All points of all series.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         let series = self.series.iter();
-        series.flat_map(|series| series.points.iter().chain(&series.predicted).copied())
+        series.flat_map(|series| series.points.iter().copied())
     }
 }
 
@@ -84,14 +82,13 @@ impl Series {
         Self::new(name, Style::Points, points)
     }
 
-    /// Points in this style, none of them predicted.
+    /// Points in this style.
     #[must_use]
     pub fn new(name: impl Into<String>, style: Style, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.into(),
             style,
             points,
-            predicted: Vec::new(),
         }
     }
 }

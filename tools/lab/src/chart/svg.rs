@@ -157,13 +157,6 @@ impl Chart {
                 chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
                 step = measured.len().div_ceil(MARKS_ON_A_LINE).max(1);
             }
-            let predicted = || series.predicted.iter().map(position);
-            if !series.predicted.is_empty() {
-                let line = measured.last().copied().into_iter().chain(predicted());
-                chart.draw_series(LineSeries::new(line, colour.stroke_width(1)))?;
-                let hollow = |position| Circle::new(position, 4, colour.stroke_width(1));
-                chart.draw_series(predicted().map(hollow))?;
-            }
             let marked = measured.iter().step_by(step);
             marks.push(marked.map(|at| chart.backend_coord(at)).collect());
         }
@@ -185,12 +178,11 @@ mod tests {
         }
     }
 
-    /// The circles of a document: filled ones, and hollow ones.
-    fn circles(svg: &str) -> (usize, usize) {
-        let circles = || svg.lines().filter(|line| line.starts_with("<circle"));
-        let hollow = circles().filter(|line| line.contains("fill=\"none\""));
-        let hollow = hollow.count();
-        (circles().count() - hollow, hollow)
+    /// The circles of a document.
+    fn circles(svg: &str) -> usize {
+        svg.lines()
+            .filter(|line| line.starts_with("<circle"))
+            .count()
     }
 
     #[test]
@@ -208,17 +200,10 @@ mod tests {
             assert!(svg.contains(text), "{text}");
         }
         // Three points and the one in the legend.
-        assert_eq!(circles(&svg), (4, 0));
+        assert_eq!(circles(&svg), 4);
         let lines = svg.lines().filter(|line| line.contains("<polyline"));
         let of_series = lines.filter(|line| line.contains("#0072B2"));
         assert_eq!(of_series.count(), 1);
-    }
-
-    #[test]
-    fn predictions_are_hollow_and_have_no_legend_of_their_own() {
-        let mut chart = chart(vec![(1.0, 1.0), (2.0, 2.0)]);
-        chart.series[0].predicted = vec![(8.0, 8.0), (32.0, 32.0)];
-        assert_eq!(circles(&chart.svg().unwrap()), (2 + 1, 2));
     }
 
     #[test]
@@ -226,9 +211,9 @@ mod tests {
         let points: Vec<(f64, f64)> = (1..=100).map(|at| (f64::from(at), 1.0)).collect();
         let mut chart = chart(points);
         // Every seventh point, and the legend.
-        assert_eq!(circles(&chart.svg().unwrap()), (15 + 1, 0));
+        assert_eq!(circles(&chart.svg().unwrap()), 15 + 1);
         chart.series[0].style = Style::Points;
-        assert_eq!(circles(&chart.svg().unwrap()), (100 + 1, 0));
+        assert_eq!(circles(&chart.svg().unwrap()), 100 + 1);
     }
 
     #[test]
@@ -237,6 +222,6 @@ mod tests {
         assert!(chart.is_empty());
         let svg = chart.svg().unwrap();
         assert!(svg.contains("memory, MiB") && svg.contains("lines &amp; &lt;words&gt;"));
-        assert_eq!(circles(&svg), (1, 0));
+        assert_eq!(circles(&svg), 1);
     }
 }
