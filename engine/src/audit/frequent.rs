@@ -5,10 +5,8 @@
 //! table holds it: a key enters with one of its `Duplicate` verdicts, chosen at random, so the more
 //! it has, the sooner it enters.
 
-use super::choices::Choices;
-use super::key_bitmap::KeyBitmap;
-use super::key_map::KeyMap;
 use super::moment::{Moment, Windows};
+use super::sampling::{Choices, KeyBitmap, KeyMap};
 use super::series::SeriesCounts;
 use crate::hash::KeyHash;
 

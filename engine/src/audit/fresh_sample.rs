@@ -13,10 +13,8 @@
 //! it does not matter how many keys they are spread over. Once a sampled verdict is followed by
 //! another, the key is known to repeat: it stays, and all further ones count exactly.
 
-use super::choices::Choices;
 use super::errors::ErrorCounts;
-use super::key_bitmap::KeyBitmap;
-use super::key_map::KeyMap;
+use super::sampling::{Choices, KeyBitmap, KeyMap};
 use super::weighted_count::WeightedCount;
 use crate::hash::KeyHash;
 

@@ -17,12 +17,9 @@
 //! where errors depend on the age of a key. [`ErrorCounts`] turns what the samples found into
 //! estimates with bounds.
 
-mod choices;
 mod errors;
 mod frequent;
 mod fresh_sample;
-mod key_bitmap;
-mod key_map;
 mod moment;
 mod sampling;
 mod series;

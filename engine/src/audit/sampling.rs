@@ -1,5 +1,12 @@
-//! Which keys are in a sample: chosen by their hashes, so that all arrivals of a key are in it, or
-//! none.
+//! What is sampled: keys by their hashes, so that all arrivals of a key are in the sample or none,
+//! or verdicts at random, independently of each other and of the keys. And the tables that hold the
+//! sampled keys.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::hash::KeyHash;
 
@@ -15,6 +22,203 @@ pub(super) const fn is_sampled(key: KeyHash, halvings: u32) -> bool {
     // lines (high bits of the hash) and of fingerprints (low bits). Two shifts, as a single one
     // would be by 64 with 0 halvings.
     key.0.wrapping_mul(SPREAD) >> (63 - halvings) >> 1 == 0
+}
+
+/// Chooses each verdict with the same probability, 1 in `2^halvings`, independently of all others.
+/// Nothing but the sequence of keys and verdicts decides the choices.
+#[derive(Debug, Clone)]
+pub(super) struct Choices {
+    random: SplitMix64,
+    /// One verdict in `2^halvings` is chosen on average.
+    halvings: u32,
+    /// The number of verdicts before the next chosen one.
+    skipped: u64,
+}
+
+impl Choices {
+    /// Chooses every verdict. The seed need not be secret, only independent of the stream.
+    pub(super) fn all(seed: u64) -> Self {
+        Self {
+            random: SplitMix64::seed_from_u64(seed),
+            halvings: 0,
+            skipped: 0,
+        }
+    }
+
+    /// Passes over `verdicts` verdicts, unless one of them is chosen. Returns whether it did.
+    #[inline]
+    pub(super) fn pass(&mut self, verdicts: u64) -> bool {
+        let passes = verdicts <= self.skipped;
+        if passes {
+            self.skipped -= verdicts;
+        }
+        passes
+    }
+
+    /// Passes over one verdict. Returns whether it is chosen.
+    #[inline]
+    pub(super) fn choose(&mut self) -> bool {
+        if self.pass(1) {
+            return false;
+        }
+        self.skipped = self.gap();
+        true
+    }
+
+    /// Passes over the verdicts at the set bits, up to the one before the next chosen one. Returns
+    /// all bits below that of the chosen one; all bits if none of these is chosen.
+    pub(super) fn before_chosen(&mut self, verdicts: u64) -> u64 {
+        let mut left = verdicts;
+        while self.skipped > 0 && left != 0 {
+            self.skipped -= 1;
+            left &= left - 1;
+        }
+        match left {
+            0 => u64::MAX,
+            left => (left & left.wrapping_neg()) - 1,
+        }
+    }
+
+    pub(super) const fn halvings(&self) -> u32 {
+        self.halvings
+    }
+
+    /// The number of verdicts that a chosen one stands for.
+    pub(super) const fn weight(&self) -> u64 {
+        1 << self.halvings
+    }
+
+    /// From now on, chooses 1 verdict in `2^halvings`.
+    ///
+    /// The choices depend on the stream, of which the `keys` were held: a sequence that every run
+    /// shares would be wrong about the same part of every stream.
+    pub(super) fn set_halvings(&mut self, halvings: u32, keys: impl Iterator<Item = u64>) {
+        let content = keys.fold(0, u64::wrapping_add);
+        self.halvings = halvings;
+        self.random = SplitMix64::seed_from_u64(self.random.next_u64() ^ content);
+        self.skipped = self.gap();
+    }
+
+    /// A random number.
+    pub(super) fn draw(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+
+    /// Draws the number of verdicts before the next chosen one.
+    ///
+    /// It uses bits, because the last digits of a logarithm differ between machines: each bit of
+    /// `halvings` random words AND-ed together is set with the probability of a choice. After 7
+    /// words on average all 64 bits are clear, so a verdict costs 0.1 draws.
+    fn gap(&mut self) -> u64 {
+        let mut gap = 0;
+        loop {
+            let mut chosen = u64::MAX;
+            for _ in 0..self.halvings {
+                chosen &= self.random.next_u64();
+                if chosen == 0 {
+                    break;
+                }
+            }
+            if chosen != 0 {
+                return gap + u64::from(chosen.trailing_zeros());
+            }
+            gap += 64;
+        }
+    }
+}
+
+/// The words of the bitmap: 16 KiB. A table of 4096 keys sets 1 bit in 32. Half of that costs more
+/// in look-ups of keys that are not held, twice as much more in cache misses.
+const WORDS: usize = 1 << 11;
+
+/// A bit for every key of a table, and for some that have left it.
+#[derive(Debug, Clone)]
+pub(super) struct KeyBitmap {
+    words: Box<[u64; WORDS]>,
+}
+
+impl KeyBitmap {
+    pub(super) fn new() -> Self {
+        Self {
+            words: Box::new([0; WORDS]),
+        }
+    }
+
+    /// `false` if the table does not hold the key. It may be `true` for others.
+    #[inline(always)]
+    pub(super) fn may_hold(&self, key: KeyHash) -> bool {
+        let (word, bit) = position(key);
+        self.words[word] >> bit & 1 == 1
+    }
+
+    pub(super) fn add(&mut self, key: KeyHash) {
+        let (word, bit) = position(key);
+        self.words[word] |= 1 << bit;
+    }
+
+    /// Forgets the keys that have left the table: it holds these.
+    pub(super) fn redraw<'a>(&mut self, keys: impl Iterator<Item = &'a KeyHash>) {
+        self.words.fill(0);
+        for key in keys {
+            self.add(*key);
+        }
+    }
+}
+
+/// The word and the bit of a key in the bitmap.
+#[inline(always)]
+const fn position(key: KeyHash) -> (usize, u32) {
+    // Any bits of a hash will do: what is held was chosen at random.
+    ((key.0 >> 32) as usize % WORDS, key.0 as u32 % 64)
+}
+
+/// A hash table of key hashes. Nothing may depend on the order in which it iterates.
+pub(super) type KeyMap<V> = HashMap<KeyHash, V, SecretState>;
+
+/// Hashes key hashes once more under a secret of the process, which takes one multiplication:
+/// crafted key hashes do not collide in the table.
+#[derive(Debug, Clone)]
+pub(super) struct SecretState {
+    secret: u64,
+}
+
+impl Default for SecretState {
+    fn default() -> Self {
+        Self {
+            secret: RandomState::new().hash_one(0_u64),
+        }
+    }
+}
+
+impl BuildHasher for SecretState {
+    type Hasher = SecretHasher;
+
+    fn build_hasher(&self) -> SecretHasher {
+        SecretHasher(self.secret)
+    }
+}
+
+/// The state of [`SecretState`]'s hasher.
+#[derive(Debug, Clone)]
+pub(super) struct SecretHasher(u64);
+
+impl Hasher for SecretHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        // The high half of the product depends on all bits, and so does the sum of both halves.
+        let product = u128::from(self.0 ^ value) * 0x9e37_79b9_7f4a_7c15_u128;
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[cfg(test)]

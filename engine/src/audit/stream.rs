@@ -2,8 +2,7 @@
 
 use super::errors::{ErrorCounts, ErrorEstimates};
 use super::fresh_sample::FreshSample;
-use super::key_map::KeyMap;
-use super::sampling::is_sampled;
+use super::sampling::{KeyMap, is_sampled};
 use crate::hash::KeyHash;
 use crate::report::Report;
 use crate::verdicts::{Verdict, Verdicts};

@@ -3,9 +3,8 @@
 use super::errors::{ErrorCounts, ErrorEstimates};
 use super::frequent::{Followed, FrequentKeys, Record};
 use super::fresh_sample::FreshSample;
-use super::key_map::KeyMap;
 use super::moment::{Moment, Windows};
-use super::sampling::is_sampled;
+use super::sampling::{KeyMap, is_sampled};
 use super::turnover::Turnover;
 use crate::hash::KeyHash;
 use crate::report::{MissAge, Report};
