@@ -22,19 +22,17 @@ pub(crate) const FAILED: u8 = 2;
 /// The most characters of a message.
 const LONGEST_MESSAGE: usize = 4000;
 
-/// Something that options determine, as the long names of the options that do so together.
-pub(crate) type Choice = &'static [&'static str];
-
 /// The error that ended a run.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     /// A command line that the parser rejects.
     #[error("{0}")]
     Usage(String),
-    /// A failure that an option in an environment variable causes.
-    #[error("{variable}: {cause}")]
-    OfVariable {
+    /// A failure of a run with options of an environment variable.
+    #[error("{cause} (with {variable}={value})")]
+    WithVariable {
         variable: &'static str,
+        value: String,
         cause: Box<Failure>,
     },
     /// An option with an invalid value.
@@ -63,8 +61,6 @@ pub(crate) enum Failure {
         unit: &'static str,
         number: u64,
         problem: String,
-        /// The choices without which this would be no error, as far as they are known.
-        choices: &'static [Choice],
     },
     /// A capture file that cannot be read further, or a file header that cannot be written.
     #[error("{name}: {problem}")]
@@ -119,7 +115,7 @@ impl Failure {
     /// names may be mistaken.
     pub(crate) fn rejects_options(&self) -> bool {
         match self {
-            Self::OfVariable { cause, .. } => cause.rejects_options(),
+            Self::WithVariable { cause, .. } => cause.rejects_options(),
             Self::Usage(_) | Self::Option(_) | Self::Filter(_) | Self::SameFile { .. } => true,
             Self::Lab(_)
             | Self::Memory(_)

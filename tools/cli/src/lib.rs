@@ -45,7 +45,10 @@ pub fn main() -> ExitCode {
     failure::keep_panics();
     signals::fail_at_file_limit();
     match args::parse() {
-        Ok(Some(parsed)) => failure::report(failure::catch_panics(|| run_parsed(parsed))),
+        Ok(Some(parsed)) => failure::report(failure::catch_panics(|| {
+            let Parsed { args, line } = parsed;
+            run(args, |failure| line.explain(failure))
+        })),
         Ok(None) => ExitCode::SUCCESS,
         Err(rejected) => {
             let Rejected {
@@ -74,35 +77,10 @@ pub fn main() -> ExitCode {
 #[doc(hidden)]
 pub fn run_in_process(arguments: &[&str]) -> Result<(), String> {
     let args = args::parse_from(arguments).map_err(|failure| failure.to_string())?;
-    match run(args) {
+    match run(args, convert::identity) {
         Ok(_) | Err(Failure::ReaderGone) => Ok(()),
         Err(failure) => Err(failure.to_string()),
     }
-}
-
-/// Runs the command of this process. A message about an option that `ECHOLESS_OPTS` holds names the
-/// variable.
-fn run_parsed(parsed: Parsed) -> Result<ExitCode, Failure> {
-    let Parsed { args, line } = parsed;
-    let Command::Dedup(dedup) = args.command else {
-        return run(args);
-    };
-    let (stats, inputs) = (dedup.run.stats.clone(), inputs_of(&dedup));
-    let memory = dedup.memory.clone();
-    let config = config::DedupConfig::try_from(*dedup).map_err(|failure| {
-        let typed_alone = |typed: Result<Args, clap::Error>| {
-            let Ok(Command::Dedup(dedup)) = typed.map(|args| args.command) else {
-                return None;
-            };
-            let failure = config::DedupConfig::try_from(*dedup).err();
-            failure.map(|failure| failure.to_string())
-        };
-        let failure = line.explain(failure, typed_alone);
-        unread(stats.as_deref(), &inputs, failure)
-    })?;
-    dedup::run(config, |failure| {
-        line.explain_run(failure.of_memory(memory.as_deref()))
-    })
 }
 
 /// The failure of a run whose options cannot be read. The statistics of an earlier run do not
@@ -118,16 +96,17 @@ fn inputs_of(args: &DedupArgs) -> Vec<PathBuf> {
     [&args.inputs[..], &args.known].concat()
 }
 
-fn run(args: Args) -> Result<ExitCode, Failure> {
+/// Runs a command. `explain` adds to a failure where its options come from.
+fn run(args: Args, explain: impl Fn(Failure) -> Failure) -> Result<ExitCode, Failure> {
     match args.command {
         Command::Dedup(args) => {
             let (stats, inputs) = (args.run.stats.clone(), inputs_of(&args));
             let memory = args.memory.clone();
-            let config = config::DedupConfig::try_from(*args);
-            dedup::run(
-                config.map_err(|it| unread(stats.as_deref(), &inputs, it))?,
-                |failure| failure.of_memory(memory.as_deref()),
-            )
+            let config = config::DedupConfig::try_from(*args)
+                .map_err(|failure| unread(stats.as_deref(), &inputs, explain(failure)))?;
+            dedup::run(config, |failure| {
+                explain(failure.of_memory(memory.as_deref()))
+            })
         }
         Command::Packets(args) => {
             let (stats, inputs) = (args.run.stats.clone(), args.inputs.clone());

@@ -59,7 +59,6 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
             unit: "line",
             number: before.matches('\n').count() as u64 + 1,
             problem: error.message().trim().replace('\n', " "),
-            choices: &[],
         }
     })
 }

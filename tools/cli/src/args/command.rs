@@ -112,14 +112,13 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Box<Rejected>> {
         Err(error) => error,
     };
     if error.use_stderr() {
-        let message = |error: &clap::Error| match error.kind() {
+        let message = match error.kind() {
             // The parser's message does not contain the position.
             ErrorKind::InvalidUtf8 => line.invalid_utf8(),
-            _ => one_line(error),
+            _ => one_line(&error),
         };
-        let alone = |typed: Result<Args, clap::Error>| typed.err().as_ref().map(message);
         return Err(Box::new(Rejected {
-            failure: line.explain(Failure::Usage(message(&error)), alone),
+            failure: line.explain(Failure::Usage(message)),
             stats_and_inputs: line.stats_and_inputs(),
         }));
     }
@@ -139,7 +138,7 @@ pub(crate) fn parse_from(arguments: &[&str]) -> Result<Args, Failure> {
 }
 
 /// A parser's message without its usage section, on one line.
-fn one_line(error: &clap::Error) -> String {
+pub(super) fn one_line(error: &clap::Error) -> String {
     if let Some(message) = habits::message(error).or_else(|| option_of_another(error)) {
         return message;
     }

@@ -107,4 +107,8 @@ pub(crate) struct GenArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Write no progress, only errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }

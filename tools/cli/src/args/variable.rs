@@ -5,19 +5,15 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::parser::ValueSource;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, CommandFactory, Parser};
 use echoless::SpecError;
 
-use super::command::Args;
+use super::command::{Args, one_line};
 use crate::failure::Failure;
 
 /// The name of the variable.
 const VARIABLE: &str = "ECHOLESS_OPTS";
-
-/// The end of the name of a file with the positions of the records in another file.
-const RECORD_POSITIONS_SUFFIX: &str = ".jsonl";
 
 /// The only subcommand that the variable applies to.
 const SUBCOMMAND: &str = "dedup";
@@ -26,7 +22,8 @@ const SUBCOMMAND: &str = "dedup";
 #[derive(Debug, Clone)]
 pub(crate) struct CommandLine {
     typed: Vec<OsString>,
-    /// The options of the variable; empty if they do not apply.
+    /// The value of the variable and its options; empty if they do not apply.
+    value: String,
     defaults: Vec<String>,
 }
 
@@ -43,6 +40,7 @@ impl CommandLine {
     pub(crate) fn typed_alone() -> Self {
         Self {
             typed: env::args_os().collect(),
+            value: String::new(),
             defaults: Vec::new(),
         }
     }
@@ -50,11 +48,12 @@ impl CommandLine {
     /// A command line, and the value of the variable if it is set.
     fn new(typed: Vec<OsString>, value: Option<&OsStr>) -> Result<Self, Failure> {
         let applies = typed.get(1).is_some_and(|first| first == SUBCOMMAND);
-        let defaults = match value {
-            Some(value) if applies => split(value)?,
-            Some(_) | None => Vec::new(),
-        };
-        Ok(Self { typed, defaults })
+        let value = value.filter(|_| applies).unwrap_or_default();
+        Ok(Self {
+            typed,
+            value: value.to_string_lossy().into_owned(),
+            defaults: split(value)?,
+        })
     }
 
     /// Parses the options of the variable, and after them the typed ones. A typed option takes the
@@ -110,96 +109,17 @@ impl CommandLine {
         )
     }
 
-    /// Names the variable in a failure of a run with its options, unless `typed_alone` fails with
-    /// the same message: it repeats the run as far as the failure came, with the typed options.
-    pub(crate) fn explain(
-        &self,
-        failure: Failure,
-        typed_alone: impl FnOnce(Result<Args, clap::Error>) -> Option<String>,
-    ) -> Failure {
-        if self.defaults.is_empty() {
+    /// Names the variable in a failure, if it has options: one of them may be the cause.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        if self.defaults.is_empty() || matches!(failure, Failure::ReaderGone) {
             return failure;
         }
-        let alone = typed_alone(Args::try_parse_from(&self.typed));
-        if alone == Some(failure.to_string()) {
-            failure
-        } else {
-            of_variable(failure)
+        Failure::WithVariable {
+            variable: VARIABLE,
+            value: self.value.clone(),
+            cause: Box::new(failure),
         }
     }
-
-    /// Names the variable in the failure of a run, if a choice of the variable is at fault and no
-    /// option of this choice was typed.
-    pub(crate) fn explain_run(&self, failure: Failure) -> Failure {
-        let is_caused = match &failure {
-            Failure::File { name, .. } | Failure::SameFile { name, .. } => self.names_alone(name),
-            Failure::Data { name, choices, .. } => {
-                self.names_alone(name) || self.makes_any_alone(choices)
-            }
-            Failure::Option(error) => self.makes_any_alone(&[&[error.field]]),
-            Failure::Memory(_) | Failure::Filter(_) => {
-                self.makes_any_alone(&[&["--memory"], &["--filter"]])
-            }
-            Failure::Usage(_)
-            | Failure::OfVariable { .. }
-            | Failure::Lab(_)
-            | Failure::Capture { .. }
-            | Failure::CutOff { .. }
-            | Failure::Thread(_)
-            | Failure::Panic(_)
-            | Failure::ReaderGone => false,
-        };
-        if is_caused {
-            of_variable(failure)
-        } else {
-            failure
-        }
-    }
-
-    /// Whether a word of the variable names this file, and no typed one does.
-    fn names_alone(&self, file: &str) -> bool {
-        let names = |word: &str| {
-            let beside = file.strip_suffix(RECORD_POSITIONS_SUFFIX);
-            word.ends_with(file) || beside.is_some_and(|file| word.ends_with(file))
-        };
-        let typed = |word: &OsString| word.to_str().is_some_and(names);
-        self.defaults.iter().any(|word| names(word)) && !self.typed.iter().any(typed)
-    }
-
-    /// Whether the variable makes one of these choices, and no typed option has a part in it.
-    fn makes_any_alone(&self, choices: &[&[&str]]) -> bool {
-        if self.defaults.is_empty() {
-            return false;
-        }
-        let all = given_options(self.words());
-        let typed = given_options(self.typed.iter().cloned());
-        let has_part = |given: &[String], choice: &[&str]| {
-            given.iter().any(|option| choice.contains(&&**option))
-        };
-        let mut choices = choices.iter();
-        choices.any(|choice| has_part(&all, choice) && !has_part(&typed, choice))
-    }
-}
-
-/// The long names of the options that a command line has, also if it is not complete.
-fn given_options(words: impl Iterator<Item = OsString>) -> Vec<String> {
-    let mut command = Args::command().ignore_errors(true);
-    let Ok(matches) = command.try_get_matches_from_mut(words) else {
-        return Vec::new();
-    };
-    let Some((name, matches)) = matches.subcommand() else {
-        return Vec::new();
-    };
-    let arguments = command.find_subcommand(name).into_iter();
-    arguments
-        .flat_map(clap::Command::get_arguments)
-        .filter(|arg| {
-            let id = arg.get_id().as_str();
-            matches.try_contains_id(id).is_ok()
-                && matches.value_source(id) == Some(ValueSource::CommandLine)
-        })
-        .filter_map(|arg| Some(format!("--{}", arg.get_long()?)))
-        .collect()
 }
 
 /// The options that list fields or name an output. With `-k 1 -k 2`, as `sort` takes it, or two
@@ -245,14 +165,8 @@ fn check_repeats(typed: &[OsString]) -> Result<(), clap::Error> {
     }
 }
 
-fn of_variable(failure: Failure) -> Failure {
-    Failure::OfVariable {
-        variable: VARIABLE,
-        cause: Box::new(failure),
-    }
-}
-
-/// Splits the value of the variable into words, as a shell does, and checks that they are options.
+/// Splits the value of the variable into words, as a shell does, and checks that they are options
+/// with their values. They need not be complete: typed ones may complete them.
 fn split(value: &OsStr) -> Result<Vec<String>, Failure> {
     let invalid = |allowed: &str| {
         let value = value.to_string_lossy().into_owned();
@@ -261,40 +175,26 @@ fn split(value: &OsStr) -> Result<Vec<String>, Failure> {
     let text = value.to_str();
     let words = text.and_then(|text| shell_words::split(text).ok());
     let words = words.ok_or_else(|| invalid("options in UTF-8, with quotes that end"))?;
+    let alone = || {
+        ["echoless", SUBCOMMAND]
+            .into_iter()
+            .chain(words.iter().map(|word| &**word))
+    };
+    let lenient = Args::command().ignore_errors(true);
+    let names_files = lenient.try_get_matches_from(alone()).is_ok_and(|matches| {
+        let options = matches.subcommand_matches(SUBCOMMAND);
+        options.is_some_and(|options| options.contains_id("inputs"))
+    });
     // After `--`, typed options would be names of files.
-    if words.iter().any(|word| word == "--") || names_files(&words) {
+    if names_files || words.iter().any(|word| word == "--") {
         return Err(invalid("options only, no names of files"));
     }
-    if lacks_value(&words) {
-        return Err(invalid("a value for each option that takes one"));
+    match Args::command().try_get_matches_from(alone()) {
+        Err(error) if error.kind() != ErrorKind::MissingRequiredArgument => {
+            Err(Failure::Usage(format!("{VARIABLE}: {}", one_line(&error))))
+        }
+        Ok(_) | Err(_) => Ok(words),
     }
-    Ok(words)
-}
-
-/// Whether some of the words are names of inputs. The options need not be complete: typed ones may
-/// complete them.
-fn names_files(words: &[String]) -> bool {
-    let start = ["echoless", SUBCOMMAND].map(String::from);
-    let matches = Args::command()
-        .ignore_errors(true)
-        .try_get_matches_from(start.iter().chain(words));
-    let Ok(matches) = matches else {
-        return false;
-    };
-    let options = matches.subcommand_matches(SUBCOMMAND);
-    options.is_some_and(|options| options.contains_id("inputs"))
-}
-
-/// Whether the last option lacks its value: it would take the first typed word, perhaps the name of
-/// an input, for it.
-fn lacks_value(words: &[String]) -> bool {
-    let start = ["echoless", SUBCOMMAND].map(String::from);
-    let parsed = Args::command().try_get_matches_from(start.iter().chain(words));
-    parsed.is_err_and(|error| {
-        let given = error.get(ContextKind::InvalidValue);
-        let empty = matches!(given, Some(ContextValue::String(value)) if value.is_empty());
-        error.kind() == ErrorKind::InvalidValue && (empty || given.is_none())
-    })
 }
 
 #[cfg(test)]
@@ -356,7 +256,7 @@ mod tests {
             "--summary",
         ] {
             let error = line(&["echoless", "dedup"], value).unwrap_err();
-            assert!(error.starts_with("invalid ECHOLESS_OPTS="), "{error}");
+            assert!(error.contains("ECHOLESS_OPTS"), "{error}");
         }
     }
 

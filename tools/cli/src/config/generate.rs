@@ -28,6 +28,7 @@ pub(crate) struct GenConfig {
     pub(crate) header: bool,
     pub(crate) capture: CaptureConfig,
     pub(crate) output: Target,
+    pub(crate) quiet: bool,
 }
 
 impl TryFrom<GenArgs> for GenConfig {
@@ -79,6 +80,7 @@ impl TryFrom<GenArgs> for GenConfig {
             header: args.header || args.kind == Kind::Packets,
             capture,
             output: Target::from_path(args.output),
+            quiet: args.quiet,
         })
     }
 }

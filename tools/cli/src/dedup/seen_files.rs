@@ -83,7 +83,6 @@ impl SeenFiles {
                     unit: "line",
                     number,
                     problem: "expected a hash of 64 hexadecimal digits, a length and a name".into(),
-                    choices: &[&["--skip-seen-files"]],
                 });
             };
             lines.push_str(&line_of(content, seen));

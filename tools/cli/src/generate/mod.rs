@@ -12,7 +12,7 @@ pub(crate) mod packets;
 pub(crate) mod repeats;
 mod zipf;
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -23,6 +23,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use crate::config::GenConfig;
 use crate::failure::Failure;
 use crate::files::Targets;
+use crate::lab::output::Progress;
 
 /// The kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -96,8 +97,12 @@ fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> 
         batch.extend_from_slice(record.header());
     }
     let mut positions = 0..config.count;
+    // Records on a terminal are progress enough.
+    let is_shown = output.is_stdout && io::stdout().is_terminal();
+    let progress = Progress::new(Some(config.count), config.quiet || is_shown);
     let failed = || Failure::writing(&output.name, output.is_stdout);
     loop {
+        let before = positions.start;
         for position in positions.by_ref() {
             let first = config.repeats.first_position(position);
             record.append_repeat(position, first, &mut batch);
@@ -112,5 +117,6 @@ fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> 
         }
         output.file.write_all(&batch).map_err(failed())?;
         batch.clear();
+        progress.add(positions.start - before);
     }
 }

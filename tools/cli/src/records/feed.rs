@@ -261,7 +261,6 @@ impl RecordFeed {
                     "comment lines of more than {} in front of the header (--max-record)",
                     exact_bytes(longest as u64)
                 ),
-                choices: &[&["--max-record"]],
             });
         }
         Ok(())

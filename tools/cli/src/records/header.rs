@@ -91,7 +91,6 @@ impl Header {
                 "the header differs from that of {}{hint}",
                 name(first.source)
             ),
-            choices: &[&["--header"]],
         })
     }
 

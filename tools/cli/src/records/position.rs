@@ -5,7 +5,7 @@ use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::SharedFormat;
 use super::text_start::looks_wide;
-use crate::failure::{Choice, Failure};
+use crate::failure::Failure;
 use crate::number::{exact_bytes, grouped};
 use crate::time::format::TimeFormat;
 use crate::time::recurring::Unplaced;
@@ -202,7 +202,6 @@ impl FaultReporter {
                 self.lines_before(chunk) + lines + 1
             }),
             problem,
-            choices: choices_of(fault.problem),
         }
     }
 
@@ -299,26 +298,6 @@ fn is_capture(bytes: &[u8]) -> bool {
                 || order.starts_with(&[0x4d, 0x3c, 0x2b, 0x1a])
         }
         _ => false,
-    }
-}
-
-/// The choices that a record with this problem contradicts.
-const fn choices_of(problem: Problem) -> &'static [Choice] {
-    match problem {
-        Problem::Lacks(_) | Problem::LacksFromEnd(_) => &[&["--key"]],
-        Problem::LacksTime(_) => &[&["--time-field"]],
-        Problem::NoTime { .. } => &[&["--time-field"], &["--time-format"]],
-        Problem::Unplaced(_) => &[&["--time-year"], &["--time-format"]],
-        Problem::Late => &[&["--late"]],
-        Problem::TooLong(_) => &[&["--max-record"]],
-        Problem::Blank => &[&["--blank-lines"]],
-        Problem::OtherNames => &[&["--header"]],
-        // Either the tag or the format, which the other does not suit.
-        Problem::NoRoomForTag(_) => &[&["--tag"], &["--format", "--csv"]],
-        Problem::Malformed(_)
-        | Problem::MalformedAt { .. }
-        | Problem::Json(_)
-        | Problem::CutShort { .. } => &[&["--format", "--csv"]],
     }
 }
 

@@ -55,150 +55,81 @@ fn other_subcommands_do_not_read_it() {
 }
 
 #[test]
-fn errors_name_the_variable_if_it_is_the_cause() {
-    for (options, args, expected) in [
+fn a_value_that_is_no_list_of_options_is_an_error_of_the_variable() {
+    for (options, expected) in [
         (
             "--memry 1G",
-            &[][..],
             "ECHOLESS_OPTS: unexpected argument '--memry' found",
         ),
-        ("-m 0", &[], "ECHOLESS_OPTS: invalid --memory=0: expected"),
-        ("--tag", &["--invert"], "ECHOLESS_OPTS: the argument"),
-        ("-k 0", &["-d", ";"], "ECHOLESS_OPTS: invalid --key="),
-        // Also without the variable.
+        ("--tag --invert", "ECHOLESS_OPTS: the argument"),
         (
-            "-q",
-            &["--memry", "1G"],
-            "unexpected argument '--memry' found",
+            "-d ; -k",
+            "ECHOLESS_OPTS: a value is required for '--key <FIELDS>'",
         ),
-        ("-q", &["-m", "0"], "invalid --memory=0: expected"),
-        ("-m 0", &["-m", "1X"], "invalid --memory=1X"),
-        (
-            "file",
-            &[],
-            "invalid ECHOLESS_OPTS=file: expected options only",
-        ),
+        ("file", "invalid ECHOLESS_OPTS=file: expected options only"),
         (
             "-q -- -k",
-            &[],
             "invalid ECHOLESS_OPTS=-q -- -k: expected options only",
         ),
         (
             "-k '1",
-            &[],
             "invalid ECHOLESS_OPTS=-k '1: expected options in UTF-8",
         ),
     ] {
-        let args = [&["dedup"], args].concat();
-        let run = with_options(options, &args, b"a\n");
-        assert!(
-            run.error().starts_with(expected),
-            "{options}: {}",
-            run.error()
-        );
-    }
-}
-
-#[test]
-fn errors_of_a_run_that_cannot_start_name_the_variable_too() {
-    let too_much = "-m 4000000GiB";
-    for (options, args, is_named) in [
-        ("-o /no/such/folder/out", &[][..], true),
-        ("--stats=/no/such/folder/out", &[], true),
-        ("--skip-seen-files /no/such/folder/out", &[], true),
-        ("--known /no/such/file", &[], true),
-        ("--rejects /no/such/folder/out", &["-k", "1"], true),
-        (too_much, &[], true),
-        ("--pin --threads 1024", &[], true),
-        ("--pin --threads=1024", &[], true),
-        ("-q", &["-o", "/no/such/folder/out"], false),
-        ("-q", &["/no/such/file"], false),
-        ("-m 1M", &["-o", "/no/such/folder/out"], false),
-        ("-q", &["-m", "4000000GiB"], false),
-        (too_much, &["-m", "4000000GiB"], false),
-        (
-            "-o /no/such/folder/out",
-            &["-o", "/no/such/folder/out"],
-            false,
-        ),
-    ] {
-        let args = [&["dedup"], args].concat();
-        let run = with_options(options, &args, b"a\n");
-        let error = run.error();
-        let named = error.starts_with("ECHOLESS_OPTS: ");
-        assert_eq!(named, is_named, "{options}: {error}");
-        assert!(!error[1..].contains("ECHOLESS_OPTS"), "{error}");
-    }
-}
-
-#[test]
-fn errors_of_a_run_that_reads_name_the_variable_too() {
-    let typed_key = ["-k", "2"];
-    for (options, args, input, is_named) in [
-        ("-k 2", &[][..], "a\n", true),
-        ("--key=2", &[], "a\n", true),
-        ("-qk2", &[], "a\n", true),
-        ("-k no", &["--header"], "a,b\n", true),
-        ("--tag=b", &["--header"], "a,b\n", true),
-        ("--format jsonl -k a", &[], "{\"a\":1}\n{\n", true),
-        ("--csv", &[], "\"a", true),
-        ("--max-record 3", &[], "a\nabcdef\n", true),
-        ("--window 1s --time-field 1", &[], "a\n", true),
-        ("--window 1s", &["--time-field", "1"], "a\n", false),
-        (
-            "--late reject --time-format s",
-            &["--window", "1s", "--time-field", "1"],
-            "9\n1\n",
-            true,
-        ),
-        ("-q", &typed_key, "a\n", false),
-        ("-k 2", &typed_key, "a\n", false),
-        ("-k 1", &["--key=2"], "a\n", false),
-        ("-d ,", &typed_key, "a\n", false),
-        ("-q", &["--csv"], "\"a", false),
-        ("--blank-lines skip", &["--csv"], "\"a", false),
-        ("--format csv", &["--csv"], "\"a", false),
-        (
-            "--csv",
-            &["-k", "1", "--blank-lines", "error"],
-            "a\n\n",
-            false,
-        ),
-        ("--blank-lines error", &["--csv", "-k", "1"], "a\n\n", true),
-        ("--format jsonl", &["--tag=dup"], "[1]\n", true),
-        ("--tag=dup", &["--format", "jsonl"], "[1]\n", true),
-        (
-            "--tag=dup",
-            &["--format", "jsonl", "--tag=other"],
-            "[1]\n",
-            false,
-        ),
-        ("--format jsonl --tag=dup", &[], "[1]\n", true),
-    ] {
-        for threads in ["1", "3"] {
-            let folder = tempfile::tempdir().unwrap();
-            let stats = folder.path().join("stats");
-            let stats = stats.to_str().unwrap();
-            let run = ["dedup", "--threads", threads, "--stats", stats];
-            let run = with_options(options, &[&run[..], args].concat(), input.as_bytes());
+        // Whatever is typed.
+        for args in [&["dedup"][..], &["dedup", "-m", "0"]] {
+            let run = with_options(options, args, b"a\n");
             let error = run.error();
-            let named = error.starts_with("ECHOLESS_OPTS: ");
-            assert_eq!(named, is_named, "{options} {args:?}: {error}");
-            assert!(!error[1..].contains("ECHOLESS_OPTS"), "{error}");
-            let written = std::fs::read_to_string(stats).unwrap();
-            let written: serde_json::Value = serde_json::from_str(&written).unwrap();
-            assert_eq!(written["error"], format!("{error}"), "{options} {args:?}");
+            assert!(error.starts_with(expected), "{options}: {error}");
         }
     }
 }
 
-#[cfg(target_os = "linux")]
 #[test]
-fn an_output_of_the_variable_that_is_full_names_it() {
-    for options in ["-o /dev/full", "--stats /dev/full"] {
-        let run = with_options(options, &QUIET, b"a\n");
-        let error = run.error();
-        assert!(error.starts_with("ECHOLESS_OPTS: /dev/full: "), "{error}");
+fn every_error_names_the_variable_while_it_has_options() {
+    let jsonl: &[&str] = &["--format", "jsonl"];
+    for (options, args) in [
+        // Options that are rejected, by whichever of the two.
+        ("-m 0", &[][..]),
+        ("-q", &["-m", "0"]),
+        ("-q", &["--memry", "1G"]),
+        ("--tag", &["--invert"]),
+        // A run that cannot start.
+        ("-o /no/such/folder/out", &[]),
+        ("-q", &["/no/such/file"]),
+        ("-m 4000000GiB", &[]),
+        ("--pin --threads 1024", &[]),
+        // Records that contradict them.
+        ("-k 2", &[]),
+        ("-q", jsonl),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let stats = folder.path().join("stats");
+        let stats = stats.to_str().unwrap();
+        // Options that are rejected replace the statistics of an earlier run only.
+        with_options("", &[&QUIET[..], &["--stats", stats]].concat(), b"").text();
+        for (value, ending) in [
+            (options, format!(" (with ECHOLESS_OPTS={options})")),
+            ("", String::new()),
+        ] {
+            let typed: Vec<&str> = if value.is_empty() {
+                options.split(' ').collect()
+            } else {
+                Vec::new()
+            };
+            let args = [&["dedup", "--stats", stats], args, &typed].concat();
+            let run = with_options(value, &args, b"a\n");
+            let error = run.error();
+            assert!(error.ends_with(&ending), "{options}: {error}");
+            assert_eq!(
+                error.contains("ECHOLESS_OPTS"),
+                !value.is_empty(),
+                "{error}"
+            );
+            let written = std::fs::read_to_string(stats).unwrap();
+            let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+            assert_eq!(written["error"], format!("{error}"), "{options} {args:?}");
+        }
     }
 }
 
