@@ -87,7 +87,6 @@ fn a_value_that_is_no_list_of_options_is_an_error_of_the_variable() {
 
 #[test]
 fn every_error_names_the_variable_while_it_has_options() {
-    let jsonl: &[&str] = &["--format", "jsonl"];
     for (options, args) in [
         // Options that are rejected, by whichever of the two.
         ("-m 0", &[][..]),
@@ -101,7 +100,7 @@ fn every_error_names_the_variable_while_it_has_options() {
         ("--pin --threads 1024", &[]),
         // Records that contradict them.
         ("-k 2", &[]),
-        ("-q", jsonl),
+        ("-q", &["--format", "jsonl", "-k", "a"]),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let stats = folder.path().join("stats");
