@@ -175,6 +175,9 @@ fn split(value: &OsStr) -> Result<Vec<String>, Failure> {
     let text = value.to_str();
     let words = text.and_then(|text| shell_words::split(text).ok());
     let words = words.ok_or_else(|| invalid("options in UTF-8, with quotes that end"))?;
+    if words.is_empty() {
+        return Ok(words);
+    }
     let alone = || {
         ["echoless", SUBCOMMAND]
             .into_iter()

