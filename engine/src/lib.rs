@@ -196,22 +196,21 @@ mod window;
 
 #[cfg(feature = "threads")]
 pub use assembly::{
-    Attacher, Engine, EngineBuilder, EngineCounts, ExchangeError, LossPolicy, NotReplaceable,
-    OrderedBuilder, OrderedFilter, OrderedHandle, PayloadPort, Pinning, Port, Rejected,
-    ReplaceError, ShutdownError, Ticket,
+    Attacher, Engine, ExchangeError, LossPolicy, NotReplaceable, OrderedFilter, OrderedHandle,
+    PayloadPort, Pinning, Port, Rejected, Ticket,
 };
 pub use audit::Audit;
 pub use error::{BuildError, MemoryError, SpecError};
-pub use filters::adapters::tree::{BloomTree, LevelCounts, SharedTree, TreeMode, TreeSpec};
-pub use filters::lines::{FingerprintSpec, LineFilter};
-pub use filters::{Filter, Replacement, SliceCounts, Sliced, report_of};
+pub use filters::adapters::tree::{BloomTree, SharedTree, TreeMode, TreeSpec};
+pub use filters::lines::LineFilter;
+pub use filters::{Filter, Replacement, report_of};
 pub use hash::{KeyHash, KeyHasher};
 pub use isa::Kernel;
 pub use kernels::LookAhead;
 pub use partition::{Partitioned, Partitioning};
 pub use report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
 pub use shared::{SharedFilter, SharedLayout, SharedSpec};
-pub use spec::FilterSpec;
+pub use spec::{FilterSpec, FingerprintSpec};
 pub use theory::fingerprints::{FingerprintGeometry, SlotWidth};
 pub use verdicts::{Verdict, Verdicts};
 pub use window::Window;

@@ -9,9 +9,6 @@ use crate::error::SpecError;
 /// The highest accepted number of hash positions per key, the k of every filter.
 pub(crate) const MOST_HASHES: u32 = 64;
 
-/// The accepted numbers of hash positions per key.
-pub(crate) const HASHES: RangeInclusive<u32> = 1..=MOST_HASHES;
-
 /// Returns `asked`, or an error if it lies outside `allowed`.
 pub(crate) fn within<T: PartialOrd + Display>(
     field: &'static str,
@@ -38,19 +35,6 @@ pub(crate) fn rate_text(rate: f64) -> String {
     }
 }
 
-/// Returns the probability `asked`, or an error unless it is strictly between 0 and 1.
-pub(crate) fn open_unit(field: &'static str, asked: f64) -> Result<f64, SpecError> {
-    if asked > 0.0 && asked < 1.0 {
-        Ok(asked)
-    } else {
-        Err(SpecError::new(
-            field,
-            rate_text(asked),
-            "a number between 0 and 1 (exclusive)",
-        ))
-    }
-}
-
 /// Returns the false positive rate `asked`, or an error unless it is strictly between 0 and 1.
 pub(crate) fn open_fpr(asked: f64) -> Result<f64, SpecError> {
     if asked > 0.0 && asked < 1.0 {
@@ -58,16 +42,6 @@ pub(crate) fn open_fpr(asked: f64) -> Result<f64, SpecError> {
     } else {
         let allowed = "a rate between 0 and 1 (exclusive)";
         Err(SpecError::new("fpr", rate_text(asked), allowed))
-    }
-}
-
-/// Returns the probability `asked`, or an error unless it is 0 to 1.
-pub(crate) fn closed_unit(field: &'static str, asked: f64) -> Result<f64, SpecError> {
-    if (0.0..=1.0).contains(&asked) {
-        Ok(asked)
-    } else {
-        let allowed = "a probability from 0 to 1";
-        Err(SpecError::new(field, rate_text(asked), allowed))
     }
 }
 
@@ -113,24 +87,9 @@ mod tests {
             Err("invalid k=0: expected 1 to 64".into())
         );
         assert_eq!(
-            open_unit("q", 1.0).map_err(message),
-            Err("invalid q=1: expected a number between 0 and 1 (exclusive)".into())
-        );
-        assert!(open_unit("q", f64::NAN).is_err());
-        assert_eq!(
-            open_unit("q", -1e-300).map_err(message),
-            Err("invalid q=-1e-300: expected a number between 0 and 1 (exclusive)".into())
-        );
-        assert_eq!(
             open_fpr(0.0).map_err(message),
             Err("invalid fpr=0: expected a rate between 0 and 1 (exclusive)".into())
         );
-        assert_eq!(closed_unit("xi", 1.0), Ok(1.0));
-        assert_eq!(
-            closed_unit("xi", -0.5).map_err(message),
-            Err("invalid xi=-0.5: expected a probability from 0 to 1".into())
-        );
-        assert!(closed_unit("xi", f64::NAN).is_err());
         assert_eq!(
             at_least_bits(1, 9, "3 filters of 3 bits").map_err(message),
             Err("invalid memory=1 B: expected at least 2 B (3 filters of 3 bits)".into())

@@ -1,12 +1,13 @@
 //! The `key=value` options of a specification in text. A parser takes the options that it supports
 //! one by one; any option left over is an unknown key.
 
-use std::fmt::{self, Display};
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::error::SpecError;
-use crate::size::parse_bytes;
+use crate::limits::{rate_text, within};
+use crate::size::{SIZES, format_bytes, parse_bytes};
 
 /// The options that are not taken yet.
 ///
@@ -41,6 +42,124 @@ pub struct OptionInfo {
     pub default: Option<String>,
     /// The accepted values, as a phrase. With some values of other options, fewer are accepted.
     pub allowed: String,
+}
+
+/// The values that an option accepts. Each kind of values is parsed, checked and described here
+/// alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Allowed {
+    /// Whole numbers from the first to the second.
+    Whole(u64, u64),
+    /// As [`Whole`](Self::Whole), described by a phrase, because some filters accept fewer.
+    Described(u64, u64, &'static str),
+    /// These whole numbers.
+    Listed(&'static [u64]),
+    /// Numbers from the first to the second.
+    Decimal(f64, f64),
+    /// Numbers with a property that a phrase describes.
+    Number(fn(f64) -> bool, &'static str),
+    /// Rates, above 0 and below 1.
+    Rate,
+    /// Sizes in bytes.
+    Size,
+    /// These names.
+    Choice(&'static [&'static str]),
+}
+
+/// A value of an option.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Value {
+    /// Neither given nor a default.
+    Unset,
+    Whole(u64),
+    Decimal(f64),
+    /// The index of a name.
+    Choice(usize),
+}
+
+impl Allowed {
+    /// Parses the value of the option `key`.
+    fn parse(self, key: &'static str, text: &str) -> Result<Value, SpecError> {
+        let whole = || text.parse::<u64>().ok();
+        let decimal = || text.parse::<f64>().ok();
+        let value = match self {
+            Self::Whole(least, most) => match whole() {
+                // In the form in which building rejects it, unless it is absurd.
+                Some(number) if number <= u32::MAX.into() || most > u32::MAX.into() => {
+                    return within(key, number, least..=most).map(Value::Whole);
+                }
+                _ => None,
+            },
+            Self::Described(least, most, _) => whole()
+                .filter(|number| (least..=most).contains(number))
+                .map(Value::Whole),
+            Self::Listed(numbers) => whole()
+                .filter(|number| numbers.contains(number))
+                .map(Value::Whole),
+            Self::Decimal(least, most) => decimal()
+                .filter(|number| (least..=most).contains(number))
+                .map(Value::Decimal),
+            Self::Number(is_allowed, _) => decimal()
+                .filter(|number| is_allowed(*number))
+                .map(Value::Decimal),
+            Self::Rate => decimal()
+                .filter(|rate| *rate > 0.0 && *rate < 1.0)
+                .map(Value::Decimal),
+            Self::Size => {
+                let of_key = |error| SpecError {
+                    field: key,
+                    ..error
+                };
+                return parse_bytes(text).map(Value::Whole).map_err(of_key);
+            }
+            Self::Choice(names) => {
+                let index = names.iter().position(|name| *name == text);
+                let rejected = || SpecError::new(key, text, one_of(names));
+                return index.map(Value::Choice).ok_or_else(rejected);
+            }
+        };
+        // As it was typed: a small rate would have hundreds of digits.
+        value.ok_or_else(|| SpecError::of_text(key, text, self.to_string()))
+    }
+
+    /// The text that is parsed back to the value; `None` if it is unset.
+    pub(crate) fn text(self, value: Value) -> Option<String> {
+        Some(match (self, value) {
+            (_, Value::Unset) => return None,
+            (Self::Size, Value::Whole(bytes)) => format_bytes(bytes),
+            (_, Value::Whole(number)) => number.to_string(),
+            (Self::Rate, Value::Decimal(rate)) => rate_text(rate),
+            (_, Value::Decimal(number)) => number.to_string(),
+            (_, Value::Choice(index)) => self.names()[index].to_owned(),
+        })
+    }
+
+    /// The names to choose from.
+    pub(crate) const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Choice(names) => names,
+            _ => &[],
+        }
+    }
+}
+
+/// The accepted values, as a phrase that follows "expected".
+impl fmt::Display for Allowed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(least, most) => write!(formatter, "a whole number from {least} to {most}"),
+            Self::Described(_, _, text) | Self::Number(_, text) => formatter.write_str(text),
+            Self::Listed(numbers) => {
+                let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+                let (last, others) = texts.split_last().expect("at least one number");
+                write!(formatter, "{} or {last}", others.join(", "))
+            }
+            Self::Decimal(least, most) => write!(formatter, "a number from {least} to {most}"),
+            Self::Rate => formatter.write_str("a number between 0 and 1 (exclusive)"),
+            Self::Size => formatter.write_str(SIZES),
+            Self::Choice(names) => formatter.write_str(&one_of(names)),
+        }
+    }
 }
 
 impl Options {
@@ -94,36 +213,30 @@ impl Options {
         self.take(key).map(parse).transpose()
     }
 
+    /// Removes an option and returns its value; `None` if it is not given.
+    pub(crate) fn value(
+        &mut self,
+        key: &'static str,
+        allowed: Allowed,
+    ) -> Result<Option<Value>, SpecError> {
+        let text = self.take(key);
+        text.map(|text| allowed.parse(key, &text)).transpose()
+    }
+
     /// Removes an option and returns it as a whole number; `default` if it is not given.
     ///
     /// # Errors
     /// [`SpecError`] if the text is not a whole number in `range`. Where the exact range depends on
     /// other options, `range` is the widest one, and the code that builds rejects what is left.
-    pub fn integer<T: FromStr + Display + PartialOrd>(
+    pub fn integer(
         &mut self,
         key: &'static str,
-        default: T,
-        range: RangeInclusive<T>,
-    ) -> Result<T, SpecError> {
-        Ok(self.optional_integer(key, range)?.unwrap_or(default))
-    }
-
-    /// As [`integer`](Self::integer), without a default.
-    pub(crate) fn optional_integer<T: FromStr + Display + PartialOrd>(
-        &mut self,
-        key: &'static str,
-        range: RangeInclusive<T>,
-    ) -> Result<Option<T>, SpecError> {
-        let (start, end) = (range.start(), range.end());
-        let number = self.number(key, &format!("a whole number from {start} to {end}"))?;
-        match number {
-            // In the form in which building rejects it.
-            Some(number) if !range.contains(&number) => Err(SpecError::new(
-                key,
-                number.to_string(),
-                format!("{start} to {end}"),
-            )),
-            number => Ok(number),
+        default: u64,
+        range: RangeInclusive<u64>,
+    ) -> Result<u64, SpecError> {
+        match self.value(key, Allowed::Whole(*range.start(), *range.end()))? {
+            Some(Value::Whole(number)) => Ok(number),
+            _ => Ok(default),
         }
     }
 
@@ -137,9 +250,10 @@ impl Options {
         default: f64,
         range: RangeInclusive<f64>,
     ) -> Result<f64, SpecError> {
-        let allowed = format!("a number from {} to {}", range.start(), range.end());
-        let number = self.checked(key, &allowed, |number| range.contains(number))?;
-        Ok(number.unwrap_or(default))
+        match self.value(key, Allowed::Decimal(*range.start(), *range.end()))? {
+            Some(Value::Decimal(number)) => Ok(number),
+            _ => Ok(default),
+        }
     }
 
     /// Removes the option `memory`, which must be given, and returns it in bytes.
@@ -148,76 +262,6 @@ impl Options {
             Some(text) => parse_bytes(&text),
             None => Err(SpecError::missing("memory", "a size such as 64MiB")),
         }
-    }
-
-    /// Removes an option and returns it as a rate, above 0 and below 1.
-    pub(crate) fn rate(&mut self, key: &'static str) -> Result<Option<f64>, SpecError> {
-        let allowed = "a number between 0 and 1 (exclusive)";
-        self.checked(key, allowed, |rate| *rate > 0.0 && *rate < 1.0)
-    }
-
-    /// Removes an option and returns it as one of the listed numbers; `None` if it is not given.
-    pub(crate) fn listed(
-        &mut self,
-        key: &'static str,
-        numbers: &[u32],
-    ) -> Result<Option<u32>, SpecError> {
-        let texts: Vec<String> = numbers.iter().map(u32::to_string).collect();
-        let (last, others) = texts.split_last().expect("at least one number");
-        let allowed = format!("{} or {last}", others.join(", "));
-        self.checked(key, &allowed, |number| numbers.contains(number))
-    }
-
-    /// Removes an option and returns it as a number that `is_allowed`; `None` if it is not given.
-    pub(crate) fn checked<T: FromStr>(
-        &mut self,
-        key: &'static str,
-        allowed: &str,
-        is_allowed: impl Fn(&T) -> bool,
-    ) -> Result<Option<T>, SpecError> {
-        let check = |text: String| match text.parse() {
-            Ok(number) if is_allowed(&number) => Ok(number),
-            // As it was typed: a small rate would have hundreds of digits.
-            _ => Err(SpecError::of_text(key, text, allowed)),
-        };
-        self.take(key).map(check).transpose()
-    }
-
-    /// Removes an option and returns the value of its name; the first choice if it is not given.
-    pub(crate) fn choice<T: Copy>(
-        &mut self,
-        key: &'static str,
-        choices: &[(&'static str, T)],
-    ) -> Result<T, SpecError> {
-        match self.take(key) {
-            Some(text) => value_of(key, choices, &text),
-            None => Ok(choices[0].1),
-        }
-    }
-
-    /// Removes an option and returns it as `true` or `false`; `default` if it is not given.
-    pub(crate) fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, SpecError> {
-        let choices = [("true", true), ("false", false)];
-        let [yes, no] = choices;
-        // The error lists the default first.
-        self.choice(key, &if default { [yes, no] } else { [no, yes] })
-    }
-
-    /// The options that `parse` takes, by what it does without options, with each choice of each,
-    /// and with invalid values. `parse` returns the defaults as text.
-    pub(crate) fn describe(
-        parse: impl Fn(&mut Self) -> Result<Vec<(&'static str, String)>, SpecError>,
-    ) -> Vec<OptionInfo> {
-        let mut infos = Vec::new();
-        describe_beside(&[], &parse, &mut infos);
-        // Some options are taken only beside some values of others.
-        for OptionInfo { name, allowed, .. } in infos.clone() {
-            let choices = allowed.strip_prefix("one of ").unwrap_or_default();
-            for choice in choices.split(", ").filter(|choice| !choice.is_empty()) {
-                describe_beside(&[(name, choice)], &parse, &mut infos);
-            }
-        }
-        infos
     }
 
     /// Checks that every option was taken.
@@ -237,39 +281,6 @@ impl Options {
     }
 }
 
-/// Appends the options that `parse` takes beside `given` ones and that are not in `infos` yet.
-fn describe_beside(
-    given: &[(&'static str, &str)],
-    parse: &impl Fn(&mut Options) -> Result<Vec<(&'static str, String)>, SpecError>,
-    infos: &mut Vec<OptionInfo>,
-) {
-    let with = |more: &[(&str, &str)]| {
-        let pairs = given.iter().chain(more);
-        Options::new(
-            pairs
-                .map(|(key, value)| (key.to_string(), value.to_string()))
-                .collect(),
-        )
-    };
-    let mut options = with(&[]);
-    let defaults = parse(&mut options).unwrap_or_default();
-    for name in options.known {
-        if infos.iter().any(|info| info.name == name) {
-            continue;
-        }
-        let allowed = match parse(&mut with(&[(name, "?")])) {
-            Err(error) if error.field == name => error.allowed,
-            _ => String::new(),
-        };
-        let default = defaults.iter().find(|(key, _)| *key == name);
-        infos.push(OptionInfo {
-            name,
-            default: default.map(|(_, text)| text.clone()),
-            allowed,
-        });
-    }
-}
-
 /// Writes `name:key=value,key=value`, the text that is parsed back to the options.
 pub(crate) fn write_named(
     formatter: &mut fmt::Formatter<'_>,
@@ -284,10 +295,17 @@ pub(crate) fn write_named(
     Ok(())
 }
 
-/// The name of `value`; empty if it is not among the choices.
-pub(crate) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> String {
-    let found = choices.iter().find(|(_, choice)| choice == value);
-    found.map_or(String::new(), |(name, _)| (*name).to_owned())
+/// The names of a table of choices.
+pub(crate) const fn names<T: Copy, const N: usize>(
+    choices: &[(&'static str, T); N],
+) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut index = 0;
+    while index < N {
+        names[index] = choices[index].0;
+        index += 1;
+    }
+    names
 }
 
 /// The value called `name`. `field` names the option in the error about an unknown name.

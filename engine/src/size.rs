@@ -5,6 +5,10 @@ use crate::error::SpecError;
 /// The prefixes of a byte, each a step of 1024 or 1000, from the smallest.
 const PREFIXES: [&str; 5] = ["K", "M", "G", "T", "P"];
 
+/// The accepted sizes.
+pub(crate) const SIZES: &str = "a whole number with an optional unit: K, M, G, T, P (or KiB ..) \
+     for powers of 1024, KB .. for powers of 1000, and fewer than 2^64 bytes";
+
 /// Parses a number of bytes: a whole number, alone or with a unit.
 ///
 /// | unit | bytes |
@@ -35,11 +39,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, SpecError> {
         .parse::<u64>()
         .ok()
         .and_then(|number| number.checked_mul(unit_bytes(unit.trim_start_matches(' '))?));
-    bytes.ok_or_else(|| {
-        let allowed = "a whole number with an optional unit: K, M, G, T, P (or KiB ..) for powers \
-                       of 1024, KB .. for powers of 1000, and fewer than 2^64 bytes";
-        SpecError::of_text("memory", text, allowed)
-    })
+    bytes.ok_or_else(|| SpecError::of_text("memory", text, SIZES))
 }
 
 /// The number of bytes in a unit.

@@ -14,7 +14,7 @@
 /// use echoless::{Filter, FilterSpec, KeyHasher, Verdict, Window};
 /// let key = KeyHasher::seeded(0).hash_u64(1);
 /// let spec: FilterSpec = "clocked:window=600,memory=1MiB".parse()?;
-/// assert_eq!(spec.window(), Some(Window::new(600, 120)));
+/// assert_eq!(spec.facts().window, Some(Window::new(600, 120)));
 /// let mut filter = spec.build()?;
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// filter.advance_to(600);

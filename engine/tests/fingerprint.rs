@@ -6,8 +6,8 @@ mod kernels;
 use std::collections::VecDeque;
 
 use echoless::{
-    BuildError, Cells, Filter, FingerprintGeometry, FingerprintSpec, Kernel, KeyHash, KeyHasher,
-    LineFilter, Replacement, SlotWidth, Verdict, Verdicts,
+    BuildError, Cells, Filter, FilterSpec, FingerprintGeometry, FingerprintSpec, Kernel, KeyHash,
+    KeyHasher, LineFilter, Replacement, SlotWidth, Verdict, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -293,9 +293,12 @@ fn impossible_specifications_are_rejected() {
         allowed.starts_with("at least 4.5e-13 with 67108864 B"),
         "{allowed}"
     );
-    let wide = FingerprintSpec::new(1 << 50).slot_width(SlotWidth::Bits32);
-    let huge = wide.build().unwrap_err();
-    assert!(matches!(huge, BuildError::Memory(error) if error.bytes == 1 << 50));
+    let wide = |memory| FingerprintSpec::new(memory).slot_width(SlotWidth::Bits32);
+    let huge = wide(200 << 30).build().unwrap_err();
+    assert!(matches!(huge, BuildError::Memory(error) if error.bytes == 200 << 30));
+    let (field, allowed) = rejection(wide(1 << 50));
+    assert_eq!(field, "memory");
+    assert_eq!(allowed, "64 B (one line) to 256 GiB (2^32 lines)");
     let partitions = FingerprintSpec::new(128).build_partitions(3).unwrap_err();
     assert!(partitions.to_string().contains("1 to 2"));
 }
@@ -351,7 +354,7 @@ fn specifications_are_their_texts() {
         ),
         (
             "fingerprint:k=2,memory=64",
-            "invalid option=k: expected one of bits, fpr, replacement, memory",
+            "invalid option=k: expected one of bits, fpr, replacement, dense, window, memory",
         ),
     ] {
         let error = text.parse::<FingerprintSpec>().unwrap_err();
@@ -365,6 +368,76 @@ fn specifications_are_their_texts() {
             .to_string()
             .starts_with("invalid fpr=1e-30: expected at least")
     );
+}
+
+/// The names of dense filters and of those with a window, the texts of both, and what they reject.
+#[test]
+fn dense_filters_and_windows_are_named_filters() {
+    for (text, named) in [
+        (
+            "fingerprint:fpr=1e-3,replacement=fifo,dense=true,memory=1MiB",
+            "dense:replacement=fifo,bits=16,memory=1MiB",
+        ),
+        (
+            "fingerprint:fpr=1e-8,replacement=lru,dense=true,memory=8191B",
+            "dense:replacement=lru,bits=32,memory=4KiB",
+        ),
+        (
+            "fingerprint:bits=64,replacement=lru,window=600,memory=1MiB",
+            "clocked:window=600,refresh=true,bits=64,dense=false,memory=1MiB",
+        ),
+        (
+            "fingerprint:fpr=1e-3,replacement=fifo,dense=true,window=600,memory=1MiB",
+            "clocked:window=600,refresh=false,bits=16,dense=true,memory=1MiB",
+        ),
+    ] {
+        let spec: FingerprintSpec = text.parse().unwrap();
+        assert_eq!(spec.to_string(), text);
+        let named: FilterSpec = named.parse().unwrap();
+        assert_eq!(FilterSpec::try_from(&spec), Ok(named), "{text}");
+        assert_eq!(text.parse::<FilterSpec>(), Ok(named), "{text}");
+        let limit = named.facts().fpr_limit.unwrap();
+        assert!(limit <= 1e-3, "{text}: {limit}");
+        let mut filters = [spec.build().unwrap(), named.build_lines().unwrap()];
+        for (arrival, key) in long_stream(20_000).into_iter().enumerate() {
+            let [direct, named] = &mut filters;
+            direct.advance_to(arrival as u64 / 7);
+            named.advance_to(arrival as u64 / 7);
+            assert_eq!(direct.observe_one(key), named.observe_one(key), "{text}");
+        }
+        assert_eq!(filters[0].lines(), filters[1].lines(), "{text}");
+    }
+    let page = FingerprintSpec::new(1 << 20).dense(true);
+    let rejection = |spec: FingerprintSpec| spec.build().unwrap_err().to_string();
+    for (spec, message) in [
+        (
+            FingerprintSpec::new(4095).dense(true),
+            "invalid memory=4095 B: expected at least 4096 B (one page)",
+        ),
+        (
+            page.max_fpr(1e-18),
+            "invalid fpr=1e-18: expected at least 7.1e-15 with 1048576 B",
+        ),
+        (
+            page.slot_width(SlotWidth::Bits8),
+            "invalid bits=8: expected 16, 32 or 64",
+        ),
+        (
+            page.replacement(Replacement::Qqhtd),
+            "invalid replacement=qqhtd: expected one of lru, fifo",
+        ),
+        (
+            page.replacement(Replacement::Qqhtd).window(9),
+            "invalid replacement=qqhtd: expected lru or fifo with a window",
+        ),
+        (
+            page.window(0),
+            "invalid window=0: expected 1 to 9223372036854775807",
+        ),
+    ] {
+        let error = rejection(spec);
+        assert!(error.starts_with(message), "{error}");
+    }
 }
 
 #[test]

@@ -224,6 +224,6 @@ mod tests {
         let scaled = scaled(&spec, NonZeroU64::new(64).unwrap(), 1);
         assert_eq!(scaled.memory, Some(1 << 20));
         assert_ne!(scaled.seed, 1);
-        assert_eq!((scaled.kind, scaled.tracked), (spec.kind, spec.tracked));
+        assert_eq!(scaled.memory(64 << 20).seed(1), spec);
     }
 }

@@ -25,10 +25,8 @@
 //! in a window are not compared, as chance decides on a second filter. The paper leaves the size of
 //! the first filter open; here it holds 1200 events at a rate of 0.05.
 
-use echoless::filters::adapters::growing::Growing;
-use echoless::spec::{GrowingSpec, Threshold, TimerSpec};
 use echoless::theory::bloom;
-use echoless::{Filter, KeyHasher};
+use echoless::{Filter, FilterSpec, KeyHasher};
 use echoless_lab::oracle::Score;
 
 use super::arguments::{Arguments, Part};
@@ -52,10 +50,13 @@ const PROBES: u64 = 5;
 /// The points of a curve over time.
 const SAMPLES: u64 = 40;
 
+/// The condition on which a filter is full, by its name in specifications.
+const THRESHOLDS: [&str; 2] = ["density", "cardinality"];
+
 #[derive(Clone, Copy)]
 struct Setting<'a> {
     input: &'a Input,
-    threshold: Threshold,
+    threshold: &'static str,
     burst: u64,
     window: u64,
 }
@@ -86,24 +87,16 @@ fn timers() -> u64 {
 }
 
 impl Setting<'_> {
-    const fn is_cardinality(&self) -> bool {
-        matches!(self.threshold, Threshold::Cardinality)
+    fn is_cardinality(&self) -> bool {
+        self.threshold == "cardinality"
     }
 
-    const fn threshold_name(&self) -> &'static str {
-        if self.is_cardinality() {
-            "cardinality"
-        } else {
-            "density"
-        }
-    }
-
-    fn build(&self) -> Result<Growing, Failure> {
-        let timers = TimerSpec::new(self.window)
-            .hashes(HASHES)
-            .bits(TIMER_BITS as u32);
-        let growing = GrowingSpec::new(RATE).threshold(self.threshold);
-        Ok(growing.step(step()).build(timers, 64 * step())?)
+    fn build(&self) -> Result<Box<dyn Filter>, Failure> {
+        let (threshold, window, step) = (self.threshold, self.window, step());
+        let growing = format!("growing:fpr={RATE},threshold={threshold},step={step}");
+        let timers = format!("tbf:window={window},k={HASHES},bits={TIMER_BITS}");
+        let spec: FilterSpec = format!("{growing}/{timers},memory={}", 64 * step).parse()?;
+        Ok(spec.build()?)
     }
 
     /// The arrivals in a tick, at arrival `index`.
@@ -116,6 +109,8 @@ impl Setting<'_> {
     /// at each tick.
     fn run(&self, seed: u64) -> Result<([Phase; 3], Vec<usize>), Failure> {
         let mut filter = self.build()?;
+        // That of one filter.
+        let memory = filter.memory_bytes();
         let hasher = KeyHasher::seeded(seed);
         let (keys, events) = (self.input.keys(seed), &self.input.events);
         let mut deliveries = Deliveries::new(self.input.counts.len(), self.window);
@@ -129,9 +124,10 @@ impl Setting<'_> {
             let phase = (sixth % 2 == 1).then(|| &mut phases[sixth / 2]);
             let (keys, events) = (&keys[next..end], &events[next..end]);
             let (score, _) = deliveries.observe(&mut filter, tick, keys, events);
-            filters.push(filter.filters());
+            let open = filter.memory_bytes() / memory;
+            filters.push(open as usize);
             if let Some(phase) = phase {
-                phase.filters += filter.filters() as u64;
+                phase.filters += open;
                 phase.ticks += 1;
                 phase.score = phase.score.plus(&score);
                 let unseen = tick * PROBES..(tick + 1) * PROBES;
@@ -193,7 +189,7 @@ impl Setting<'_> {
             figure,
             stream: self.input.name,
             setting: format!("window {}", self.window),
-            series: format!("{}, burst {}x", self.threshold_name(), self.burst),
+            series: format!("{}, burst {}x", self.threshold, self.burst),
             x_name: "phase",
             x: 0.0,
             measure: "",
@@ -272,7 +268,7 @@ pub(super) fn rows(arguments: &Arguments, inputs: &[Input]) -> Result<Vec<Row>, 
     let mut settings = Vec::new();
     for input in inputs {
         for window in WINDOWS {
-            for threshold in [Threshold::Density, Threshold::Cardinality] {
+            for threshold in THRESHOLDS {
                 settings.extend(BURSTS.map(|burst| Setting {
                     input,
                     threshold,
@@ -304,14 +300,14 @@ mod tests {
             burst: 5,
             window,
         };
-        let (one, rate) = setting(Threshold::Density, 100).formulas(PER_TICK);
+        let (one, rate) = setting("density", 100).formulas(PER_TICK);
         assert_eq!(one, 1.0);
         assert!(rate < RATE / 100.0, "{rate}");
         // 180 deliveries in a window.
-        let (more, _) = setting(Threshold::Cardinality, 100).formulas(PER_TICK);
+        let (more, _) = setting("cardinality", 100).formulas(PER_TICK);
         assert!((more - 1.15).abs() < 0.01, "{more}");
-        let (many, rate) = setting(Threshold::Density, 1000).formulas(5 * PER_TICK);
-        let (same, _) = setting(Threshold::Cardinality, 1000).formulas(5 * PER_TICK);
+        let (many, rate) = setting("density", 1000).formulas(5 * PER_TICK);
+        let (same, _) = setting("cardinality", 1000).formulas(5 * PER_TICK);
         assert!(many > 2.0 && many == same, "{many}, {same}");
         assert!(rate > RATE / 2.0 && rate < 3.0 * RATE, "{rate}");
     }
@@ -322,7 +318,7 @@ mod tests {
         let input = Input::drawn("uniform", &stream, 1);
         let setting = Setting {
             input: &input,
-            threshold: Threshold::Density,
+            threshold: "density",
             burst: 5,
             window: 100,
         };

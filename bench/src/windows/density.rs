@@ -2,8 +2,8 @@
 
 use clap::Args;
 use echoless::FilterSpec;
-use echoless::spec::{FilterKind, Workload};
 use echoless_lab::parallel;
+use echoless_lab::plan::settings;
 
 use super::bound;
 use super::load::{self, Rates, TICKS};
@@ -44,18 +44,16 @@ impl Arguments {
     }
 
     /// The filters with a window, in all settings that the planner tries.
-    fn candidates(&self) -> Vec<FilterSpec> {
+    fn candidates(&self) -> Result<Vec<FilterSpec>, Failure> {
         let memory = self.memory_kib << 10;
-        FilterKind::grid(&Workload::new(memory, TICKS))
-            .iter()
-            .filter_map(|text| text.parse::<FilterSpec>().ok())
-            .filter(|spec| spec.window().is_some())
-            .filter(|spec| {
-                self.only.is_empty() || self.only.iter().any(|name| name == spec.kind.name())
-            })
+        let settings = settings(memory, TICKS)?;
+        let specs = settings
+            .into_iter()
+            .filter(|spec| spec.facts().window.is_some())
+            .filter(|spec| self.only.is_empty() || self.only.iter().any(|name| name == spec.name()))
             .map(|spec| spec.memory(memory))
-            .filter(|spec| spec.build().is_ok())
-            .collect()
+            .filter(|spec| spec.build().is_ok());
+        Ok(specs.collect())
     }
 }
 
@@ -133,12 +131,12 @@ impl Row {
     }
 
     fn cells(&self) -> Vec<Cell> {
-        let granule = self.spec.window().map_or(0, |window| window.granule);
+        let granule = self.spec.facts().window.map_or(0, |window| window.granule);
         let slack = granule as f64 / TICKS as f64;
         let bound = bound::bits_per_key(self.max_fpr, slack);
         let bits = self.bits_per_key();
         vec![
-            self.spec.kind.name().into(),
+            self.spec.name().into(),
             self.spec.to_string().into(),
             self.max_fpr.into(),
             self.keys.into(),
@@ -174,18 +172,18 @@ const COLUMNS: [&str; 11] = [
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.check()?;
     let threads = std::thread::available_parallelism()?;
-    let measured = parallel::map(&arguments.candidates(), threads, |spec| {
+    let measured = parallel::map(&arguments.candidates()?, threads, |spec| {
         rows(spec, arguments).map_err(|error| format!("{spec}: {error}"))
     })?;
     let mut rows: Vec<Row> = measured.into_iter().flatten().collect();
     rows.sort_by(|a, b| {
-        let name = |row: &Row| row.spec.kind.name();
+        let name = |row: &Row| row.spec.name();
         (b.max_fpr.total_cmp(&a.max_fpr))
             .then(name(a).cmp(name(b)))
             .then(b.keys.cmp(&a.keys))
     });
     if !arguments.all {
-        let family = |row: &Row| (row.max_fpr.to_bits(), row.spec.kind.name());
+        let family = |row: &Row| (row.max_fpr.to_bits(), row.spec.name());
         rows.dedup_by_key(|row| family(row));
     }
     let mut table = Table::new(&COLUMNS);
@@ -209,7 +207,7 @@ mod tests {
             all: true,
             outputs: Outputs::default(),
         };
-        let specs = arguments.candidates();
+        let specs = arguments.candidates().unwrap();
         let clocked = specs
             .iter()
             .find(|spec| spec.to_string().contains("bits=16"));
@@ -221,7 +219,7 @@ mod tests {
             bits.iter().all(|bits| (18.3..32.0).contains(bits)),
             "{bits:?}"
         );
-        let jumping = specs.iter().find(|spec| spec.kind.name() == "gbf");
+        let jumping = specs.iter().find(|spec| spec.name() == "gbf");
         let rows = super::rows(jumping.expect("a candidate"), &arguments).unwrap();
         assert!(rows.len() < 2 || rows[1].bits_per_key() > rows[0].bits_per_key());
         let rows = rows.iter().all(|row| row.rates.fpr <= row.max_fpr);

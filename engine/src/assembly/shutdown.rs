@@ -11,7 +11,8 @@ use crate::partition::{Partitioned, Partitioning};
 ///
 /// # Examples
 /// ```
-/// use echoless::{Filter, ShutdownError};
+/// use echoless::Filter;
+/// use echoless::assembly::ShutdownError;
 /// fn report_survivors<F: Filter>(error: &ShutdownError<F>) {
 ///     for (partition, panic) in &error.lost {
 ///         eprintln!("partition {partition} is lost: {panic}");

@@ -92,7 +92,8 @@ impl Repeats {
 /// // 1024 slots for 10,000 keys, each of which arrives again after 10,000 ticks.
 /// let spec: FilterSpec = "clocked:window=15000,bits=32,memory=4KiB".parse()?;
 /// let mut filter = spec.build()?;
-/// let mut audit = WindowAudit::new(spec.window().unwrap(), spec.renews_keys());
+/// let facts = spec.facts();
+/// let mut audit = WindowAudit::new(facts.window.unwrap(), facts.renews_keys);
 /// for tick in 0..20_000 {
 ///     filter.advance_to(tick);
 ///     let key = KeyHasher::seeded(0).hash_u64(tick % 10_000);
@@ -133,7 +134,7 @@ pub struct WindowAudit {
 
 impl WindowAudit {
     /// An audit of a stream that has not started. `renews_keys`: whether a duplicate renews its key
-    /// ([`FilterSpec::renews_keys`](crate::FilterSpec::renews_keys)).
+    /// ([`Facts::renews_keys`](crate::spec::Facts::renews_keys)).
     #[must_use]
     pub fn new(window: Window, renews_keys: bool) -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! The units that a filter with a window counts time in, and the window that it promises with them.
 
+use super::row::OptionRow;
 use crate::window::Window;
 
 /// The units of a clock, and how many of them a key stays alive.
@@ -14,15 +15,13 @@ pub(crate) struct Units {
 }
 
 /// The longest window: with it, no sum of ticks overflows.
-pub(crate) const LONGEST_WINDOW: u64 = u64::MAX >> 1;
+const LONGEST_WINDOW: u64 = u64::MAX >> 1;
 
 /// The window without an option, as that of `bdbf`: about a million ticks.
-pub(crate) const DEFAULT_WINDOW: u64 = 1 << 20;
+const DEFAULT_WINDOW: u64 = 1 << 20;
 
-/// A window for a stream `scale` times shorter.
-pub(crate) fn scaled_window(window: u64, scale: f64) -> u64 {
-    (window as f64 / scale).round().max(1.0) as u64
-}
+/// The option of a window in ticks.
+pub(crate) const WINDOW: OptionRow = OptionRow::whole("window", 1, LONGEST_WINDOW, DEFAULT_WINDOW);
 
 impl Units {
     /// The shortest units of which at most `most` make up the window.

@@ -144,7 +144,8 @@ impl FromStr for SharedSpec {
         let mut layout = value_of("layout", &SharedLayout::NAMES, name.trim())?;
         let mut options = Options::parse(options)?;
         if let Some((k, range)) = layout.k() {
-            layout = layout.with_k(options.integer("k", k, range)?);
+            let range = u64::from(*range.start())..=u64::from(*range.end());
+            layout = layout.with_k(options.integer("k", k.into(), range)? as u32);
         }
         let memory = options.memory()?;
         options.finish()?;

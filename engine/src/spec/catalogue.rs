@@ -1,9 +1,10 @@
 //! The catalogue: every filter and adapter that a specification can name, with its options, their
-//! defaults and the values that they accept. It is what the parsers do, and not a list beside them.
+//! defaults and the values that they accept.
 
-use crate::filters::adapters::AdapterSpec;
-use crate::filters::{FilterKind, Form};
-use crate::options::{OptionInfo, Options};
+use crate::filters::Form;
+use crate::filters::adapters::AdapterRow;
+use crate::filters::row::{FilterRow, Named};
+use crate::options::OptionInfo;
 
 /// A filter in one of its forms, or an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct CatalogueEntry {
     pub options: Vec<OptionInfo>,
 }
 
-/// All filters, in the order of [`FilterKind::names`], each in the forms that it has, and all
+/// All filters, in the order of their list, each in the forms that it has, and all
 /// adapters.
 ///
 /// # Examples
@@ -31,30 +32,22 @@ pub struct CatalogueEntry {
 /// ```
 #[must_use]
 pub fn catalogue() -> Vec<CatalogueEntry> {
-    let in_form = |name: &'static str, form: Form| {
+    let in_form = |row: &'static FilterRow, form| {
         let has_form = match form {
-            Form::Scattered => FilterKind::default_form_of(name) == Form::Scattered,
-            Form::Line => FilterKind::names_of(form, FilterKind::has_line_form).contains(&name),
+            Form::Scattered => row.scattered.is_some(),
+            Form::Line => row.lines.is_some(),
         };
         has_form.then(|| CatalogueEntry {
-            name,
+            name: row.head.name,
             form: Some(form),
-            options: Options::describe(|options| {
-                FilterKind::parse(name, form, options).map(|kind| kind.options())
-            }),
+            options: Named::infos(&row.head, form),
         })
     };
-    let filters = FilterKind::names().flat_map(|name| {
-        Form::ALL
-            .iter()
-            .filter_map(move |form| in_form(name, *form))
-    });
-    let adapters = AdapterSpec::names().map(|name| CatalogueEntry {
-        name,
+    let forms = |row| Form::ALL.iter().filter_map(move |form| in_form(row, *form));
+    let adapters = AdapterRow::all().map(|row| CatalogueEntry {
+        name: row.head.name,
         form: None,
-        options: Options::describe(|options| {
-            AdapterSpec::parse(name, options).map(|adapter| adapter.options())
-        }),
+        options: Named::infos(&row.head, Form::Scattered),
     });
-    filters.chain(adapters).collect()
+    FilterRow::all().flat_map(forms).chain(adapters).collect()
 }

@@ -1,11 +1,9 @@
 //! The specification of any filter: its kind and form, memory, seed and tracked fraction.
 
-use crate::error::SpecError;
+use crate::filters::Form;
+use crate::filters::adapters::AdapterChain;
 use crate::filters::adapters::tracked::TrackedFraction;
-use crate::filters::adapters::{AdapterChain, AdapterSpec};
-use crate::filters::lines::FingerprintSpec;
-use crate::filters::scattered::rows::{RowPolicy, RowSpec};
-use crate::filters::{FilterKind, Form};
+use crate::filters::row::{FilterRow, Named};
 use crate::isa::Kernel;
 
 /// Everything that determines the verdicts of a filter: equal specifications and streams give equal
@@ -24,9 +22,10 @@ use crate::isa::Kernel;
 /// `horizontal:slices=8/growing:fpr=0.01/bloom:k=8,memory=1MiB`. Memory, seed and tracked fraction
 /// are given with the filter and are those of the whole.
 ///
-/// The text of a [`FingerprintSpec`], the default filter, is accepted too, in the same places and
-/// with its memory: `fingerprint:fpr=1e-8,memory=64MiB`. Without `form=line`, `rowlru`, `qqht` and
-/// `qqhtd` are the small fingerprints of the paper, with false positives in percent.
+/// The text of a [`FingerprintSpec`](crate::FingerprintSpec), the default filter, is accepted too,
+/// in the same places and with its memory: `fingerprint:fpr=1e-8,memory=64MiB`. Without
+/// `form=line`, `rowlru`, `qqht` and `qqhtd` are the small fingerprints of the paper, with false
+/// positives in percent.
 ///
 /// In a file (serde) a specification is a table of the same keys, `filter`, and `adapters` (one
 /// text) if there are any, or the text form as one string. In TOML:
@@ -60,9 +59,9 @@ use crate::isa::Kernel;
 pub struct FilterSpec {
     /// The adapters around the filter, outermost first. The memory, the seed and the tracked
     /// fraction are those of the whole.
-    pub adapters: AdapterChain,
-    /// The mechanism and policy.
-    pub kind: FilterKind,
+    pub(crate) adapters: AdapterChain,
+    /// The filter under the adapters, by its name and options.
+    pub(crate) kind: Named,
     /// Scattered or line.
     pub form: Form,
     /// The memory in bytes; needed to build the filter. The line form rounds it down to whole lines
@@ -78,41 +77,15 @@ pub struct FilterSpec {
 }
 
 impl FilterSpec {
-    /// The scattered form of a filter, or the line form if there is no other; seed 0, all keys
-    /// tracked, without memory.
-    #[must_use]
-    pub fn new(kind: impl Into<FilterKind>) -> Self {
-        let kind = kind.into();
-        Self {
-            adapters: AdapterChain::default(),
-            form: kind.default_form(),
-            kind,
-            memory: None,
-            seed: 0,
-            tracked: TrackedFraction::ALL,
-            kernel: None,
-        }
+    /// The names of all filters, in the order of the [catalogue](crate::spec::catalogue()).
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FilterRow::all().map(|row| row.head.name)
     }
 
-    /// Puts an adapter around the filter and its other adapters.
-    ///
-    /// # Errors
-    /// [`SpecError`] if it has [`MOST_ADAPTERS`](crate::spec::MOST_ADAPTERS) already.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// use echoless::spec::HorizontalSpec;
-    /// let spec: FilterSpec = "bloom:k=4".parse()?;
-    /// let text = "horizontal:slices=8,failed=duplicate/bloom:k=4";
-    /// assert_eq!(spec.inside(HorizontalSpec::new(8))?.to_string(), text);
-    /// # Ok::<(), echoless::SpecError>(())
-    /// ```
-    pub fn inside(mut self, adapter: impl Into<AdapterSpec>) -> Result<Self, SpecError> {
-        let outer = std::iter::once(adapter.into());
-        let adapters: Vec<AdapterSpec> = outer.chain(self.adapters.iter().copied()).collect();
-        self.adapters = AdapterChain::new(&adapters)?;
-        Ok(self)
+    /// The name of the filter, without its adapters.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.kind.name()
     }
 
     /// Sets the form.
@@ -148,33 +121,5 @@ impl FilterSpec {
     pub const fn kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = Some(kernel);
         self
-    }
-}
-
-impl TryFrom<&FingerprintSpec> for FilterSpec {
-    type Error = SpecError;
-
-    /// The same filter, by name. Its false positive rate becomes a slot width.
-    ///
-    /// # Errors
-    /// [`SpecError`] as for [`FingerprintSpec::geometry`].
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{FilterSpec, FingerprintSpec};
-    /// let spec = FilterSpec::try_from(&FingerprintSpec::new(1 << 20).max_fpr(1e-3))?;
-    /// let text = "rowlru:slots=32,bits=16,rows=packed,form=line,memory=1MiB";
-    /// assert_eq!(spec.to_string(), text);
-    /// assert_eq!("fingerprint:fpr=1e-3,memory=1MiB".parse(), Ok(spec));
-    /// # Ok::<(), echoless::SpecError>(())
-    /// ```
-    fn try_from(spec: &FingerprintSpec) -> Result<Self, SpecError> {
-        let geometry = spec.geometry()?;
-        let (slots, bits) = (geometry.width.slots(), geometry.width.bits());
-        let rows = RowSpec::new(slots, bits, RowPolicy::Queue(spec.policy()));
-        Ok(Self {
-            kernel: spec.forced_kernel(),
-            ..Self::new(rows).form(Form::Line).memory(geometry.bytes())
-        })
     }
 }

@@ -19,7 +19,7 @@ impl Serialize for FilterSpec {
         if let Some(adapters) = adapters {
             map.serialize_entry("adapters", &adapters)?;
         }
-        map.serialize_entry("filter", self.kind.name())?;
+        map.serialize_entry("filter", self.name())?;
         for (key, value) in options {
             // The table holds numbers as numbers, so that a file reads `k = 2` and not `k = "2"`.
             if let Ok(integer) = value.parse::<u64>() {

@@ -3,8 +3,8 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::SharedSpec;
-use crate::filters::lines::FingerprintSpec;
+use super::FingerprintSpec;
+use crate::shared::SharedSpec;
 
 macro_rules! as_text {
     ($($spec:ty),*) => {$(

@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::filter::FilterSpec;
+use super::fingerprint::FingerprintSpec;
 use crate::error::SpecError;
-use crate::filters::FilterKind;
+use crate::filters::Form;
 use crate::filters::adapters::tracked::TrackedFraction;
-use crate::filters::adapters::{AdapterChain, AdapterSpec};
-use crate::filters::lines::FingerprintSpec;
-use crate::options::{Options, write_named};
+use crate::filters::adapters::{AdapterChain, AdapterRow};
+use crate::filters::row::{FilterRow, Named};
+use crate::options::{Options, one_of, write_named};
 use crate::size::{format_bytes, parse_bytes};
 
 impl FilterSpec {
@@ -25,18 +26,23 @@ impl FilterSpec {
                 ..Self::try_from(&spec)?
             });
         }
-        if AdapterSpec::names().any(|adapter| adapter == name) {
+        if AdapterRow::find(name).is_some() {
             let allowed = format!("a filter after {name}, as in {name}/bloom");
             return Err(SpecError::missing("filter", allowed));
         }
         let memory = options.take("memory");
+        let row = FilterRow::find(name);
         let form = match options.take("form") {
             Some(form) => form.parse()?,
-            None => FilterKind::default_form_of(name),
+            None => row.map_or(Form::default(), FilterRow::default_form),
         };
+        let row = row.ok_or_else(|| {
+            let names: Vec<&str> = Self::names().collect();
+            SpecError::new("filter", name, one_of(&names))
+        })?;
         let spec = Self {
             adapters,
-            kind: FilterKind::parse(name, form, &mut options)?,
+            kind: Named::parse(&row.head, form, &mut options)?,
             form,
             memory: memory.map(|text| parse_bytes(&text)).transpose()?,
             seed: options.integer("seed", 0, 0..=u64::MAX)?,
@@ -55,7 +61,7 @@ impl FilterSpec {
     /// defaults.
     pub(super) fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = self.kind.options();
-        if self.form != self.kind.default_form() {
+        if self.form != FilterRow::of(&self.kind).default_form() {
             options.push(("form", self.form.to_string()));
         }
         options.extend(self.memory.map(|bytes| ("memory", format_bytes(bytes))));
@@ -74,7 +80,7 @@ impl fmt::Display for FilterSpec {
         if !self.adapters.is_empty() {
             write!(formatter, "{}/", self.adapters)?;
         }
-        write_named(formatter, self.kind.name(), &self.options())
+        write_named(formatter, self.name(), &self.options())
     }
 }
 

@@ -1,6 +1,5 @@
 //! Growing filters against a plain list of Bloom filters.
 
-use echoless::spec::{Ageing, BitsSpec, GrowingSpec, Threshold};
 use echoless::{Filter, KeyHash};
 use proptest::prelude::*;
 
@@ -13,7 +12,6 @@ struct Plain {
     most: usize,
     fpr: f64,
     by_count: bool,
-    dropped: u64,
     forgotten: u64,
 }
 
@@ -26,7 +24,6 @@ impl Plain {
             most,
             fpr,
             by_count,
-            dropped: 0,
             forgotten: 0,
         }
     }
@@ -68,7 +65,6 @@ impl Plain {
         if size > self.threshold() {
             if self.filters.len() == self.most {
                 let (_, keys) = self.filters.remove(0);
-                self.dropped += 1;
                 self.forgotten += keys;
             }
             self.filters.push((self.empty.clone(), 0));
@@ -92,22 +88,21 @@ proptest! {
         keys in prop::collection::vec(0_u64..1000, 0..800),
     ) {
         let mut model = Plain::new(hashes, bytes, most, fpr, by_count);
-        let spec = GrowingSpec::new(fpr).step(bytes as u64);
-        let thresholds = [Threshold::Density, Threshold::Cardinality];
-        let spec = spec.threshold(thresholds[usize::from(by_count)]);
+        let threshold = ["density", "cardinality"][usize::from(by_count)];
+        let growing = format!("growing:fpr={fpr},threshold={threshold},step={bytes}");
         // A remainder of the memory is not enough for another filter.
-        let memory = (bytes * most + more.min(bytes - 1)) as u64;
-        let built = spec.build(BitsSpec::new(hashes as u32, Ageing::Never), memory);
+        let memory = bytes * most + more.min(bytes - 1);
+        let built = parse(&format!("{growing}/bloom:k={hashes},memory={memory}")).build();
         prop_assert_eq!(built.is_ok(), model.is_possible());
         let Ok(mut filter) = built else {
             return Ok(());
         };
+        let one = filter.memory_bytes();
         for number in &keys {
             let key = key(*number);
-            prop_assert_eq!(is_duplicate(&mut filter, key), model.observe(key));
-            prop_assert_eq!(filter.filters(), model.filters.len());
+            prop_assert_eq!(is_duplicate(&mut *filter, key), model.observe(key));
+            prop_assert_eq!(filter.memory_bytes(), one * model.filters.len() as u64);
         }
-        prop_assert_eq!((filter.dropped(), filter.expired()), (model.dropped, 0));
         for key in (0..1000).map(key) {
             prop_assert_eq!(filter.contains(key), model.holds(key));
         }
@@ -121,11 +116,11 @@ proptest! {
         prop_assert!((report.expected_fpr.unwrap() - expected).abs() < 1e-9);
         // Cleared, it is as new.
         filter.clear();
-        prop_assert_eq!((filter.filters(), filter.dropped()), (1, 0));
+        prop_assert_eq!(filter.memory_bytes(), one);
         let mut model = Plain::new(hashes, bytes, most, fpr, by_count);
         for number in keys {
             let key = key(number);
-            prop_assert_eq!(is_duplicate(&mut filter, key), model.observe(key));
+            prop_assert_eq!(is_duplicate(&mut *filter, key), model.observe(key));
         }
     }
 }
@@ -193,10 +188,16 @@ fn at_the_ceiling_the_oldest_keys_are_forgotten_first() {
 #[test]
 fn what_a_specification_tells_of_growth_is_that_of_all_filters() {
     let spec = parse("growing:step=1KiB/bloom:k=4,memory=6KiB");
-    assert_eq!(spec.cache_lines(), 24.0);
-    assert_eq!((spec.rate_model(), spec.fpr_limit()), (None, None));
-    assert_eq!(spec.most_memory(), 1 << 20);
-    assert_eq!(spec.window(), None);
-    assert_eq!(parse("growing/bloom:k=4,memory=6KiB").cache_lines(), 32.0);
-    assert!(parse("growing/bloom:k=4").most_memory() > 1 << 60);
+    assert_eq!(spec.facts().cache_lines, 24.0);
+    assert_eq!(
+        (spec.facts().rate_model, spec.facts().fpr_limit),
+        (None, None)
+    );
+    assert_eq!(spec.facts().most_memory, 1 << 20);
+    assert_eq!(spec.facts().window, None);
+    assert_eq!(
+        parse("growing/bloom:k=4,memory=6KiB").facts().cache_lines,
+        32.0
+    );
+    assert!(parse("growing/bloom:k=4").facts().most_memory > 1 << 60);
 }

@@ -237,10 +237,10 @@ fn what_a_specification_tells_of_slices_is_that_of_the_filter() {
         "rowlru:form=line,memory=1KiB",
     ] {
         let (whole, sliced) = (spec(text), spec(&format!("horizontal:slices=4/{text}")));
-        assert_eq!(sliced.rate_model(), whole.rate_model());
-        assert_eq!(sliced.fpr_limit(), whole.fpr_limit());
-        assert_eq!(sliced.cache_lines(), 1.0);
-        assert_eq!(sliced.most_memory(), whole.most_memory());
+        assert_eq!(sliced.facts().rate_model, whole.facts().rate_model);
+        assert_eq!(sliced.facts().fpr_limit, whole.facts().fpr_limit);
+        assert_eq!(sliced.facts().cache_lines, 1.0);
+        assert_eq!(sliced.facts().most_memory, whole.facts().most_memory);
         assert!(sliced.has_partitions());
         // Without the adapter only the form differs.
         assert!(!sliced.form(Form::Scattered).has_partitions());
@@ -248,13 +248,13 @@ fn what_a_specification_tells_of_slices_is_that_of_the_filter() {
     }
     let sliced = spec("horizontal:slices=4/qht:slots=2,bits=8,memory=4KiB");
     let slice = spec("qht:slots=2,bits=8,memory=1KiB");
-    assert_eq!(sliced.fpr_limit(), slice.fpr_limit());
-    assert_eq!(sliced.rate_model(), None);
-    let lru = spec("lru").most_memory();
-    assert_eq!(spec("horizontal:slices=4/lru").most_memory(), 4 * lru);
-    let window = spec("clocked:window=70").window();
+    assert_eq!(sliced.facts().fpr_limit, slice.facts().fpr_limit);
+    assert_eq!(sliced.facts().rate_model, None);
+    let lru = spec("lru").facts().most_memory;
+    assert_eq!(spec("horizontal:slices=4/lru").facts().most_memory, 4 * lru);
+    let window = spec("clocked:window=70").facts().window;
     assert_eq!(
-        spec("horizontal:slices=4/clocked:window=70").window(),
+        spec("horizontal:slices=4/clocked:window=70").facts().window,
         window
     );
 }

@@ -1,6 +1,6 @@
 //! The text and the file form of nested specifications, and the errors about them.
 
-use echoless::spec::{AdapterSpec, FilterKind, GrowingSpec, HorizontalSpec, TrackedFraction};
+use echoless::spec::{TrackedFraction, catalogue};
 use echoless::{BuildError, FilterSpec, SpecError};
 use proptest::prelude::*;
 
@@ -56,10 +56,11 @@ proptest! {
 
 #[test]
 fn every_example_finds_a_duplicate_and_forgets_it() {
-    let mut names: Vec<&str> = AdapterSpec::names().collect();
+    let adapters = catalogue().into_iter().filter(|entry| entry.form.is_none());
+    let mut names: Vec<&str> = adapters.map(|entry| entry.name).collect();
     for &example in EXAMPLES {
         let spec = parse(example);
-        names.retain(|name| spec.adapters.iter().all(|adapter| adapter.name() != *name));
+        names.retain(|name| !example.contains(&format!("{name}:")));
         for spec in [spec, spec.tracked(TrackedFraction::new(0.999).unwrap())] {
             let mut filter = spec.memory(4096).seed(3).build().expect(example);
             let key = key(17);
@@ -215,24 +216,8 @@ fn partitions_and_lines_of_adapted_filters_are_built_or_rejected() {
 }
 
 #[test]
-fn adapters_are_added_in_code_from_the_inside_out() {
-    let spec = parse("bloom:k=3,memory=1KiB");
-    let nested = spec.inside(GrowingSpec::new(0.2)).unwrap();
-    let nested = nested.inside(HorizontalSpec::new(4)).unwrap();
-    let text = "horizontal:slices=4/growing:fpr=0.2/bloom:k=3,memory=1KiB";
-    assert_eq!(nested, parse(text));
-    let full = nested.inside(HorizontalSpec::new(2)).unwrap();
-    let full = full.inside(HorizontalSpec::new(2)).unwrap();
-    assert_eq!(
-        full.inside(HorizontalSpec::new(2)).unwrap_err().field,
-        "adapters"
-    );
-    assert_eq!(nested.scaled(4.0), nested);
-}
-
-#[test]
 fn every_filter_can_be_sliced_horizontally() {
-    for name in FilterKind::names() {
+    for name in FilterSpec::names() {
         let name = if name == "bdbf" { "bdbf:k=2,c=8" } else { name };
         let mut filter = build(
             &parse(&format!("horizontal:slices=3/{name}"))
@@ -249,19 +234,21 @@ fn a_tree_tells_of_all_its_nodes() {
     let node = parse("bloom:k=4,form=line,memory=1KiB");
     let tree = parse("tree:levels=2,fanout=2/bloom:k=4,form=line,memory=3KiB");
     // Its verdicts are those of one node, a key touches a node in each level.
-    assert_eq!(tree.rate_model(), node.rate_model());
-    assert_eq!(tree.cache_lines(), 2.0 * node.cache_lines());
-    assert_eq!(tree.most_memory(), 3 * node.most_memory());
+    assert_eq!(tree.facts().rate_model, node.facts().rate_model);
+    assert_eq!(tree.facts().cache_lines, 2.0 * node.facts().cache_lines);
+    assert_eq!(tree.facts().most_memory, 3 * node.facts().most_memory);
     let topdown = parse("tree:levels=2,fanout=2,topdown=1/bloom:k=4,form=line,memory=3KiB");
-    assert_eq!(topdown.rate_model(), None);
-    let row = |text: &str| parse(text).fpr_limit().expect("bounded");
+    assert_eq!(topdown.facts().rate_model, None);
+    let row = |text: &str| parse(text).facts().fpr_limit.expect("bounded");
     let limit = row("rowlru:slots=16,bits=32,form=line,memory=1KiB");
     let of_tree = row("tree:levels=2,fanout=2/rowlru:slots=16,bits=32,form=line,memory=3KiB");
     assert_eq!(of_tree, 2.0 * limit);
-    let timed = parse("tree:levels=2/clocked:window=500,memory=3KiB").window();
-    assert_eq!(timed, parse("clocked:window=500").window());
+    let timed = parse("tree:levels=2/clocked:window=500,memory=3KiB")
+        .facts()
+        .window;
+    assert_eq!(timed, parse("clocked:window=500").facts().window);
     let stable = parse("tree:levels=2/sbf:k=2,p=4,memory=3KiB");
-    assert_eq!(stable.rate_model(), None);
+    assert_eq!(stable.facts().rate_model, None);
 }
 
 #[test]

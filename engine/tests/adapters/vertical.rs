@@ -219,8 +219,8 @@ proptest! {
         }
         prop_assert_eq!(cut.report().fill(), whole.report().fill());
         prop_assert_eq!(cut.memory_bytes(), whole.memory_bytes());
-        prop_assert_eq!(spec.rate_model(), parse(&bloom).rate_model());
-        prop_assert_eq!(spec.cache_lines(), f64::from(hashes));
+        prop_assert_eq!(spec.facts().rate_model, parse(&bloom).facts().rate_model);
+        prop_assert_eq!(spec.facts().cache_lines, f64::from(hashes));
     }
 }
 

@@ -247,7 +247,7 @@ proptest! {
         }
         prop_assert_eq!(cut.report().fill(), whole.report().fill());
         prop_assert_eq!(cut.report().window, whole.report().window);
-        prop_assert_eq!(spec.window(), parse(&timers).window());
+        prop_assert_eq!(spec.facts().window, parse(&timers).facts().window);
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use echoless::assembly::EngineBuilder;
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Engine, EngineBuilder, ExchangeError, KeyHash, Partitioned, Partitioning, Pinning,
-    Port, Verdicts,
+    BuildError, Engine, ExchangeError, KeyHash, Partitioned, Partitioning, Pinning, Port, Verdicts,
 };
 
 use crate::streams::{oracle, spec, stream};

@@ -6,9 +6,10 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use echoless::assembly::{ReplaceError, ShutdownError};
 use echoless::{
     Engine, ExchangeError, Filter, FilterSpec, KeyHash, LineFilter, LossPolicy, NotReplaceable,
-    Partitioned, ReplaceError, ShutdownError, Verdicts, report_of,
+    Partitioned, Verdicts, report_of,
 };
 use proptest::prelude::*;
 

@@ -22,7 +22,10 @@ struct Run {
 
 impl Run {
     fn new(spec: &FilterSpec, keys: &[u64], seed: u64) -> Self {
-        let (window, refresh) = (spec.window().unwrap().ticks as usize, spec.renews_keys());
+        let (window, refresh) = (
+            spec.facts().window.unwrap().ticks as usize,
+            spec.facts().renews_keys,
+        );
         let hasher = KeyHasher::seeded(seed);
         let mut filter = spec.build().unwrap();
         let mut marks = Marks::none(keys.len());

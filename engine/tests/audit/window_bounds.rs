@@ -30,8 +30,8 @@ struct Run {
 impl Run {
     /// Each tick has so many keys.
     fn new(spec: &FilterSpec, seed: u64, keys: &[u64], keys_per_tick: u64) -> Self {
-        let refresh = spec.renews_keys();
-        let window = spec.window().unwrap();
+        let refresh = spec.facts().renews_keys;
+        let window = spec.facts().window.unwrap();
         let mut filter = spec.build().unwrap();
         let mut audit = WindowAudit::new(window, refresh);
         let hasher = KeyHasher::seeded(seed);

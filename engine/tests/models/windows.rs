@@ -186,7 +186,7 @@ fn agree(
         "{} takes more memory",
         text
     );
-    let window = spec.window().expect("timed");
+    let window = spec.facts().window.expect("timed");
     let granule = (cut.alive + 1) * cut.unit - cut.window;
     prop_assert_eq!((window.ticks, window.granule), (cut.window, granule));
     let verdicts = observe(&mut *filter, stream);

@@ -1,8 +1,7 @@
 //! Properties of the built filters of all names and forms: lines, partitions, tracked fractions,
 //! fill, memory and cache lines.
 
-use echoless::spec::{FilterKind, Form, TrackedFraction};
-use echoless::theory::RateModel;
+use echoless::spec::{Form, TrackedFraction};
 use echoless::{BuildError, Filter, FilterSpec, FingerprintSpec, KeyHash, Replacement, Verdict};
 
 use crate::rejections::rejection;
@@ -10,7 +9,7 @@ use crate::{EXAMPLES, LINE_NAMES, parse};
 
 #[test]
 fn line_forms_build_from_their_name_and_other_filters_are_rejected() {
-    for name in FilterKind::names() {
+    for name in FilterSpec::names() {
         let spec = parse(&format!("{name}:form=line,memory=64KiB"));
         assert_eq!(parse(&spec.to_string()), spec);
         if LINE_NAMES.contains(&name) {
@@ -38,7 +37,7 @@ fn a_fingerprint_specification_and_its_name_build_the_same_filter() {
         let spec = FingerprintSpec::new(4 << 10).max_fpr(1e-3);
         let spec = spec.replacement(*replacement);
         let named = FilterSpec::try_from(&spec).expect("valid");
-        assert_eq!(named.kind.name(), replacement.filter_name());
+        assert_eq!(named.name(), replacement.filter_name());
         assert_eq!(parse(&named.to_string()), named);
         let (mut direct, mut named) = (spec.build().unwrap(), named.build().unwrap());
         for arrival in 0..50_000_u64 {
@@ -173,26 +172,8 @@ fn cache_lines_are_as_documented() {
         ("dense", 2.0),
     ] {
         let spec = parse(text).memory(1 << 20);
-        assert_eq!(spec.cache_lines(), lines, "{text}");
+        assert_eq!(spec.facts().cache_lines, lines, "{text}");
     }
-}
-
-#[test]
-fn the_rate_model_has_the_decrements_of_the_filter() {
-    for text in ["sbf:k=2,fps=0.1", "sbf:k=3,d=2,fps=0.02", "sbf:k=2,p=4"] {
-        let spec = parse(text).memory(1 << 16);
-        let FilterKind::Stable(stable) = spec.kind else {
-            panic!("{text}");
-        };
-        let filter = stable.build(1 << 16, 0).unwrap();
-        match spec.rate_model() {
-            Some(RateModel::Stable { decrements, .. }) => {
-                assert_eq!(decrements, filter.decrements(), "{text}");
-            }
-            other => panic!("{text}: {other:?}"),
-        }
-    }
-    assert_eq!(parse("qht:memory=1KiB").rate_model(), None);
 }
 
 #[test]
@@ -203,14 +184,19 @@ fn information_about_parameters_that_cannot_be_built_is_none() {
     ] {
         let spec = parse(text);
         assert!(spec.build().is_err(), "{text}");
-        assert_eq!(spec.rate_model(), None, "{text}");
-        assert!(spec.cache_lines() >= 1.0, "{text}");
+        assert_eq!(spec.facts().rate_model, None, "{text}");
+        assert!(spec.facts().cache_lines >= 1.0, "{text}");
     }
+    assert_eq!(parse("qht:memory=1KiB").facts().rate_model, None);
     // More slots in a row than fingerprints: every full row reports every key.
-    assert_eq!(parse("qht:slots=16,bits=4,memory=1KiB").fpr_limit(), None);
+    assert_eq!(
+        parse("qht:slots=16,bits=4,memory=1KiB").facts().fpr_limit,
+        None
+    );
     assert!(
         parse("qht:slots=1,bits=8,memory=1KiB")
-            .fpr_limit()
+            .facts()
+            .fpr_limit
             .is_some()
     );
 }

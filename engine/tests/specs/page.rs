@@ -20,7 +20,8 @@ The default filter is `fingerprint:fpr=1e-8,replacement=lru` with a memory such 
 one of `rowlru`, `qqht` and `qqhtd` in lines, with the narrowest slots that keep the rate of false
 positives `fpr`. Without `form=line` these three are the small fingerprints of the paper, which have
 false positives in percent. `replacement` is `lru`, `fifo` or `qqhtd`, and `bits` (8, 16, 32 or 64)
-may replace `fpr`; its memory is not optional.
+may replace `fpr`; its memory is not optional. With `dense=true` a key has two lines of a page, and
+with `window=600` it is forgotten after so many ticks (`lru` or `fifo`, 16 to 64 bits).
 
 | filter | form | option | default | accepted values |
 |---|---|---|---|---|

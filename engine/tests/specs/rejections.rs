@@ -1,6 +1,5 @@
 //! Values that parsing and building reject, and the last ones that they accept.
 
-use echoless::spec::FilterKind;
 use echoless::{BuildError, FilterSpec, SpecError};
 
 use crate::parse;
@@ -228,7 +227,7 @@ fn values_at_the_end_of_their_range_can_be_built() {
 
 #[test]
 fn an_exbibyte_of_memory_is_an_error_for_every_filter() {
-    for name in FilterKind::names() {
+    for name in FilterSpec::names() {
         let enough = if name == "bdbf" { "bdbf:k=2" } else { name };
         let spec = parse(enough).memory(1 << 60);
         match spec.build().err() {
@@ -246,6 +245,10 @@ fn an_exbibyte_of_memory_is_an_error_for_every_filter() {
 #[test]
 fn messages_name_what_was_written() {
     for (text, expected) in [
+        (
+            "tbf:window=9223372036854775808",
+            "invalid window=9223372036854775808: expected 1 to 9223372036854775807",
+        ),
         (
             "growing/bloom:k=2,memory=0",
             "invalid memory=0 B: expected at least 1 B, for one filter",

@@ -128,7 +128,7 @@ proptest! {
         let mut parts = restore(&bytes, after);
         prop_assert_eq!(counts(&whole), counts(&parts));
         prop_assert_eq!(&save(&spec, &mut parts), &bytes, "saved again");
-        if spec.window().is_none() {
+        if spec.facts().window.is_none() {
             prop_assert_eq!(&save(&spec, &mut whole), &bytes, "whole");
         }
         prop_assert_eq!(observe(&mut *whole[0], rest), observe_parts(&mut parts, rest));
@@ -419,7 +419,7 @@ fn states_of_every_line_form_are_as_they_were() {
                 filter.observe_one(hasher().hash_u64(number % 2500));
             }
             let bytes = save(spec, &mut vec![filter]);
-            (spec.kind.name(), hasher().hash(bytes).get())
+            (spec.name(), hasher().hash(bytes).get())
         })
         .collect();
     assert_eq!(hashes, HASHES);

@@ -1,12 +1,11 @@
 //! Bit filters that clear bits as they set them; the Bloom filter is the one that clears none.
 
-use echoless::Filter;
-use echoless::filters::scattered::bits::{Ageing, BitsSpec, Reservoir};
 use echoless::theory::biased::{
     RSBF_FILL_LIMIT, bsbf_fill_after, bsbf_fill_limit, bsbfsd_fill_after, bsbfsd_fill_limit,
     rlbsbf_fill_after, rlbsbf_fill_limit, rsbf_fill_after,
 };
 use echoless::theory::bloom;
+use echoless::{Filter, FilterSpec};
 
 use crate::trial::fresh_keys;
 
@@ -17,33 +16,30 @@ type FillAfter = fn(u32, u64, u64) -> f64;
 fn the_fill_of_the_filter_follows_the_dynamics() {
     let bloom: FillAfter = |hashes, size, keys| bloom::fill(hashes, keys, u64::from(hashes) * size);
     let rsbf: FillAfter = |_, size, arrivals| rsbf_fill_after(size, arrivals);
-    let tabled = Ageing::Reservoir(Reservoir::Tabled);
     for hashes in [1, 2, 3] {
-        for (ageing, fill_after, limit) in [
-            (Ageing::Never, bloom, 1.0),
-            (Ageing::EachFilter, bsbf_fill_after, bsbf_fill_limit(hashes)),
-            (
-                Ageing::OneFilter,
-                bsbfsd_fill_after,
-                bsbfsd_fill_limit(hashes),
-            ),
-            (Ageing::ByFill, rlbsbf_fill_after, rlbsbf_fill_limit(hashes)),
-            (tabled, rsbf, RSBF_FILL_LIMIT),
+        for (name, fill_after, limit) in [
+            ("bloom:", bloom, 1.0),
+            ("bsbf:", bsbf_fill_after, bsbf_fill_limit(hashes)),
+            ("bsbfsd:", bsbfsd_fill_after, bsbfsd_fill_limit(hashes)),
+            ("rlbsbf:", rlbsbf_fill_after, rlbsbf_fill_limit(hashes)),
+            ("rsbf:as=tabled,", rsbf, RSBF_FILL_LIMIT),
         ] {
             let size = 40_000;
             let bytes = u64::from(hashes) * size / 8;
-            let filter = BitsSpec::new(hashes, ageing).build(bytes, 3);
-            let mut filter = filter.expect("a valid specification");
+            let text = format!("{name}k={hashes},memory={bytes},seed=3");
+            let spec: FilterSpec = text.parse().expect("a valid specification");
+            let mut filter = spec.build().expect("small");
+            let fill = |filter: &dyn Filter| filter.report().fill().expect("bits");
             let mut arrivals = 0;
             for (key, arrival) in fresh_keys(20 * size).zip(1..) {
                 filter.observe_one(key);
                 arrivals = arrival;
                 if [size / 4, size, 4 * size].contains(&arrivals) {
                     let expected = fill_after(hashes, size, arrivals);
-                    let fill = filter.fill();
+                    let fill = fill(&*filter);
                     assert!(
                         (fill - expected).abs() < 0.01,
-                        "{ageing:?} k {hashes} at {arrivals}: {fill}, expected {expected}"
+                        "{name} k {hashes} at {arrivals}: {fill}, expected {expected}"
                     );
                 }
             }
@@ -51,9 +47,9 @@ fn the_fill_of_the_filter_follows_the_dynamics() {
             // A fill that tends to 1 does so too slowly for this stream.
             assert!(
                 limit == 1.0 || (end - limit).abs() < 0.01,
-                "{ageing:?} k {hashes}: {end}"
+                "{name} k {hashes}: {end}"
             );
-            assert!((filter.fill() - end).abs() < 0.01, "{ageing:?} k {hashes}");
+            assert!((fill(&*filter) - end).abs() < 0.01, "{name} k {hashes}");
         }
     }
 }

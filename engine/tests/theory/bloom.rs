@@ -1,6 +1,5 @@
 //! The Bloom filter, scattered and in lines.
 
-use echoless::spec::{Ageing, BitsSpec, Form};
 use echoless::theory::bloom::{fpr, line_fpr};
 use echoless::{Filter, FilterSpec};
 
@@ -8,8 +7,10 @@ use crate::trial::{assert_close, fresh_keys, probed_fpr};
 
 const BYTES: u64 = 1 << 16;
 
-fn bloom(hashes: u32) -> BitsSpec {
-    BitsSpec::new(hashes, Ageing::Never)
+fn bloom(hashes: u32, form: &str) -> Box<dyn Filter> {
+    let text = format!("bloom:k={hashes},form={form},memory={BYTES}");
+    let spec: FilterSpec = text.parse().expect("valid");
+    spec.build().expect("small")
 }
 
 /// The FPR of the filter once it holds so many keys.
@@ -23,8 +24,7 @@ fn measured_fpr(mut filter: Box<dyn Filter>, keys: u64) -> f64 {
 #[test]
 fn the_fpr_is_that_of_the_filter() {
     for (hashes, keys) in [(1, 20_000), (2, 60_000), (4, 100_000), (4, 400_000)] {
-        let filter = bloom(hashes).build(BYTES, 0).expect("valid");
-        let measured = measured_fpr(Box::new(filter), keys);
+        let measured = measured_fpr(bloom(hashes, "scattered"), keys);
         let expected = fpr(hashes, keys, BYTES * 8);
         assert_close(
             measured,
@@ -46,8 +46,7 @@ fn the_fpr_in_lines_is_that_of_the_filter() {
         (16, 60_000),
         (64, 30_000),
     ] {
-        let spec = FilterSpec::new(bloom(hashes)).form(Form::Line);
-        let measured = measured_fpr(spec.memory(BYTES).build().expect("valid"), keys);
+        let measured = measured_fpr(bloom(hashes, "line"), keys);
         let expected = line_fpr(hashes, keys, BYTES / 64);
         assert_close(
             measured,

@@ -1,16 +1,15 @@
 //! Exact buffers that guess on a miss.
 
-use echoless::filters::scattered::buffers::LruFilter;
-use echoless::spec::{Accounting, BufferSpec};
 use echoless::theory::buffers::guessing_rates;
-use echoless::{Filter, Verdict};
+use echoless::{Filter, FilterSpec, Verdict};
 
 use crate::trial::{fnr_at_gap, fresh_keys};
 
 /// A buffer of 10,000 entries.
-fn build(guess: f64) -> LruFilter {
-    let buffer = BufferSpec::new(Accounting::Full).guess(guess);
-    buffer.build(240_000, 4).expect("valid")
+fn build(guess: f64) -> Box<dyn Filter> {
+    let text = format!("fpbuffer:q={guess},memory=240000,seed=4");
+    let spec: FilterSpec = text.parse().expect("valid");
+    spec.build().expect("small")
 }
 
 #[test]
@@ -19,7 +18,7 @@ fn guesses_trade_the_rates_as_computed() {
     for (gap, lru_fnr) in [(9000, 0.0), (60_001, 1.0)] {
         for guess in [0.0, 0.1, 0.4] {
             let (fpr, fnr) = guessing_rates(guess, lru_fnr);
-            let missed = fnr_at_gap(&mut build(guess), gap, 60_000);
+            let missed = fnr_at_gap(&mut *build(guess), gap, 60_000);
             assert!(
                 (missed - fnr).abs() < 0.01,
                 "gap {gap}, q {guess}: {missed}"

@@ -1,20 +1,18 @@
 //! Dense lines: the age at which misses begin, and the memory for it, without and with a window.
 
-use echoless::spec::{DenseSpec, TimedSpec};
 use echoless::theory::dense::DenseGeometry;
-use echoless::{Filter, FilterSpec, KeyHash, Replacement};
+use echoless::{Filter, FilterSpec, KeyHash};
 
 use crate::trial::{assert_close, fresh_keys};
 
-/// The age at which 1 in 1000 recorded keys is missed, in keys for each line, on streams of
-/// distinct keys and over `rounds` fills of a filter of `lines` lines.
-fn measured_age(spec: DenseSpec, lines: u64, rounds: u64) -> f64 {
+/// The age at which 1 in 1000 recorded keys is missed, in keys, on streams of distinct keys and over
+/// `rounds` fills of a filter of this shape.
+fn measured_age(spec: FilterSpec, geometry: DenseGeometry, rounds: u64) -> f64 {
     /// The ages that are probed, around the expected one: 12 steps of 1 %.
     const STEPS: usize = 12;
-    let geometry = spec.geometry(lines * 64).unwrap();
     let expected = geometry.miss_age_keys();
     let filled = geometry.capacity() as usize * 3;
-    let mut filter = FilterSpec::new(spec).memory(lines * 64).build().unwrap();
+    let mut filter = spec.build().unwrap();
     let mut words = vec![0; filled.div_ceil(64)];
     let mut stream = fresh_keys(u64::MAX);
     let age_of = |step: usize| (expected * (0.94 + step as f64 * 0.01)) as usize;
@@ -38,7 +36,7 @@ fn measured_age(spec: DenseSpec, lines: u64, rounds: u64) -> f64 {
         missed: missed[step],
         probed: probed[step],
     });
-    one_in_a_thousand(rates) * expected / lines as f64
+    one_in_a_thousand(rates) * expected
 }
 
 /// How often keys were missed at some point `x`.
@@ -69,17 +67,20 @@ fn one_in_a_thousand(rates: impl Iterator<Item = Rate>) -> f64 {
 /// The part of the age that a filter with a window reports: a bound that holds if keys recur.
 const BOUND: f64 = 0.95;
 
+fn dense_clocked(bits: u32, lines: u64, window: usize) -> FilterSpec {
+    let text = format!("clocked:window={window},refresh=false,bits={bits},dense=true");
+    text.parse::<FilterSpec>().unwrap().memory(lines * 64)
+}
+
 /// The keys of a window, for each line, of which 1 in 1000 is missed at the end of the window, over
 /// `fills` windows of a filter of `lines` lines.
-fn measured_window(spec: TimedSpec, lines: u64, fills: u64) -> f64 {
-    let build = |spec: TimedSpec| FilterSpec::new(spec).memory(lines * 64).build().unwrap();
-    let expected = build(spec).report().miss_age.unwrap().age / BOUND;
+fn measured_window(bits: u32, lines: u64, fills: u64) -> f64 {
+    let build = |window| dense_clocked(bits, lines, window).build().unwrap();
+    let expected = build(1000).report().miss_age.unwrap().age / BOUND;
     let rates = (0..5).map(|step| {
         let x = 0.96 + f64::from(step) * 0.02;
         let window = (expected * x) as usize;
-        let mut spec = spec;
-        spec.window = window as u64;
-        let mut filter = build(spec);
+        let mut filter = build(window);
         let keys: Vec<KeyHash> = fresh_keys(window as u64 * (fills + 2)).collect();
         let (mut missed, mut probed) = (0, 0);
         let mut recorded = vec![false; keys.len()];
@@ -103,13 +104,15 @@ fn dense_ages_are_those_of_the_formula() {
     // At most so many bits of memory for a key that is remembered.
     for (width, most_bits) in DenseGeometry::WIDTHS.iter().zip([20.0, 45.0, 115.0]) {
         for (lines, rounds, replacement) in [
-            (1 << 10, 500, Replacement::Lru),
-            (1 << 14, 30, Replacement::Fifo),
-            (1 << 17, 4, Replacement::Lru),
+            (1 << 10, 500, "lru"),
+            (1 << 14, 30, "fifo"),
+            (1 << 17, 4, "lru"),
         ] {
-            let spec = DenseSpec::new(*width).replacement(replacement);
-            let measured = measured_age(spec, lines, rounds);
-            let expected = spec.geometry(lines * 64).unwrap().miss_age_keys() / lines as f64;
+            let geometry = DenseGeometry::new(lines, width.bits()).unwrap();
+            let text = format!("dense:replacement={replacement},bits={}", width.bits());
+            let spec = text.parse::<FilterSpec>().unwrap().memory(lines * 64);
+            let measured = measured_age(spec, geometry, rounds) / lines as f64;
+            let expected = geometry.miss_age_keys() / lines as f64;
             println!("{width:?}, {lines} lines: {measured:.3} keys a line");
             assert_close(
                 measured,
@@ -127,10 +130,8 @@ fn dense_clocked_ages_are_those_of_the_formula() {
     // At most so many bits of memory for a key of the window.
     for (bits, most_bits) in [(16, 21.5), (32, 48.0), (64, 116.0)] {
         for (lines, fills) in [(1 << 10, 40), (1 << 14, 3)] {
-            let spec = TimedSpec::clocked(1000).refresh(false);
-            let spec = spec.bits(bits).dense(true);
-            let measured = measured_window(spec, lines, fills);
-            let filter = FilterSpec::new(spec).memory(lines * 64);
+            let measured = measured_window(bits, lines, fills);
+            let filter = dense_clocked(bits, lines, 1000);
             let age = filter.build().unwrap().report().miss_age.unwrap().age;
             println!("{bits} bits, {lines} lines: {measured:.3} keys a line");
             assert_close(

@@ -42,7 +42,7 @@ proptest! {
                 fresh_at.insert(key, now);
             }
         }
-        prop_assert_eq!(tree.report().window, node.window());
+        prop_assert_eq!(tree.report().window, node.facts().window);
         prop_assert_eq!(tree.report().tally.evictions, Some(0));
     }
 }

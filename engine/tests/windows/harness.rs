@@ -158,7 +158,7 @@ pub(crate) fn assert_promise(
     stream: &[Arrival],
     verdicts: &[bool],
 ) -> Result<(), TestCaseError> {
-    let promised = spec.window().expect("timed");
+    let promised = spec.facts().window.expect("timed");
     // For each key, the tick from which its age counts.
     let mut times = HashMap::new();
     let mut clock = 0;

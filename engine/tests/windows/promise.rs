@@ -17,7 +17,7 @@ proptest! {
         refresh: bool,
     ) {
         let spec = kind.spec(window, refresh, 3);
-        let promised = spec.window().expect("timed");
+        let promised = spec.facts().window.expect("timed");
         prop_assert_eq!(promised.ticks, window);
         let mut filter = spec.build().expect("valid");
         let verdicts = observe(&mut *filter, &stream);

@@ -65,7 +65,7 @@ proptest! {
         refresh: bool,
     ) {
         let spec = form.spec(window, refresh, 1 << 16);
-        let promised = spec.window().expect("timed");
+        let promised = spec.facts().window.expect("timed");
         prop_assert_eq!(promised.ticks, window);
         let mut filter = spec.build().expect("valid");
         prop_assert!(filter.memory_bytes() <= 1 << 16);
@@ -106,7 +106,7 @@ fn expired_keys_leave_no_trace_in_a_crowded_filter() {
     for form in PUBLISHED {
         for jump in [0, 1, form.wrap - 1, form.wrap, 5 * form.wrap + 1] {
             let spec = form.spec(1000, false, 1 << 10);
-            let window = spec.window().expect("timed");
+            let window = spec.facts().window.expect("timed");
             let mut filter = spec.build().expect("valid");
             let hasher = KeyHasher::seeded(4);
             filter.advance_to(77);

@@ -1,10 +1,11 @@
-//! Which filters drift on an endless stream: what `FilterSpec::settles` returns is what a
+//! Which filters drift on an endless stream: what `Facts::settles` says is what a
 //! simulation shows.
 
 use std::ops::Range;
 
-use echoless::spec::{FilterKind, Form, Workload};
+use echoless::spec::Form;
 use echoless::{FilterSpec, KeyHasher, Verdict};
+use echoless_lab::plan::settings;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -56,13 +57,14 @@ fn late_rates(spec: &FilterSpec) -> [Rates; 2] {
 }
 
 fn candidates() -> Vec<FilterSpec> {
-    let texts = FilterKind::grid(&Workload::new(MEMORY, 2 * REACH));
+    let settings = settings(MEMORY, 2 * REACH).unwrap();
     let more = ["sbf:k=1,p=1,update=distinct", "sbf:k=2,p=1,update=distinct"];
-    let texts = texts.into_iter().chain(more.map(String::from));
-    let specs = texts.filter_map(|text| text.parse::<FilterSpec>().ok());
-    specs
+    let more = more.map(|text| text.parse().unwrap());
+    settings
+        .into_iter()
+        .chain(more)
         .flat_map(|spec| Form::ALL.iter().map(move |form| spec.form(*form)))
-        .map(|spec| match spec.kind.name() {
+        .map(|spec| match spec.name() {
             "dense" => spec.memory(PAGE),
             _ => spec.memory(MEMORY),
         })
@@ -79,7 +81,7 @@ fn filters_drift_if_and_only_if_they_say_so() {
         let sum = last[0] + last[1];
         let change = (last[0] - before[0]).abs().max((last[1] - before[1]).abs());
         // A coin that answers "duplicate" in a part p of all cases has FPR p and FNR 1 - p.
-        let as_said = if spec.settles() {
+        let as_said = if spec.facts().settles {
             change < 0.02 && sum < 0.98
         } else {
             sum > 0.95
@@ -87,21 +89,21 @@ fn filters_drift_if_and_only_if_they_say_so() {
         if !as_said {
             failures.push(format!(
                 "{spec} settles: {}, FPR and FNR {before:.3?}, then {last:.3?}",
-                spec.settles()
+                spec.facts().settles
             ));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     // Every kind has been measured, and both answers occur.
-    for name in FilterKind::names() {
-        assert!(specs.iter().any(|spec| spec.kind.name() == name), "{name}");
+    for name in FilterSpec::names() {
+        assert!(specs.iter().any(|spec| spec.name() == name), "{name}");
     }
     for name in ["bloom", "bsbfsd"] {
-        let mut of_name = specs.iter().filter(|spec| spec.kind.name() == name);
-        assert!(of_name.all(|spec| !spec.settles()), "{name}");
+        let mut of_name = specs.iter().filter(|spec| spec.name() == name);
+        assert!(of_name.all(|spec| !spec.facts().settles), "{name}");
     }
     for name in ["rlbsbf", "qqhtd", "rowlru", "clocked"] {
-        let mut of_name = specs.iter().filter(|spec| spec.kind.name() == name);
-        assert!(of_name.any(FilterSpec::settles), "{name}");
+        let mut of_name = specs.iter().filter(|spec| spec.name() == name);
+        assert!(of_name.any(|spec| spec.facts().settles), "{name}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use echoless::FilterSpec;
 use echoless::KeyHash;
 use echoless::filters::adapters::tracked::TrackedFraction;
-use echoless::spec::{FilterKind, Form};
+use echoless::spec::Form;
 use echoless_lab::evaluate::{EvalOptions, evaluate};
 use echoless_lab::plan::{Basis, Candidate, Costs, Goal, Plan, PlanRequest, Rates, plan};
 use echoless_lab::stream::Stream;
@@ -47,7 +47,7 @@ fn in_short_memory_tracking_a_fraction_beats_both_printed_rates() {
     let request = request(0.6, memory, bounds(0.300_44, 0.257_526));
     let plan = plan(&request, &|_| ()).unwrap();
     let first = plan.first();
-    assert_eq!(first.spec.kind.name(), "bloom");
+    assert_eq!(first.spec.name(), "bloom");
     assert!(first.spec.tracked.get() < 1.0, "{}", first.spec);
     assert!(first.rank.has_room(), "{}", first.why);
     let rates = measured(&request, &plan);
@@ -63,14 +63,15 @@ fn in_ample_memory_a_filter_of_one_line_per_key_is_first() {
     let rates = measured(&request, &plan);
     assert!(rates.fpr <= 0.02 && rates.fnr <= 0.02, "{rates:?}");
     // Every kind is ranked, in each of its forms.
-    let timed = |name: &&str| name.parse::<FilterSpec>().unwrap().window().is_some();
-    let names = FilterKind::names().filter(|name| !timed(name));
+    let timed = |name: &&str| name.parse::<FilterSpec>().unwrap().facts().window.is_some();
+    let names = FilterSpec::names().filter(|name| !timed(name));
     let names: Vec<&str> = names.collect();
     let best: Vec<&Candidate> = plan.best_of_each().collect();
-    assert!(names.iter().all(|name| {
-        best.iter()
-            .any(|candidate| candidate.spec.kind.name() == *name)
-    }));
+    assert!(
+        names
+            .iter()
+            .all(|name| { best.iter().any(|candidate| candidate.spec.name() == *name) })
+    );
     assert!(best.len() > names.len());
     assert!(
         best.iter()
@@ -90,7 +91,7 @@ fn filters_with_a_power_of_two_of_rows_keep_their_rates() {
         let plan = plan(&request, &|_| ()).unwrap();
         let simulated = plan.candidates.iter().filter(|candidate| {
             let shown = matches!(candidate.basis, Basis::Simulation { shown: true, .. });
-            shown && candidate.spec.has_power_of_two_rows()
+            shown && candidate.spec.facts().power_of_two_rows
         });
         for candidate in simulated.take(6) {
             let options = EvalOptions::default().seed(77);
@@ -118,7 +119,7 @@ fn filters_with_a_power_of_two_of_rows_keep_their_rates() {
 fn a_zero_false_positive_rate_selects_the_exact_filter() {
     let goal = Goal::default().max_fpr(0.0);
     let plan = plan(&request(0.6, 8 << 10, goal), &|_| ()).unwrap();
-    assert_eq!(plan.first().spec.kind.name(), "lru");
+    assert_eq!(plan.first().spec.name(), "lru");
     assert_eq!(plan.first().predicted.rates.fpr, 0.0);
 }
 
@@ -172,7 +173,7 @@ fn costs_decide_which_error_the_filter_makes() {
 fn a_window_selects_filters_that_evict() {
     let request = request(0.6, 2 << 10, Goal::default()).window(500);
     let plan = plan(&request, &|_| ()).unwrap();
-    assert_ne!(plan.first().spec.kind.name(), "bloom");
+    assert_ne!(plan.first().spec.name(), "bloom");
     assert!(
         plan.candidates
             .iter()
@@ -202,11 +203,11 @@ fn within_bounds_a_window_selects_a_filter_that_expires_keys() {
     let request = request(0.6, 32 << 10, bounds(0.02, 0.02)).window(3000);
     let plan = plan(&request, &|_| ()).unwrap();
     let first = plan.first();
-    assert!(first.spec.window().is_some(), "{}", first.spec);
+    assert!(first.spec.facts().window.is_some(), "{}", first.spec);
     assert!(first.rank.has_room(), "{}", first.why);
     let rates = measured(&request, &plan);
     assert!(rates.fpr <= 0.02 && rates.fnr <= 0.02, "{rates:?}");
-    let queue = |candidate: &&Candidate| candidate.spec.kind.name() == "rowlru";
+    let queue = |candidate: &&Candidate| candidate.spec.name() == "rowlru";
     let queue = plan.candidates.iter().find(queue).unwrap();
     assert!(!queue.rank.meets_bounds(), "{}: {}", queue.spec, queue.why);
 }
@@ -224,9 +225,8 @@ fn a_window_of_few_records_is_planned_like_any_other() {
         plan.first().spec
     );
     let spec = plan.first().spec;
-    assert_eq!(spec.window().map(|own| own.ticks), Some(10), "{spec}");
-    let sweeps =
-        |candidate: &Candidate| ["tbf", "gbf", "apbf"].contains(&candidate.spec.kind.name());
+    assert_eq!(spec.facts().window.map(|own| own.ticks), Some(10), "{spec}");
+    let sweeps = |candidate: &Candidate| ["tbf", "gbf", "apbf"].contains(&candidate.spec.name());
     assert!(!plan.candidates.iter().any(sweeps));
 }
 

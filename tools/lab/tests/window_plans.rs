@@ -51,7 +51,7 @@ fn every_recommendation_meets_its_goal_on_fresh_streams() {
         let plan = plan(&request, &|_| ()).unwrap();
         let setting = format!("{memory} B, window {window}, universe {universe}");
         assert!(
-            plan.candidates.iter().all(|it| it.spec.settles()),
+            plan.candidates.iter().all(|it| it.spec.facts().settles),
             "{setting}"
         );
         let shown: Vec<&Candidate> = plan

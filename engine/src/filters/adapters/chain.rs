@@ -4,29 +4,18 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::AdapterSpec;
+use super::adapter::AdapterRow;
 use crate::error::SpecError;
-use crate::options::{Options, write_named};
+use crate::filters::row::Named;
 
 /// The most adapters around one filter.
-pub const MOST_ADAPTERS: usize = 4;
+const MOST_ADAPTERS: usize = 4;
 
 /// The adapters around a filter, outermost first; at most [`MOST_ADAPTERS`].
-///
-/// # Examples
-/// ```
-/// use echoless::spec::AdapterChain;
-/// let chain: AdapterChain = "horizontal:slices=4/vertical:slices=8".parse()?;
-/// let names: Vec<&str> = chain.iter().map(|adapter| adapter.name()).collect();
-/// assert_eq!(names, ["horizontal", "vertical"]);
-/// let five = ["growing"; 5].join("/").parse::<AdapterChain>().unwrap_err();
-/// assert_eq!(five.to_string(), "invalid adapters=5: expected at most 4 around a filter");
-/// # Ok::<(), echoless::SpecError>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct AdapterChain {
+pub(crate) struct AdapterChain {
     /// The adapters, then `None` up to the end.
-    adapters: [Option<AdapterSpec>; MOST_ADAPTERS],
+    adapters: [Option<Named>; MOST_ADAPTERS],
 }
 
 impl AdapterChain {
@@ -34,7 +23,7 @@ impl AdapterChain {
     ///
     /// # Errors
     /// [`SpecError`] if there are more than [`MOST_ADAPTERS`].
-    pub fn new(adapters: &[AdapterSpec]) -> Result<Self, SpecError> {
+    fn new(adapters: &[Named]) -> Result<Self, SpecError> {
         if adapters.len() > MOST_ADAPTERS {
             let allowed = format!("at most {MOST_ADAPTERS} around a filter");
             return Err(SpecError::new(
@@ -51,27 +40,18 @@ impl AdapterChain {
     }
 
     /// The adapters, outermost first.
-    pub fn iter(&self) -> impl Iterator<Item = &AdapterSpec> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Named> {
         self.adapters.iter().flatten()
     }
 
     /// Whether there is no adapter.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.adapters[0].is_none()
     }
 
     /// The adapters as a slice, each of them `Some`.
-    pub(crate) fn as_slice(&self) -> &[Option<AdapterSpec>] {
+    pub(crate) fn as_slice(&self) -> &[Option<Named>] {
         &self.adapters[..self.iter().count()]
-    }
-
-    /// The same adapters for a stream `scale` times shorter.
-    pub(crate) fn scaled(mut self, scale: f64) -> Self {
-        for adapter in self.adapters.iter_mut().flatten() {
-            *adapter = adapter.scaled(scale);
-        }
-        self
     }
 }
 
@@ -91,26 +71,8 @@ impl FromStr for AdapterChain {
     /// Parses adapters separated by `/`; an empty text has none.
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let parts = (!text.is_empty()).then(|| text.split('/'));
-        let adapters: Result<Vec<AdapterSpec>, _> =
-            parts.into_iter().flatten().map(str::parse).collect();
+        let adapters: Result<Vec<Named>, _> =
+            parts.into_iter().flatten().map(AdapterRow::parse).collect();
         Self::new(&adapters?)
-    }
-}
-
-impl fmt::Display for AdapterSpec {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_named(formatter, self.name(), &self.options())
-    }
-}
-
-impl FromStr for AdapterSpec {
-    type Err = SpecError;
-
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        let (name, options) = text.split_once(':').unwrap_or((text, ""));
-        let mut options = Options::parse(options)?;
-        let adapter = Self::parse(name.trim(), &mut options)?;
-        options.finish()?;
-        Ok(adapter)
     }
 }

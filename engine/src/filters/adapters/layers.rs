@@ -1,24 +1,18 @@
 //! From a specification to a filter: the adapters from the outermost to the innermost, then the
 //! filter itself. An adapter gets the layers under it and builds them as often as it needs.
 
-use super::AdapterSpec;
+use super::adapter::AdapterRow;
+use super::slices::horizontal;
 use crate::error::{BuildError, SpecError};
 use crate::filters::cell_table::CellTable;
-use crate::filters::lines::{LineAllocation, LineFilter, LinePlan};
-use crate::filters::{Filter, FilterKind, Form};
+use crate::filters::lines::{LineAllocation, LineFilter, LinePlan, MOST_LINES};
+use crate::filters::row::{FilterRow, Named};
+use crate::filters::{Facts, Filter, Form};
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
 use crate::memory::LINE_BYTES;
 use crate::options::one_of;
 use crate::partition::Partitioned;
-use crate::theory::RateModel;
-use crate::window::Window;
-
-/// The most lines of a line form: 2^32, which is 256 GiB.
-///
-/// The high bits of a hash select the line. Up to this number they are at most the upper half of
-/// the hash, and positions within a line may come from the lower half (see `lines::layout`).
-const MOST_LINES: u64 = 1 << 32;
 
 /// Adapters, outermost first, and the filter under them.
 ///
@@ -29,8 +23,8 @@ const MOST_LINES: u64 = 1 << 32;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layers<'a> {
     /// Each is `Some`.
-    pub(crate) adapters: &'a [Option<AdapterSpec>],
-    pub(crate) kind: FilterKind,
+    pub(crate) adapters: &'a [Option<Named>],
+    pub(crate) kind: Named,
     pub(crate) form: Form,
     /// The memory of all layers together, in bytes.
     pub(crate) memory: u64,
@@ -40,7 +34,7 @@ pub(crate) struct Layers<'a> {
 
 impl<'a> Layers<'a> {
     /// The outermost adapter and the layers under it; `None` if there is no adapter.
-    pub(super) fn split(self) -> Option<(&'a AdapterSpec, Self)> {
+    pub(super) fn split(self) -> Option<(&'a Named, Self)> {
         let (outer, adapters) = self.adapters.split_first()?;
         Some((outer.as_ref()?, Self { adapters, ..self }))
     }
@@ -50,6 +44,11 @@ impl<'a> Layers<'a> {
     pub(super) fn count_of(self, name: &str) -> u64 {
         let adapters = self.adapters.iter().flatten();
         adapters.filter(|adapter| adapter.name() == name).count() as u64
+    }
+
+    /// The row of the filter under all adapters.
+    fn row(self) -> &'static FilterRow {
+        FilterRow::of(&self.kind)
     }
 
     /// The name of the outermost layer.
@@ -73,8 +72,14 @@ impl<'a> Layers<'a> {
     /// Builds all layers.
     pub(crate) fn build(self) -> Result<Box<dyn Filter>, BuildError> {
         match (self.split(), self.form) {
-            (Some((outer, inner)), _) => outer.build(inner),
-            (None, Form::Scattered) => self.kind.build_scattered(self.memory, self.seed),
+            (Some((outer, inner)), _) => (AdapterRow::of(outer).build)(outer, inner),
+            (None, Form::Scattered) => match self.row().scattered {
+                Some(build) => build(&self.kind, self.memory, self.seed),
+                None => {
+                    let allowed = format!("line, the only form of {}", self.kind.name());
+                    Err(SpecError::new("form", "scattered", allowed).into())
+                }
+            },
             (None, Form::Line) => Ok(self.plan()?.whole(|lines| self.build_lines(lines))?),
         }
     }
@@ -85,24 +90,25 @@ impl<'a> Layers<'a> {
         self.form == Form::Line
             && match self.split() {
                 None => true,
-                Some((outer, inner)) => {
-                    matches!(outer, AdapterSpec::Horizontal(_)) && inner.split().is_none()
-                }
+                Some((outer, inner)) => outer.name() == horizontal::NAME && inner.split().is_none(),
             }
     }
 
     /// The plan of a filter that [has partitions](Self::has_partitions), with its slices checked.
     pub(crate) fn partition_plan(self) -> Result<LinePlan, SpecError> {
         let plan = self.plan()?;
-        if let Some((AdapterSpec::Horizontal(slices), _)) = self.split() {
-            slices.check_lines(plan.buckets())?;
+        if let Some((outer, _)) = self.split()
+            && outer.name() == horizontal::NAME
+        {
+            horizontal::check_lines(outer, plan.buckets())?;
         }
         Ok(plan)
     }
 
     /// The line form as a plan of its lines, checked against [`MOST_LINES`].
     pub(crate) fn plan(self) -> Result<LinePlan, SpecError> {
-        let bucket_lines = self.kind.bucket_lines();
+        let facts = self.row().facts(&self.kind, Form::Line, self.memory);
+        let bucket_lines = facts.memory_unit / LINE_BYTES;
         let (memory, lines) = (self.memory, self.memory / LINE_BYTES);
         let lines = lines - lines % bucket_lines;
         if !(1..=MOST_LINES).contains(&lines) {
@@ -125,9 +131,10 @@ impl<'a> Layers<'a> {
         self,
         lines: LineAllocation,
     ) -> Result<Box<dyn LineFilter>, BuildError> {
-        self.kind
-            .build_lines(lines)
-            .unwrap_or_else(|| Err(self.no_line_form().into()))
+        match self.row().lines {
+            Some(build) => build(&self.kind, lines),
+            None => Err(self.no_line_form().into()),
+        }
     }
 
     /// Builds the lines of the filter under all adapters as `count` partitions.
@@ -141,7 +148,7 @@ impl<'a> Layers<'a> {
 
     /// The error about a filter without a line form. It names the filters that have one.
     fn no_line_form(self) -> SpecError {
-        let names = FilterKind::names_of(Form::Line, FilterKind::has_line_form);
+        let names = FilterRow::names_of(|row| row.lines.is_some());
         let allowed = format!(
             "scattered for {}; the line form exists for {}",
             self.kind.name(),
@@ -160,56 +167,24 @@ impl<'a> Layers<'a> {
                 let allowed = format!("scattered under {under}");
                 return Err(SpecError::new("form", "line", allowed).into());
             }
-            if let Some(table) = self.kind.build_cells(self.memory) {
-                return table;
+            if let Some(build) = self.row().cells {
+                return build(&self.kind, self.memory);
             }
         }
-        // The smallest memory that holds a cell for each of 64 positions.
-        let is_table = |kind: &FilterKind| kind.build_cells(64).is_some();
-        let names = FilterKind::names_of(Form::Scattered, is_table);
+        let names = FilterRow::names_of(|row| row.cells.is_some());
         let allowed = format!("{}, whose keys have cells in one table", one_of(&names));
         Err(SpecError::new(under, self.name(), allowed).into())
     }
 
-    /// The mean number of cache lines that a fresh key touches at most.
-    pub(crate) fn cache_lines(self) -> f64 {
-        match self.split() {
-            Some((outer, inner)) => outer.cache_lines(inner),
-            None => self.kind.cache_lines(self.form, self.memory),
-        }
-    }
-
-    /// The formula for the error rates on uniform streams, if there is one.
-    pub(crate) fn rate_model(self) -> Option<RateModel> {
-        match self.split() {
-            Some((outer, inner)) => outer.rate_model(inner),
-            None => self.kind.rate_model(self.form, self.memory),
-        }
-    }
-
-    /// The false positive rate that is never exceeded, if there is one below 1.
-    pub(crate) fn fpr_limit(self) -> Option<f64> {
-        let limit = match self.split() {
-            Some((outer, inner)) => outer.fpr_limit(inner),
-            None => self.kind.fpr_limit(self.form, self.memory),
+    /// What is known of the layers. A rate of 1 is no limit.
+    pub(crate) fn facts(self) -> Facts {
+        let facts = match self.split() {
+            Some((outer, inner)) => (AdapterRow::of(outer).facts)(outer, inner),
+            None => self.row().facts(&self.kind, self.form, self.memory),
         };
-        limit.filter(|limit| *limit < 1.0)
-    }
-
-    /// The most memory, in bytes.
-    pub(crate) fn most_memory(self) -> u64 {
-        match (self.split(), self.form) {
-            (Some((outer, inner)), _) => outer.most_memory(inner),
-            (None, Form::Scattered) => self.kind.most_memory(),
-            (None, Form::Line) => MOST_LINES * LINE_BYTES,
-        }
-    }
-
-    /// How long a key is remembered, if the filter has a window.
-    pub(crate) fn window(self) -> Option<Window> {
-        match self.split() {
-            Some((outer, inner)) => outer.window(inner),
-            None => self.kind.window(),
+        Facts {
+            fpr_limit: facts.fpr_limit.filter(|limit| *limit < 1.0),
+            ..facts
         }
     }
 }

@@ -75,11 +75,10 @@ impl TrackedFraction {
 ///
 /// # Examples
 /// ```
-/// use echoless::spec::{Ageing, BitsSpec};
 /// use echoless::filters::adapters::tracked::{Tracked, TrackedFraction};
-/// use echoless::{Filter, KeyHash, KeyHasher, Verdict};
-/// let bloom = BitsSpec::new(4, Ageing::Never).build(1 << 20, 0)?;
-/// let mut filter = Tracked::new(Box::new(bloom), TrackedFraction::new(0.25)?);
+/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
+/// let bloom: FilterSpec = "bloom:k=4,memory=1MiB".parse()?;
+/// let mut filter = Tracked::new(bloom.build()?, TrackedFraction::new(0.25)?);
 /// let hasher = KeyHasher::seeded(1);
 /// let found = (0..8000)
 ///     .filter(|key| {
@@ -206,13 +205,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::filters::scattered::bits::{Ageing, BitsSpec};
     use crate::hash::KeyHasher;
     use crate::verdicts::Verdicts;
 
     fn bloom() -> Box<dyn Filter> {
-        let spec = BitsSpec::new(3, Ageing::EachFilter);
-        Box::new(spec.build(512, 5).expect("valid"))
+        let spec: crate::FilterSpec = "bsbf:k=3,memory=512,seed=5".parse().expect("valid");
+        spec.build().expect("small")
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::error::{BuildError, SpecError};
 use crate::filters::scattered::cells::FingerprintStableSpec;
 use crate::hash::KeyHash;
 use crate::kernels::{LINE_BITS, LineOps, Outcome};
-use crate::limits::{closed_unit, within};
+use crate::limits::within;
 use crate::memory::Line;
 use crate::report::Cells;
 
@@ -57,7 +57,6 @@ impl<const WIDTH: u32> FingerprintStableRule<WIDTH> {
     pub(super) fn new(spec: FingerprintStableSpec, salt: Salt) -> Result<Self, SpecError> {
         debug_assert_eq!(spec.counter_bits + spec.fingerprint_bits, WIDTH);
         let hashes = within("k", spec.hashes, 1..=Self::CELLS / 2)?;
-        closed_unit("xi", spec.eviction)?;
         Ok(Self {
             spec,
             size: Self::CELLS / hashes,

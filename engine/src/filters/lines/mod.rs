@@ -39,9 +39,8 @@ pub(super) mod bits;
 mod branchless;
 mod clock;
 mod clocked;
-pub(super) mod dense;
+mod dense;
 mod expiry;
-mod fingerprint;
 pub(super) mod fingerprint_stable;
 mod layout;
 mod line_filter;
@@ -54,11 +53,13 @@ mod rule_lines;
 mod rule_loop;
 pub(super) mod stable;
 mod stamped;
-pub(super) mod timed;
+mod timed;
 
 pub use crate::kernels::LineRange;
-pub use dense::DenseSpec;
-pub use fingerprint::FingerprintSpec;
 pub use line_filter::{LineFilter, Progress};
-pub(crate) use plan::{LineAllocation, LinePlan};
-pub use timed::{TimedSpec, Timing};
+pub(crate) use plan::{LineAllocation, LinePlan, MOST_LINES};
+
+use super::row::FilterRow;
+
+/// The list of filters that exist in lines alone. They follow the scattered ones.
+pub(super) static FAMILIES: &[&[FilterRow]] = &[&timed::ROWS, &dense::ROWS];

@@ -7,21 +7,39 @@
 //!
 //! | module | mechanism | policy | filters |
 //! |---|---|---|---|
-//! | [`bits`] | k bit filters | how bits age | Bloom, RSBF, BSBF, BSBFSD, RLBSBF |
-//! | [`cells`] | packed counters | which counters decay, and when | SBF, FP-SBF, `b_DBF` |
-//! | [`rows`] | fingerprint rows | victim, effect of a hit | SQF, QHT family, row-LRU, cuckoo |
-//! | [`generations`] | two Bloom filters | when they rotate | A2, double buffering |
-//! | [`buffers`] | an exact LRU buffer | the verdict of a miss | LRU, `FPBuffering` |
+//! | `bits` | k bit filters | how bits age | Bloom, RSBF, BSBF, BSBFSD, RLBSBF |
+//! | `cells` | packed counters | which counters decay, and when | SBF, FP-SBF, `b_DBF` |
+//! | `rows` | fingerprint rows | victim, effect of a hit | SQF, QHT family, row-LRU, cuckoo |
+//! | `generations` | two Bloom filters | when they rotate | A2, double buffering |
+//! | `buffers` | an exact LRU buffer | the verdict of a miss | LRU, `FPBuffering` |
 //!
-//! Those with a window in ticks have a mechanism each: [`windows`] holds timers (TBF, equal
+//! Those with a window in ticks have a mechanism each: `windows` holds timers (TBF, equal
 //! timers), the jumping window (GBF) and age-partitioned slices (APBF).
 
-pub mod bits;
-pub mod buffers;
-pub mod cells;
-pub mod generations;
+pub(crate) mod bits;
+mod buffers;
+pub(crate) mod cells;
+mod generations;
 pub(crate) mod random;
-pub mod rows;
+pub(crate) mod rows;
 mod storage;
-pub mod windows;
+mod windows;
 mod words;
+
+use super::row::FilterRow;
+
+/// The list of scattered filters, in the order of the catalogue.
+pub(super) static FAMILIES: &[&[FilterRow]] = &[
+    &bits::ROWS,
+    &cells::STABLE,
+    &cells::FINGERPRINT_STABLE,
+    &cells::DECAYING,
+    &rows::SQF,
+    &rows::ROWS,
+    &rows::CUCKOO,
+    &generations::ROWS,
+    &buffers::ROWS,
+    &windows::TIMERS,
+    &windows::JUMPING,
+    &windows::AGE_PARTITIONED,
+];

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use echoless::assembly::EngineBuilder;
 use echoless::transport::Wait;
-use echoless::{Attacher, Engine, EngineBuilder, ExchangeError, KeyHash, Port, Verdicts};
+use echoless::{Attacher, Engine, ExchangeError, KeyHash, Port, Verdicts};
 
 use crate::filter::{Exact, Keys};
 use crate::random::Random;

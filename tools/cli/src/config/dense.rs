@@ -1,8 +1,7 @@
 //! The filter of `--dense`: two lines of one page for a key.
 
 use echoless::memory::LINE_BYTES;
-use echoless::spec::DenseSpec;
-use echoless::{FilterSpec, FingerprintGeometry, Replacement, SlotWidth, SpecError};
+use echoless::{FilterSpec, FingerprintGeometry, FingerprintSpec, Replacement, SpecError};
 
 use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for};
 
@@ -24,14 +23,15 @@ pub(super) fn dense_filter(
         return Err(SpecError::new("replacement", asked, allowed));
     }
     // The width is that of the largest default, so the length of the input does not change it.
-    let spec = DenseSpec::for_fpr(memory.unwrap_or(MOST_DEFAULT_MEMORY), max_fpr)?;
-    let width = SlotWidth::from_bits(spec.bits)?;
+    let spec = FingerprintSpec::new(memory.unwrap_or(MOST_DEFAULT_MEMORY)).max_fpr(max_fpr);
+    let spec = spec.dense(true).replacement(replacement);
+    let width = spec.geometry()?.width;
     let memory = memory.unwrap_or_else(|| {
         // With a choice of two lines fewer lines overflow than with one, which the bound is for.
         let shape = FingerprintGeometry::new(MOST_DEFAULT_MEMORY / LINE_BYTES, width);
         at_most_default(keys().map(|keys| memory_for(keys, shape)))
     });
-    Ok(FilterSpec::new(spec.replacement(replacement)).memory(memory))
+    Ok(FilterSpec::try_from(&spec.slot_width(width))?.memory(memory))
 }
 
 #[cfg(test)]

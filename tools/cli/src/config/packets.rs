@@ -50,7 +50,7 @@ impl PacketConfig {
     pub(crate) fn second_window(&self) -> Option<Window> {
         match &self.windows {
             Windows::Time(_) | Windows::Packets(_) => None,
-            Windows::Both(both) => both.packets.filter.window(),
+            Windows::Both(both) => both.packets.filter.facts().window,
         }
     }
 }

@@ -236,7 +236,7 @@ impl WindowConfig {
         for bits in [16, 32, 64] {
             let text = self.completed(&format!("clocked:bits={bits},dense={dense}"));
             let spec = text.parse::<FilterSpec>()?.form(Form::Line).memory(memory);
-            lowest = spec.fpr_limit().unwrap_or(1.0);
+            lowest = spec.facts().fpr_limit.unwrap_or(1.0);
             if lowest <= max_fpr {
                 return Ok(spec);
             }
@@ -309,7 +309,7 @@ impl WindowConfig {
     /// The time or the records by which a key may be remembered longer than the window: a key is
     /// forgotten once its age is window and granule.
     pub(crate) fn granule(&self, filter: &FilterSpec) -> u64 {
-        filter.window().map_or(0, |window| {
+        filter.facts().window.map_or(0, |window| {
             let forgotten = window.ticks.saturating_add(window.granule);
             forgotten
                 .saturating_mul(self.resolution)
@@ -339,13 +339,10 @@ pub(crate) fn check_filter(
     args: &DedupArgs,
     filter: &FilterSpec,
 ) -> Result<(), SpecError> {
-    match (window, filter.window()) {
+    match (window, filter.facts().window) {
         (None, None) => Ok(()),
         (None, Some(_)) => {
-            let allowed = format!(
-                "the time or the records of the window of {}",
-                filter.kind.name()
-            );
+            let allowed = format!("the time or the records of the window of {}", filter.name());
             Err(SpecError::missing("--window", allowed))
         }
         (Some(_), None) => {
@@ -365,7 +362,7 @@ pub(crate) fn check_filter(
             Err(SpecError::new("--filter", asked, allowed))
         }
         // The specification may be given in full, so it decides, and not the option.
-        (Some(_), Some(_)) if args.refresh && !filter.renews_keys() => {
+        (Some(_), Some(_)) if args.refresh && !filter.facts().renews_keys => {
             let allowed = "no --refresh, since duplicates do not renew their keys in this filter";
             Err(SpecError::new("--filter", filter.to_string(), allowed))
         }

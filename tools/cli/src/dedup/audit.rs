@@ -26,7 +26,7 @@ pub(super) enum RunAudit {
 
 impl RunAudit {
     pub(super) fn new(run: &DedupConfig) -> Self {
-        let (Some(config), Some(window)) = (&run.window, run.filter.window()) else {
+        let (Some(config), Some(window)) = (&run.window, run.filter.facts().window) else {
             return Self::Unlimited(Box::default());
         };
         let mut most_in_window = match config.span {
@@ -34,7 +34,7 @@ impl RunAudit {
             Span::Records(records) => records,
         };
         let (refresh, second, keys_per_tick) = match &run.content {
-            Content::Records(_) => (run.filter.renews_keys(), None, 1),
+            Content::Records(_) => (run.filter.facts().renews_keys, None, 1),
             // The filters of two windows always renew their keys.
             Content::Packets(packets) => {
                 let second = packets.second_window();

@@ -28,7 +28,7 @@ pub(crate) struct PlanReport<'a> {
 impl PlanReport<'_> {
     /// The command that removes duplicates with this filter.
     fn command(&self, candidate: &Candidate) -> String {
-        let (filter, window) = match candidate.spec.window() {
+        let (filter, window) = match candidate.spec.facts().window {
             None => (candidate.spec.to_string(), String::new()),
             // The window of a specification is in ticks, whose length `dedup` chooses.
             Some(window) => (

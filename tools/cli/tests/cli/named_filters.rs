@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use echoless::spec::FilterKind;
 use echoless::{FilterSpec, KeyHasher, Verdict};
 use serde_json::Value;
 
@@ -41,14 +40,14 @@ fn filtered(args: &[&str], input: &str) -> String {
 #[test]
 fn every_filter_agrees_with_the_library_on_any_number_of_threads() {
     let input = stream();
-    let mut specs: Vec<String> = FilterKind::names()
+    let mut specs: Vec<String> = FilterSpec::names()
         .map(|name| match name {
             // A page for each thread.
             "dense" => "dense:memory=32KiB".to_owned(),
             name => format!("{name}:memory=2KiB"),
         })
         // A filter with a window needs a clock; `windows.rs` tests them.
-        .filter(|spec| spec.parse::<FilterSpec>().unwrap().window().is_none())
+        .filter(|spec| spec.parse::<FilterSpec>().unwrap().facts().window.is_none())
         .collect();
     for filter in [
         "bloom:k=4",

@@ -110,7 +110,7 @@ mod tests {
             let age = last.insert(key, arrival).map(|last| arrival - last);
             filter.advance_to(arrival + 1);
             let mut answer = filter.observe_one(hasher.hash_u64(key)) == Verdict::Duplicate;
-            if let (Some(age), Some(window), Some(own)) = (age, options.window, spec.window())
+            if let (Some(age), Some(window), Some(own)) = (age, options.window, spec.facts().window)
                 && own.ticks == window
                 && age > window
                 && age < window + own.granule

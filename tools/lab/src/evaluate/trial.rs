@@ -36,11 +36,11 @@ pub(super) struct Trial {
 impl Trial {
     /// A filter that is compared with an oracle of this window.
     pub(super) fn new(spec: &FilterSpec, window: Option<u64>) -> Result<Self, BuildError> {
-        let promised = spec.window().filter(|own| Some(own.ticks) == window);
+        let promised = spec.facts().window.filter(|own| Some(own.ticks) == window);
         Ok(Self {
             spec: *spec,
             filter: spec.build()?,
-            clock: spec.window().map(|_| 0),
+            clock: spec.facts().window.map(|_| 0),
             promised: promised.map_or(0, |own| own.ticks + own.granule),
             score: Score::default(),
             ages: [(0, 0); BINS],

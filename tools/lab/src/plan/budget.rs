@@ -77,12 +77,16 @@ pub(super) const ENOUGH_BYTES: u64 = 64;
 
 /// The nominal nanoseconds of a simulated record in this filter.
 fn cost(spec: &FilterSpec, bytes_per_record: f64) -> f64 {
-    let tick = if spec.window().is_some() { TICK } else { 0.0 };
-    let decremented = match spec.rate_model() {
+    let tick = if spec.facts().window.is_some() {
+        TICK
+    } else {
+        0.0
+    };
+    let decremented = match spec.facts().rate_model {
         Some(RateModel::Stable { decrements, .. }) => decrements as f64,
         Some(RateModel::Bloom { .. } | RateModel::LineBloom { .. }) | None => 0.0,
     };
-    KEY + LINE * spec.cache_lines()
+    KEY + LINE * spec.facts().cache_lines
         + DECREMENTED_CELL * decremented
         + tick
         + BYTE * bytes_per_record

@@ -32,7 +32,7 @@ pub struct Candidate {
     pub predicted: Prediction,
     /// The basis of the rates.
     pub basis: Basis,
-    /// Cache lines touched per key; see [`FilterSpec::cache_lines`].
+    /// Cache lines touched per key; see [`Facts::cache_lines`](echoless::spec::Facts::cache_lines).
     pub lines: f64,
     /// The position relative to the goal.
     pub rank: Rank,
@@ -89,5 +89,5 @@ impl Plan {
 
 /// The kind and form of a filter: candidates that share both differ only in parameters.
 pub(super) fn family(spec: &FilterSpec) -> (&'static str, Form) {
-    (spec.kind.name(), spec.form)
+    (spec.name(), spec.form)
 }

@@ -41,7 +41,7 @@ pub fn uniform_rates(spec: &FilterSpec, records: f64, universe: f64) -> Option<R
         records: records * tracked,
         universe: universe * tracked,
     };
-    let inner = match spec.rate_model()? {
+    let inner = match spec.facts().rate_model? {
         RateModel::Bloom { hashes, bits } => Rates {
             fpr: stream.bloom_fpr(|keys| fpr(hashes, keys, bits)),
             fnr: 0.0,
@@ -280,7 +280,7 @@ mod tests {
         let stream = Stream::with_distinct_fraction(1_600_000, 0.9).unwrap();
         let measured = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
         for (spec, measured) in specs.iter().zip(measured) {
-            let (limit, fpr) = (spec.fpr_limit().unwrap(), measured.score.fpr());
+            let (limit, fpr) = (spec.facts().fpr_limit.unwrap(), measured.score.fpr());
             // Three standard deviations of a million samples.
             assert!(fpr < limit + 0.0015, "{spec}: {fpr} above {limit}");
             assert!(fpr > 0.9 * limit, "{spec}: {fpr} far below {limit}");
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_fpr_limit_of_wide_slots_in_lines_is_that_of_the_hash() {
-        let limit = |text: &str| text.parse::<FilterSpec>().unwrap().fpr_limit();
+        let limit = |text: &str| text.parse::<FilterSpec>().unwrap().facts().fpr_limit;
         for (memory, bits_left) in [("64B", 64), ("1MiB", 50), ("1GiB", 40)] {
             let text = format!("rowlru:slots=8,bits=64,form=line,memory={memory}");
             assert_eq!(limit(&text), Some(8.0 / 2_f64.powi(bits_left)));

@@ -23,6 +23,7 @@ pub use candidate::{Basis, Candidate, Plan};
 pub use cost::nanoseconds_per_key;
 pub use formula::uniform_rates;
 pub use goal::{Costs, Goal};
+pub use grid::settings;
 pub use interval::Interval;
 pub use planner::plan;
 pub use prediction::{Prediction, Rates};

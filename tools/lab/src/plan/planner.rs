@@ -134,7 +134,7 @@ impl<'a> Planner<'a> {
 
     fn candidate(&self, spec: FilterSpec, predicted: &Prediction, basis: Basis) -> Candidate {
         let goal = &self.request.goal;
-        let lines = spec.cache_lines();
+        let lines = spec.facts().cache_lines;
         let rank = goal.rank(predicted, lines, self.fresh_fraction);
         Candidate {
             spec,
@@ -180,7 +180,7 @@ impl<'a> Planner<'a> {
     /// Predicts every candidate of the grid.
     fn coarse(&mut self) -> Result<(), LabError> {
         let mut to_simulate = Vec::new();
-        for spec in grid(self.request) {
+        for spec in grid(self.request)? {
             match self.formula(&spec) {
                 Some(predicted) => {
                     let candidate = self.candidate(spec, &predicted, Basis::Formula);

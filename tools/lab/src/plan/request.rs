@@ -30,7 +30,7 @@ pub struct PlanRequest {
     /// A key is a duplicate only if its last arrival is at most this many records ago; unlimited by
     /// default. With a window the stream counts as endless: rates are those of filters that have
     /// been in use for long, no tracked fractions are tried, and no filters that do not
-    /// [settle](echoless::FilterSpec::settles).
+    /// [settle](echoless::spec::Facts::settles).
     pub window: Option<u64>,
     /// The goal that ranks candidates; by default a low sum of both rates.
     pub goal: Goal,

@@ -19,11 +19,11 @@
 
 use std::num::NonZeroUsize;
 
-use echoless::FilterSpec;
 use echoless::filters::adapters::tracked::TrackedFraction;
-use echoless::spec::FilterKind;
+use echoless::{FilterSpec, SpecError};
 
 use super::budget::ENOUGH_BYTES;
+use super::grid::scaled;
 use super::interval::Interval;
 use super::prediction::Prediction;
 use super::request::PlanRequest;
@@ -255,10 +255,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// The filter in the scaled memory; the window of a decaying filter is scaled with it.
-    fn spec(&self, spec: &FilterSpec) -> FilterSpec {
-        spec.scaled(self.scale)
-            .memory(self.memory)
-            .seed(spec.seed ^ self.seed)
+    fn spec(&self, spec: &FilterSpec) -> Result<FilterSpec, SpecError> {
+        let scaled = scaled(spec, self.scale)?.memory(self.memory);
+        Ok(scaled.seed(spec.seed ^ self.seed))
     }
 
     /// The prediction for each filter; `None` if it cannot be built in the scaled memory.
@@ -267,7 +266,8 @@ impl<'a> Simulation<'a> {
         specs: &[FilterSpec],
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Vec<Option<Prediction>>, LabError> {
-        let scaled: Vec<FilterSpec> = specs.iter().map(|spec| self.spec(spec)).collect();
+        let scaled = specs.iter().map(|spec| self.spec(spec));
+        let scaled = scaled.collect::<Result<Vec<FilterSpec>, _>>()?;
         let buildable: Vec<bool> = scaled.iter().map(|spec| spec.build().is_ok()).collect();
         let to_run: Vec<FilterSpec> = scaled
             .into_iter()
@@ -322,7 +322,7 @@ impl<'a> Simulation<'a> {
         // A filter that expires keys has been through several windows. Another one was full if
         // more fresh keys than any filter can hold, one for every two bits, arrived before.
         let bits = 8 * evaluation.memory_bytes;
-        let full = evaluation.spec.window().is_some() || half.total.distinct >= bits / 2;
+        let full = evaluation.spec.facts().window.is_some() || half.total.distinct >= bits / 2;
         Measured {
             score: last.total.since(&half.total),
             steady: full && !rises(fpr) && !rises(fnr),
@@ -333,7 +333,7 @@ impl<'a> Simulation<'a> {
         // The limit holds in the memory of the request, not in the scaled one. It is about keys
         // that were never seen, so it does not hold for keys whose window is over.
         let limit = match self.window {
-            None => spec.fpr_limit(),
+            None => spec.facts().fpr_limit,
             Some(_) => None,
         };
         let mut prediction = Prediction::counted(&measured.score, limit);
@@ -342,8 +342,8 @@ impl<'a> Simulation<'a> {
             prediction.expected.fnr = 0.0;
         }
         // Where a filter forgets too late, less memory is no worse.
-        let expires = self.window.is_none() || spec.window().is_some();
-        let uses_same_part = self.halved || !spec.has_power_of_two_rows();
+        let expires = self.window.is_none() || spec.facts().window.is_some();
+        let uses_same_part = self.halved || !spec.facts().power_of_two_rows;
         if self.covers && measured.steady && (expires || !self.capped) && uses_same_part {
             prediction
         } else {
@@ -364,15 +364,10 @@ impl<'a> Simulation<'a> {
 /// Whether the filter finds every duplicate in the window, by its construction: it forgets a key
 /// only once the window since its last arrival is over.
 fn never_misses(spec: &FilterSpec, window: Option<u64>) -> bool {
-    let by_construction = match spec.kind {
-        FilterKind::Jumping(_) | FilterKind::AgePartitioned(_) => true,
-        FilterKind::Timers(timers) => timers.equal == 1,
-        _ => false,
-    };
-    let (own, asked) = (spec.window().map(|own| own.ticks), window);
-    by_construction
-        && spec.renews_keys()
-        && spec.adapters.iter().next().is_none()
+    let facts = spec.facts();
+    let (own, asked) = (facts.window.map(|own| own.ticks), window);
+    facts.forgets_by_time
+        && facts.renews_keys
         && spec.tracked == TrackedFraction::ALL
         && own.is_some_and(|own| asked.is_some_and(|asked| own >= asked))
 }

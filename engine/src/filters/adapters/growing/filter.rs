@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{GrowingSpec, Threshold};
+use super::Threshold;
 use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::filters::cell_table::CellTable;
@@ -41,7 +41,7 @@ struct Stage {
 /// expired. The age of a key counts from when it was last reported as fresh.
 ///
 /// Cache lines touched per key: up to k in each filter.
-pub struct Growing {
+pub(super) struct Growing {
     /// Oldest first, never empty.
     stages: Vec<Stage>,
     open: Open,
@@ -66,18 +66,19 @@ impl Growing {
     /// # Errors
     /// [`BuildError`] if a table is full with one key.
     pub(super) fn new(
-        spec: GrowingSpec,
+        fpr: f64,
+        threshold: Threshold,
         first: Box<dyn CellTable>,
         open: Open,
         most: usize,
         window: Option<Window>,
     ) -> Result<Self, BuildError> {
         let (cells, hashes) = (first.len(), first.hashes() as u32);
-        let full = match spec.threshold {
-            Threshold::Density => density_threshold(cells, hashes, spec.fpr),
-            Threshold::Cardinality => cardinality_threshold(cells, hashes, spec.fpr),
+        let full = match threshold {
+            Threshold::Density => density_threshold(cells, hashes, fpr),
+            Threshold::Cardinality => cardinality_threshold(cells, hashes, fpr),
         };
-        let one_key = match spec.threshold {
+        let one_key = match threshold {
             Threshold::Density => f64::from(hashes),
             Threshold::Cardinality => 1.0,
         };
@@ -86,7 +87,7 @@ impl Growing {
             let least = (first.bytes() as f64 * one_key / full).ceil();
             let allowed = format!(
                 "at least about {least} B, for one key at fpr={}",
-                rate_text(spec.fpr)
+                rate_text(fpr)
             );
             return Err(SpecError::new("step", format!("{} B", first.bytes()), allowed).into());
         }
@@ -99,7 +100,7 @@ impl Growing {
             open,
             most,
             full,
-            threshold: spec.threshold,
+            threshold,
             window,
             tick: 0,
             room: 0,
@@ -111,22 +112,11 @@ impl Growing {
         })
     }
 
-    /// The number of filters.
-    #[must_use]
-    pub const fn filters(&self) -> usize {
-        self.stages.len()
-    }
-
-    /// The number of filters dropped to make room for new ones.
-    #[must_use]
-    pub const fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
-    /// The number of filters dropped because all of their keys had expired.
-    #[must_use]
-    pub const fn expired(&self) -> u64 {
-        self.expired
+    /// The number of filters, and how many were dropped to make room and because all of their keys
+    /// had expired.
+    #[cfg(test)]
+    pub(super) const fn counts(&self) -> (usize, u64, u64) {
+        (self.stages.len(), self.dropped, self.expired)
     }
 
     fn newest(&mut self) -> &mut Stage {

@@ -6,5 +6,6 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use filter::Growing;
-pub use spec::{GrowingSpec, Threshold};
+use filter::Growing;
+pub(super) use spec::ROW;
+use spec::Threshold;

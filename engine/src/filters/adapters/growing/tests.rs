@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 
-use super::{Growing, GrowingSpec, Threshold};
+use super::{Growing, Threshold};
 use crate::filters::Filter;
 use crate::filters::cell_table::CellTable;
 use crate::hash::KeyHash;
@@ -71,11 +71,10 @@ impl CellTable for Timers {
 }
 
 fn growing(fpr: f64, threshold: Threshold, most: usize) -> Growing {
-    let spec = GrowingSpec::new(fpr).threshold(threshold);
     let open = || Some(Box::new(Timers::default()) as Box<dyn CellTable>);
     let window = Some(Window::new(WINDOW, 1));
     let first = Box::new(Timers::default());
-    Growing::new(spec, first, Box::new(open), most, window).expect("room for a key")
+    Growing::new(fpr, threshold, first, Box::new(open), most, window).expect("room for a key")
 }
 
 /// A filter of the model: when each of its cells was set last, and its keys.
@@ -161,9 +160,9 @@ proptest! {
                 newest.last = now;
             }
             prop_assert_eq!(filter.observe_one(key) == Verdict::Duplicate, seen);
-            prop_assert_eq!(filter.filters(), model.len());
+            prop_assert_eq!(filter.counts().0, model.len());
         }
-        prop_assert_eq!((filter.dropped(), filter.expired()), (dropped, expired));
+        prop_assert_eq!(filter.counts(), (model.len(), dropped, expired));
         let live: usize = model.iter().map(|plain| plain.live(now)).sum();
         let tally = filter.tally();
         prop_assert_eq!(tally.cells.map(|cells| cells.occupied), Some(live as u64));
@@ -171,7 +170,7 @@ proptest! {
         prop_assert_eq!(tally.evictions, None);
         prop_assert_eq!(filter.report().window, Some(Window::new(WINDOW, 1)));
         filter.clear();
-        prop_assert_eq!(filter.filters(), 1);
+        prop_assert_eq!(filter.counts().0, 1);
         prop_assert_eq!(filter.observe_one(KeyHash(5)), Verdict::Fresh);
     }
 }
@@ -188,7 +187,7 @@ fn a_burst_opens_filters_that_leave_with_it() {
                 number += 1;
             }
         }
-        filter.filters()
+        filter.counts().0
     };
     let before = arrive(&mut filter, 0..100, 1);
     let burst = arrive(&mut filter, 100..200, 5);
@@ -197,19 +196,22 @@ fn a_burst_opens_filters_that_leave_with_it() {
         before <= 4 && burst >= 2 * before && after <= before + 1,
         "{before} {burst} {after}"
     );
-    assert_eq!(filter.dropped(), 0);
-    assert!(filter.expired() > 0);
+    let (_, dropped, expired) = filter.counts();
+    assert_eq!(dropped, 0);
+    assert!(expired > 0);
 }
 
 #[test]
 fn without_memory_for_another_filter_the_oldest_is_dropped() {
     let first = Box::new(Timers::default());
-    let mut filter = Growing::new(GrowingSpec::new(0.2), first, Box::new(|| None), 100, None)
-        .expect("room for a key");
+    let open = Box::new(|| None);
+    let mut filter =
+        Growing::new(0.2, Threshold::Density, first, open, 100, None).expect("room for a key");
     for number in 0..200 {
         filter.observe_one(KeyHash(KeyHash(number).remix(1)));
     }
-    assert_eq!(filter.filters(), 1);
-    assert!(filter.dropped() > 3, "{} dropped", filter.dropped());
+    let (filters, dropped, _) = filter.counts();
+    assert_eq!(filters, 1);
+    assert!(dropped > 3, "{dropped} dropped");
     assert!(filter.tally().evictions > Some(30));
 }

@@ -2,8 +2,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`horizontal`] | a key belongs to one of S filters of M/S |
-//! | [`vertical`] | the k cells of a key lie in up to k of S ranges of one table |
+//! | `horizontal` | a key belongs to one of S filters of M/S |
+//! | `vertical` | the k cells of a key lie in up to k of S ranges of one table |
 //! | `cut` | the ranges of a vertical cut |
 //! | `path` | the checks of the paths that name slices |
 //!
@@ -18,6 +18,6 @@
 //!   the vertical slices, because a missing piece costs a key one of its cells, and not all.
 
 mod cut;
-pub mod horizontal;
+pub(super) mod horizontal;
 mod path;
-pub mod vertical;
+pub(super) mod vertical;

@@ -18,4 +18,5 @@ mod spec;
 
 pub use sequential::{BloomTree, LevelCounts};
 pub use shared::SharedTree;
+pub(super) use spec::ROW;
 pub use spec::{TreeMode, TreeSpec};

@@ -4,11 +4,12 @@ use super::sequential::BloomTree;
 use super::shape::Shape;
 use super::shared::SharedTree;
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
-use crate::filters::adapters::adapter::AdapterKind;
+use crate::filters::adapters::adapter::AdapterRow;
 use crate::filters::adapters::layers::Layers;
+use crate::filters::row::{Head, Named, OptionRow};
+use crate::filters::{Facts, Filter, Form};
 use crate::limits::within;
-use crate::options::{Options, name_of};
+use crate::options::{Options, Value, names};
 use crate::shared::{SharedLayout, SharedSpec};
 use crate::theory::RateModel;
 
@@ -118,24 +119,28 @@ impl TreeSpec {
     /// assert_eq!(error.to_string(), "invalid mode=thin: expected one of sparse, dense");
     /// ```
     pub fn parse(options: &mut Options) -> Result<Self, SpecError> {
-        let levels = options.integer("levels", 2, 1..=MOST_LEVELS)?;
-        let fanout = options.integer("fanout", 2, 1..=MOST_NODES as u32)?;
-        let mode = options.choice("mode", &MODES)?;
-        let topdown = options.integer("topdown", 0, 0..=MOST_LEVELS - 1)?;
-        let spec = Self::new(levels, fanout).mode(mode).topdown(topdown);
-        spec.check()?;
-        Ok(spec)
+        Named::parse(&ROW.head, Form::Scattered, options).map(|named| Self::of(&named))
     }
 
     /// All options that [`parse`](Self::parse) takes, as text, defaults included.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("levels", self.levels.to_string()),
-            ("fanout", self.fanout.to_string()),
-            ("mode", name_of(&MODES, &self.mode)),
-            ("topdown", self.topdown.to_string()),
-        ]
+        let mut named = Named::default_of(&ROW.head, Form::Scattered);
+        let mode = MODES.iter().position(|(_, mode)| *mode == self.mode);
+        named.set("levels", Value::Whole(self.levels.into()));
+        named.set("fanout", Value::Whole(self.fanout.into()));
+        named.set("mode", mode.map_or(Value::Unset, Value::Choice));
+        named.set("topdown", Value::Whole(self.topdown.into()));
+        named.options()
+    }
+
+    fn of(named: &Named) -> Self {
+        Self {
+            levels: named.small("levels"),
+            fanout: named.small("fanout"),
+            mode: named.choice("mode", &MODES),
+            topdown: named.small("topdown"),
+        }
     }
 
     /// Checks the ranges.
@@ -277,12 +282,6 @@ impl TreeSpec {
         Ok(SharedTree::new(self, nodes.collect::<Result<_, _>>()?))
     }
 
-    /// A node as a filter of its own: the layers under the tree, in its share of the memory.
-    fn node(self, inner: Layers<'_>) -> Option<Layers<'_>> {
-        let memory = self.node_memory(inner.memory).ok()?;
-        Some(Layers { memory, ..inner })
-    }
-
     pub(super) fn shape(self) -> Shape {
         Shape::new(self.levels, self.fanout)
     }
@@ -299,20 +298,21 @@ impl TreeSpec {
     }
 }
 
-impl AdapterKind for TreeSpec {
-    const NAME: &'static str = Self::NAME;
-    /// A duplicate that is found on the way up changes no node.
-    const RENEWS_KEYS: bool = false;
+const OPTIONS: &[OptionRow] = &[
+    OptionRow::whole("levels", 1, MOST_LEVELS as u64, 2),
+    OptionRow::whole("fanout", 1, MOST_NODES as u64, 2),
+    OptionRow::choice("mode", &names(&MODES)),
+    OptionRow::whole("topdown", 0, MOST_LEVELS as u64 - 1, 0),
+];
 
-    fn parse(options: &mut Options) -> Result<Self, SpecError> {
-        Self::parse(options)
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        self.options()
-    }
-
-    fn build(&self, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError> {
+/// Trees.
+pub(in crate::filters::adapters) static ROW: AdapterRow = AdapterRow {
+    head: Head {
+        name: TreeSpec::NAME,
+        options: |_| OPTIONS,
+        complete: |named, _| TreeSpec::of(named).check(),
+    },
+    build: |named, inner| {
         let node = |memory, seed| {
             let node = Layers {
                 memory,
@@ -321,32 +321,40 @@ impl AdapterKind for TreeSpec {
             };
             node.build()
         };
-        Ok(Box::new((*self).build(inner.memory, inner.seed, node)?))
-    }
-
-    fn cache_lines(&self, inner: Layers<'_>) -> f64 {
-        let node = self.node(inner).map_or(0.0, Layers::cache_lines);
-        (*self).cache_lines(node)
-    }
-
-    /// A tree of filters that forget nothing has the verdicts of one of its nodes.
-    fn rate_model(&self, inner: Layers<'_>) -> Option<RateModel> {
-        match self.node(inner)?.rate_model()? {
-            model @ (RateModel::Bloom { .. } | RateModel::LineBloom { .. }) => {
-                (self.topdown == 0).then_some(model)
-            }
-            RateModel::Stable { .. } => None,
+        let spec = TreeSpec::of(named);
+        Ok(Box::new(spec.build(inner.memory, inner.seed, node)?))
+    },
+    facts: |named, inner| {
+        let spec = TreeSpec::of(named);
+        let share = spec.node_memory(inner.memory);
+        let node = Layers {
+            memory: *share.as_ref().unwrap_or(&0),
+            ..inner
+        };
+        let node = node.facts();
+        // A tree of filters that forget nothing has the verdicts of one of its nodes.
+        let is_node = share.is_ok() && spec.topdown == 0;
+        let forgets = |model: &RateModel| matches!(model, RateModel::Stable { .. });
+        // A key that was never seen is a duplicate if one of the nodes on its way matches, at most
+        // one in each level. Top-down testing only takes matches back.
+        let of_levels = |limit: f64| f64::from(spec.levels) * limit;
+        Facts {
+            cache_lines: match share {
+                Ok(_) => spec.cache_lines(node.cache_lines),
+                Err(_) => 0.0,
+            },
+            rate_model: node.rate_model.filter(|model| is_node && !forgets(model)),
+            fpr_limit: share.ok().and(node.fpr_limit).map(of_levels),
+            most_memory: node
+                .most_memory
+                .saturating_mul(spec.nodes().map_or(1, |nodes| nodes as u64)),
+            memory_unit: node.memory_unit,
+            window: node.window,
+            // A duplicate that is found on the way up changes no node.
+            renews_keys: false,
+            forgets_by_time: false,
+            settles: node.settles,
+            power_of_two_rows: node.power_of_two_rows,
         }
-    }
-
-    /// A key that was never seen is a duplicate if one of the nodes on its way matches, at most one
-    /// in each level. Top-down testing only takes matches back.
-    fn fpr_limit(&self, inner: Layers<'_>) -> Option<f64> {
-        Some(f64::from(self.levels) * self.node(inner)?.fpr_limit()?)
-    }
-
-    fn most_memory(&self, inner: Layers<'_>) -> u64 {
-        let nodes = self.nodes().map_or(1, |nodes| nodes as u64);
-        inner.most_memory().saturating_mul(nodes)
-    }
-}
+    },
+};

@@ -46,5 +46,4 @@ mod slot;
 mod spec;
 
 pub(super) use clocked::build as build_clocked;
-pub use spec::DenseSpec;
-pub(in crate::filters) use spec::build;
+pub(in crate::filters) use spec::ROWS;

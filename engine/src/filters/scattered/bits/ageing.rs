@@ -7,8 +7,7 @@ use crate::hash::KeyHash;
 /// How a bit filter makes room. All but Bloom are from paper 000; s is the number of bits of one of
 /// the k filters.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub enum Ageing {
+pub(crate) enum Ageing {
     /// Bloom (1970): a fresh key is inserted, no bit is ever cleared. The FNR is 0, the FPR tends
     /// to 1.
     Never,
@@ -25,8 +24,7 @@ pub enum Ageing {
 
 /// The two processes called RSBF. i is the number of arrivals so far, including this one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub enum Reservoir {
+pub(crate) enum Reservoir {
     /// Algorithm 1, in three phases. The first s arrivals are inserted and clear nothing. Then a
     /// fresh key is inserted with probability s/i and clears a random bit of each filter. Once s/i
     /// is at most `threshold` (the paper's p*, 0.03 in its runs), every fresh key is inserted, and

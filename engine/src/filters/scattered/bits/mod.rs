@@ -5,6 +5,7 @@ mod ageing;
 mod filter;
 mod table;
 
-pub use ageing::{Ageing, Reservoir};
-pub use filter::{BitFilters, BitsSpec};
+pub(crate) use ageing::{Ageing, Reservoir};
+pub(crate) use filter::BitsSpec;
+pub(in crate::filters) use filter::ROWS;
 pub(crate) use table::BitTable;

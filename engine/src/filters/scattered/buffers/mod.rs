@@ -4,4 +4,4 @@
 mod filter;
 mod lru;
 
-pub use filter::{Accounting, BufferSpec, LruFilter};
+pub(in crate::filters) use filter::ROWS;

@@ -1,28 +1,27 @@
 //! The block-decaying Bloom filter: cells hold wrapping timestamps of a window divided into blocks.
 
 use crate::error::{BuildError, SpecError};
+use crate::filters::Filter;
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::KindSpec;
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::storage::PackedCells;
-use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::limits::{HASHES, MOST_HASHES, at_least_bits, bits_of, within};
-use crate::options::Options;
+use crate::limits::{MOST_HASHES, at_least_bits, bits_of, within};
+use crate::memory::LINE_BYTES;
+use crate::options::Allowed;
 use crate::report::{Cells, Tally};
-use crate::theory::RateModel;
 
 /// The parameters of a block-decaying Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct DecayingSpec {
+pub(crate) struct DecayingSpec {
     /// W: the number of arrivals within which no duplicate is missed (1 or more).
-    pub window: u64,
+    pub(crate) window: u64,
     /// K: the number of a key's cells (1 to 64). `None` takes ceil(sqrt(M ln2 / W)) and rejects a
     /// window so short that this exceeds 64.
-    pub hashes: Option<u32>,
+    pub(crate) hashes: Option<u32>,
     /// c: the number of bits of a cell (2 to 32). `None` takes K, at least 2, and rejects a K above
     /// 32.
-    pub cell_bits: Option<u32>,
+    pub(crate) cell_bits: Option<u32>,
 }
 
 /// `b_DBF` (Shen and Zhang 2008; measured in paper 002, section 6.1): the last W arrivals, counted
@@ -36,19 +35,8 @@ pub struct DecayingSpec {
 /// it is forgotten at most 2q arrivals later.
 ///
 /// Cache lines touched per key: K, and all lines of the filter once in q T arrivals, when r wraps.
-///
-/// # Examples
-/// ```
-/// use echoless::{Filter, KeyHasher, Verdict};
-/// let key = KeyHasher::seeded(0).hash_u64(17);
-/// use echoless::spec::DecayingSpec;
-/// let mut filter = DecayingSpec::new(1000).build(4096, 0)?;
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct DecayingBloom {
+pub(crate) struct DecayingBloom {
     cells: PackedCells,
     hashes: u32,
     /// T: the number of block numbers.
@@ -64,40 +52,21 @@ pub struct DecayingBloom {
 }
 
 impl DecayingSpec {
-    /// The last `window` arrivals; k and c follow from the memory.
-    #[must_use]
-    pub const fn new(window: u64) -> Self {
+    fn of(named: &Named) -> Self {
+        let small = |key| named.given(key).map(|number| number as u32);
         Self {
-            window,
-            hashes: None,
-            cell_bits: None,
+            window: named.whole("window"),
+            hashes: small("k"),
+            cell_bits: small("c"),
         }
     }
 
-    /// k: the cells of a key.
-    #[must_use]
-    pub const fn hashes(mut self, hashes: u32) -> Self {
-        self.hashes = Some(hashes);
-        self
-    }
-
-    /// c: the bits of a cell.
-    #[must_use]
-    pub const fn cell_bits(mut self, bits: u32) -> Self {
-        self.cell_bits = Some(bits);
-        self
-    }
-
-    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
+    /// Builds the filter in `memory_bytes`.
     ///
     /// # Errors
-    /// [`BuildError`] if the window is 0, K or c is out of its range, the window is too short to
-    /// derive them from the memory, the memory holds fewer than K cells, or the memory cannot be
-    /// allocated.
-    pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<DecayingBloom, BuildError> {
-        if self.window == 0 {
-            return Err(SpecError::new("window", "0", "1 or more").into());
-        }
+    /// [`BuildError`] if the window is too short to derive K and c from the memory, c would be more
+    /// than 32, the memory holds fewer than K cells, or the memory cannot be allocated.
+    fn build(self, memory_bytes: u64) -> Result<DecayingBloom, BuildError> {
         let hashes = self.hashes_in(memory_bytes)?;
         let cell_bits = self.cell_bits.unwrap_or(hashes.max(2));
         let width = within("c", cell_bits, 2..=PackedCells::MOST_BITS)?;
@@ -119,11 +88,10 @@ impl DecayingSpec {
     /// K for a filter of `memory_bytes`: the given one, or ceil(sqrt(M ln2 / W)).
     ///
     /// # Errors
-    /// [`SpecError`] if K is out of its range, or if the window is so short that K, or c with it,
-    /// would be.
-    pub fn hashes_in(self, memory_bytes: u64) -> Result<u32, SpecError> {
+    /// [`SpecError`] if the window is so short that K, or c with it, would be out of its range.
+    fn hashes_in(self, memory_bytes: u64) -> Result<u32, SpecError> {
         if let Some(hashes) = self.hashes {
-            return within("k", hashes, 1..=MOST_HASHES);
+            return Ok(hashes);
         }
         let (most, derived) = match self.cell_bits {
             Some(_) => (MOST_HASHES, "k"),
@@ -200,63 +168,32 @@ impl Filter for DecayingBloom {
     }
 }
 
-impl KindSpec for DecayingSpec {
-    const NAMES: &'static [&'static str] = &["bdbf"];
+const OPTIONS: &[OptionRow] = &[
+    OptionRow::whole("window", 1, u64::MAX, 1 << 20),
+    OptionRow::new("k", Allowed::Whole(1, MOST_HASHES as u64)),
+    OptionRow::new("c", Allowed::Whole(2, PackedCells::MOST_BITS as u64)),
+];
 
-    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
-        Ok(Self {
-            window: options.integer("window", 1 << 20, 1..=u64::MAX)?,
-            hashes: options.optional_integer("k", HASHES)?,
-            cell_bits: options.optional_integer("c", 2..=32)?,
-        })
-    }
-
-    fn name(&self) -> &'static str {
-        "bdbf"
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        let mut options = vec![("window", self.window.to_string())];
-        options.extend(self.hashes.map(|hashes| ("k", hashes.to_string())));
-        options.extend(self.cell_bits.map(|bits| ("c", bits.to_string())));
-        options
-    }
-
-    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
-        Ok(Box::new(self.build(memory_bytes, seed)?))
-    }
-
-    fn cache_lines(&self, memory_bytes: u64) -> f64 {
-        self.hashes_in(memory_bytes).map_or(0.0, f64::from)
-    }
-
-    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
-        None
-    }
-
-    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
-        None
-    }
-
-    fn settles(&self) -> bool {
-        true
-    }
-
-    fn scaled(mut self, scale: f64) -> Self {
-        self.window = (self.window as f64 / scale).round().max(1.0) as u64;
-        self
-    }
-
-    fn grid(workload: &Workload) -> Vec<String> {
-        let windows = [1, 4, 16].map(|part| (workload.span / part).max(1));
-        let texts = windows.map(|window| {
-            // With more memory than the default parameters can use, the largest of them.
-            let parameters = match Self::new(window).hashes_in(workload.memory_bytes) {
-                Ok(_) => "",
-                Err(_) => ",k=32,c=32",
-            };
-            format!("bdbf:window={window}{parameters}")
-        });
-        texts.to_vec()
-    }
-}
+/// The block-decaying Bloom filter.
+pub(in crate::filters) static DECAYING: [FilterRow; 1] = [FilterRow {
+    head: Head {
+        name: "bdbf",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    scattered: Some(|named, memory, _| Ok(Box::new(DecayingSpec::of(named).build(memory)?))),
+    cells: None,
+    lines: None,
+    facts: |named, _, memory| Facts {
+        cache_lines: (DecayingSpec::of(named).hashes_in(memory)).map_or(0.0, f64::from),
+        rate_model: None,
+        fpr_limit: None,
+        most_memory: MOST_SCATTERED,
+        memory_unit: LINE_BYTES,
+        window: None,
+        renews_keys: false,
+        forgets_by_time: false,
+        settles: true,
+        power_of_two_rows: false,
+    },
+}];

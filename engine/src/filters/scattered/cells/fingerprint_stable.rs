@@ -1,16 +1,84 @@
 //! The fingerprint stable Bloom filter: each cell pairs a counter with a fingerprint of the key
 //! that set it.
 
-use super::fingerprint_stable_spec::FingerprintStableSpec;
 use super::primes::prime_at_most;
 use crate::error::BuildError;
-use crate::filters::Filter;
 use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::scattered::storage::PackedCells;
+use crate::filters::{Filter, Form, lines};
 use crate::hash::KeyHash;
-use crate::limits::{MOST_HASHES, at_least_bits, closed_unit, within};
+use crate::limits::at_least_bits;
+use crate::memory::LINE_BYTES;
+use crate::options::names;
 use crate::report::{Cells, Tally};
+
+/// How a key's fingerprint is written to a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refill {
+    /// By exclusive or, and never cleared: as published. The FNR tends to 1 as the stream grows,
+    /// because old fingerprints stay mixed in.
+    Xor,
+    /// It replaces the old fingerprint.
+    Overwrite,
+    /// By exclusive or, and a cell whose counter reaches 0 clears its fingerprint: the smallest
+    /// change that repairs the published form.
+    Repaired,
+}
+
+/// The parameters of a fingerprint stable Bloom filter, except its memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct FingerprintStableSpec {
+    /// k: the number of a key's cells, one in each of k sub-tables (1 to 64).
+    pub(crate) hashes: u32,
+    /// c: the number of counter bits of a cell (1 to 16); a set counter holds Max = 2^c - 1.
+    pub(crate) counter_bits: u32,
+    /// f: the number of fingerprint bits of a cell (1 to 16).
+    pub(crate) fingerprint_bits: u32,
+    /// xi: the probability that a fresh key decrements k random cells (0 to 1).
+    pub(crate) eviction: f64,
+    /// How fingerprints are written to cells.
+    pub(crate) refill: Refill,
+}
+
+/// The operations on one cell, the counter in its low bits and the fingerprint above it. The line
+/// form uses them too.
+impl FingerprintStableSpec {
+    #[inline(always)]
+    pub(crate) const fn counter_max(self) -> u32 {
+        (1 << self.counter_bits) - 1
+    }
+
+    /// Whether the cell holds this fingerprint with a nonzero counter.
+    #[inline(always)]
+    pub(crate) const fn cell_holds(self, cell: u32, fingerprint: u32) -> bool {
+        cell & self.counter_max() != 0 && cell >> self.counter_bits == fingerprint
+    }
+
+    /// The cell after its counter was decremented by `amount`, to 0 at least.
+    #[inline(always)]
+    pub(crate) fn cell_decremented(self, cell: u32, amount: u32) -> u32 {
+        let max = self.counter_max();
+        let counter = (cell & max).saturating_sub(amount);
+        if counter == 0 && self.refill == Refill::Repaired {
+            0
+        } else {
+            cell & !max | counter
+        }
+    }
+
+    /// The cell after a key with this fingerprint was inserted.
+    #[inline(always)]
+    pub(crate) const fn cell_filled(self, cell: u32, fingerprint: u32) -> u32 {
+        let own = fingerprint << self.counter_bits;
+        let mixed = match self.refill {
+            Refill::Xor | Refill::Repaired => (cell & !self.counter_max()) ^ own,
+            Refill::Overwrite => own,
+        };
+        mixed | self.counter_max()
+    }
+}
 
 /// FP-SBF: a key is a duplicate if and only if its k counters are all nonzero and its k
 /// fingerprints are all equal to its own (paper 003, section 4). Positions come from double hashing
@@ -22,20 +90,8 @@ use crate::report::{Cells, Tally};
 ///
 /// Cache lines touched per key: up to k to probe. A fresh key writes those k, and touches k more
 /// when it decrements.
-///
-/// # Examples
-/// ```
-/// use echoless::{Filter, KeyHasher, Verdict};
-/// let key = KeyHasher::seeded(0).hash_u64(17);
-/// use echoless::spec::{FingerprintStableSpec, Refill};
-/// let spec = FingerprintStableSpec::new(2, 2, 4).refill(Refill::Overwrite);
-/// let mut filter = spec.build(1 << 16, 7)?;
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct FingerprintStableBloom {
+pub(crate) struct FingerprintStableBloom {
     /// ```text
     /// cell    | fingerprint: f bits | counter: c bits |    bit 0 at the right
     /// ```
@@ -47,16 +103,24 @@ pub struct FingerprintStableBloom {
 }
 
 impl FingerprintStableSpec {
+    fn of(named: &Named) -> Self {
+        Self {
+            hashes: named.small("k"),
+            counter_bits: named.small("c"),
+            fingerprint_bits: named.small("f"),
+            eviction: named.decimal("xi").expect("a default"),
+            refill: named.choice("refill", &REFILLS),
+        }
+    }
+
     /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if a field is out of its range, the memory holds fewer than two cells in each
-    /// sub-table, or the memory cannot be allocated.
-    pub fn build(self, memory_bytes: u64, seed: u64) -> Result<FingerprintStableBloom, BuildError> {
-        let hashes = u64::from(within("k", self.hashes, 1..=MOST_HASHES)?);
-        let counter = within("c", self.counter_bits, 1..=16)?;
-        let width = counter + within("f", self.fingerprint_bits, 1..=16)?;
-        closed_unit("xi", self.eviction)?;
+    /// [`BuildError`] if the memory holds fewer than two cells in each sub-table, or cannot be
+    /// allocated.
+    fn build(self, memory_bytes: u64, seed: u64) -> Result<FingerprintStableBloom, BuildError> {
+        let hashes = u64::from(self.hashes);
+        let width = self.counter_bits + self.fingerprint_bits;
         let least = u128::from(2 * hashes) * u128::from(width);
         let cells =
             at_least_bits(memory_bytes, least, "two cells in each sub-table")? / u64::from(width);
@@ -69,6 +133,63 @@ impl FingerprintStableSpec {
         })
     }
 }
+
+const REFILLS: [(&str, Refill); 3] = [
+    ("xor", Refill::Xor),
+    ("overwrite", Refill::Overwrite),
+    ("repaired", Refill::Repaired),
+];
+
+/// The options with this number of bits of a fingerprint.
+const fn options(fingerprint_bits: u64) -> [OptionRow; 5] {
+    [
+        OptionRow::hashes(2),
+        OptionRow::whole("c", 1, 16, 2),
+        OptionRow::whole("f", 1, 16, fingerprint_bits),
+        OptionRow::fraction("xi", 0.5),
+        OptionRow::choice("refill", const { &names(&REFILLS) }),
+    ]
+}
+
+const SCATTERED: &[OptionRow] = &options(4);
+/// With the counter's 2 bits a byte: cells have 8 or 16 bits.
+const LINE: &[OptionRow] = &options(6);
+
+/// The fingerprint stable Bloom filter.
+pub(in crate::filters) static FINGERPRINT_STABLE: [FilterRow; 1] = [FilterRow {
+    head: Head {
+        name: "fpsbf",
+        options: |form| match form {
+            Form::Scattered => SCATTERED,
+            Form::Line => LINE,
+        },
+        complete: Named::as_given,
+    },
+    scattered: Some(|named, memory, seed| {
+        Ok(Box::new(
+            FingerprintStableSpec::of(named).build(memory, seed)?,
+        ))
+    }),
+    cells: None,
+    lines: Some(|named, allocation| {
+        lines::fingerprint_stable::build(&FingerprintStableSpec::of(named), allocation)
+    }),
+    facts: |named, _, _| {
+        let spec = FingerprintStableSpec::of(named);
+        Facts {
+            cache_lines: f64::from(spec.hashes) * (1.0 + spec.eviction),
+            rate_model: None,
+            fpr_limit: None,
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: None,
+            renews_keys: false,
+            forgets_by_time: false,
+            settles: spec.refill != Refill::Xor,
+            power_of_two_rows: false,
+        }
+    },
+}];
 
 impl FingerprintStableBloom {
     /// The cell of the key in sub-table `table`: (start + table * step) modulo a prime, start and
@@ -150,14 +271,17 @@ impl Filter for FingerprintStableBloom {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filters::scattered::cells::Refill;
 
     #[test]
     fn the_fill_is_the_fraction_of_nonzero_counters() {
         for refill in [Refill::Xor, Refill::Overwrite, Refill::Repaired] {
-            let spec = FingerprintStableSpec::new(2, 1, 4)
-                .eviction(1.0)
-                .refill(refill);
+            let spec = FingerprintStableSpec {
+                hashes: 2,
+                counter_bits: 1,
+                fingerprint_bits: 4,
+                eviction: 1.0,
+                refill,
+            };
             let mut filter = spec.build(1000, 3).expect("valid");
             for key in 0..20_000_u64 {
                 filter.observe_key(KeyHash(KeyHash(key).remix(5)));

@@ -3,13 +3,11 @@
 
 mod decaying;
 mod fingerprint_stable;
-mod fingerprint_stable_spec;
 mod primes;
 mod stable;
-mod stable_spec;
 
-pub use decaying::{DecayingBloom, DecayingSpec};
-pub use fingerprint_stable::FingerprintStableBloom;
-pub use fingerprint_stable_spec::{FingerprintStableSpec, Refill};
-pub use stable::StableBloom;
-pub use stable_spec::{Decrement, DecrementCount, StableSpec, Update};
+pub(in crate::filters) use decaying::DECAYING;
+pub(in crate::filters) use fingerprint_stable::FINGERPRINT_STABLE;
+pub(crate) use fingerprint_stable::FingerprintStableSpec;
+pub(in crate::filters) use stable::STABLE;
+pub(crate) use stable::{Decrement, StableSpec, Update};

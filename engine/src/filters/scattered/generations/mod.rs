@@ -2,4 +2,4 @@
 
 mod pair;
 
-pub use pair::{GenerationFilter, GenerationSpec, Rotate, Succession};
+pub(in crate::filters) use pair::ROWS;

@@ -3,21 +3,20 @@
 use std::mem::swap;
 
 use crate::error::{BuildError, SpecError};
+use crate::filters::Filter;
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::{KindSpec, unknown_name};
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::bits::BitTable;
-use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::limits::{HASHES, MOST_HASHES, bits_of, rate_text, within};
-use crate::options::{Options, name_of};
+use crate::limits::{MOST_HASHES, bits_of, rate_text};
+use crate::memory::LINE_BYTES;
+use crate::options::{Allowed, Value, names};
 use crate::report::{Cells, Tally};
-use crate::theory::RateModel;
-use crate::theory::generations::{insertions_to_half_fill, pair_fpr, pair_hashes};
+use crate::theory::generations::{insertions_to_half_fill, pair_hashes};
 
 /// The role of the second Bloom filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Succession {
+pub(crate) enum Succession {
     /// A2, active-active (Yoon 2010; paper 003, section 2.1): both filters answer, and a key that
     /// only the older one holds is inserted into the newer one.
     ActiveActive,
@@ -28,8 +27,7 @@ pub enum Succession {
 
 /// When a generation is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Rotate {
+pub(crate) enum Rotate {
     /// After n = floor(M ln2 / (2k)) insertions, as published. By then more than half of the bits
     /// are set: only keys that miss are inserted, and those set more new bits than others.
     Count,
@@ -39,14 +37,13 @@ pub enum Rotate {
 
 /// The parameters of a pair of generations, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct GenerationSpec {
+pub(crate) struct GenerationSpec {
     /// k: the number of a key's bits in each generation (1 to 64).
-    pub hashes: u32,
+    pub(crate) hashes: u32,
     /// The role of the second generation.
-    pub succession: Succession,
+    pub(crate) succession: Succession,
     /// When a generation is full.
-    pub rotate: Rotate,
+    pub(crate) rotate: Rotate,
 }
 
 /// Two Bloom filters of M/2 bits each (Yoon 2010; Chang, Feng, Li 2004).
@@ -56,20 +53,8 @@ pub struct GenerationSpec {
 ///
 /// Cache lines touched per key: up to 2k to probe, k to insert. A rotation clears one generation,
 /// M/2 bits.
-///
-/// # Examples
-/// ```
-/// use echoless::{Filter, KeyHasher, Verdict};
-/// let key = KeyHasher::seeded(0).hash_u64(17);
-/// use echoless::spec::{GenerationSpec, Rotate, Succession};
-/// let a2 = GenerationSpec::new(4, Succession::ActiveActive).rotate(Rotate::Fill);
-/// let mut filter = a2.build(1 << 16, 0)?;
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct GenerationFilter {
+pub(crate) struct GenerationFilter {
     /// The generation that keys are inserted into: A1, or the active buffer.
     active: BitTable,
     /// The older generation of A2, or the warm-up buffer.
@@ -83,30 +68,24 @@ pub struct GenerationFilter {
 }
 
 impl GenerationSpec {
-    /// k bits for each key in each generation; generations rotate by count, as published.
-    #[must_use]
-    pub const fn new(hashes: u32, succession: Succession) -> Self {
+    fn of(named: &Named) -> Self {
         Self {
-            hashes,
-            succession,
-            rotate: Rotate::Count,
+            hashes: named.small("k"),
+            succession: match named.name() {
+                "dbuf" => Succession::WarmUp,
+                _ => Succession::ActiveActive,
+            },
+            rotate: named.choice("rotate", &ROTATIONS),
         }
     }
 
-    /// When a generation is full.
-    #[must_use]
-    pub const fn rotate(mut self, rotate: Rotate) -> Self {
-        self.rotate = rotate;
-        self
-    }
-
-    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
+    /// Builds the filter in `memory_bytes`.
     ///
     /// # Errors
-    /// [`BuildError`] if k is not 1 to 64, a generation has room for fewer than two keys, or the
-    /// memory cannot be allocated.
-    pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<GenerationFilter, BuildError> {
-        let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
+    /// [`BuildError`] if a generation has room for fewer than two keys, or the memory cannot be
+    /// allocated.
+    fn build(self, memory_bytes: u64) -> Result<GenerationFilter, BuildError> {
+        let hashes = self.hashes;
         let half = memory_bytes / 2;
         let capacity = insertions_to_half_fill(bits_of(half)?, hashes);
         if capacity < 2 {
@@ -213,80 +192,56 @@ impl Filter for GenerationFilter {
 
 const ROTATIONS: [(&str, Rotate); 2] = [("count", Rotate::Count), ("fill", Rotate::Fill)];
 
-impl KindSpec for GenerationSpec {
-    const NAMES: &'static [&'static str] = &["a2", "dbuf"];
+const OPTIONS: &[OptionRow] = &[
+    OptionRow::new("k", Allowed::Whole(1, MOST_HASHES as u64)),
+    OptionRow::new("fpr", Allowed::Number(is_reached, RATES)),
+    OptionRow::choice("rotate", &names(&ROTATIONS)),
+];
 
-    fn parse(name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
-        let succession = match name {
-            "dbuf" => Succession::WarmUp,
-            "a2" => Succession::ActiveActive,
-            _ => return Err(unknown_name(name, Self::NAMES)),
-        };
-        Ok(Self {
-            hashes: parse_hashes(options)?,
-            succession,
-            rotate: options.choice("rotate", &ROTATIONS)?,
-        })
-    }
+/// The accepted values of `fpr`: the rate of more than 64 bits is excluded.
+const RATES: &str = "a rate above 5.42e-20 (k=64) and below 1";
 
-    fn name(&self) -> &'static str {
-        match self.succession {
-            Succession::ActiveActive => "a2",
-            Succession::WarmUp => "dbuf",
-        }
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("k", self.hashes.to_string()),
-            ("rotate", name_of(&ROTATIONS, &self.rotate)),
-        ]
-    }
-
-    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
-        Ok(Box::new(self.build(memory_bytes, seed)?))
-    }
-
-    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
-        2.0 * f64::from(self.hashes)
-    }
-
-    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
-        None
-    }
-
-    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
-        None
-    }
-
-    fn settles(&self) -> bool {
-        true
-    }
-
-    fn scaled(self, _scale: f64) -> Self {
-        self
-    }
-
-    fn grid(_workload: &Workload) -> Vec<String> {
-        let names = Self::NAMES.iter();
-        let settings = |name| [1, 2, 3, 4, 6, 8].map(|k| format!("{name}:k={k},rotate=fill"));
-        names.flat_map(settings).collect()
-    }
+fn is_reached(fpr: f64) -> bool {
+    fpr > 0.0 && fpr < 1.0 && pair_hashes(fpr) <= MOST_HASHES
 }
 
-/// k, or the k that keeps a false positive rate.
-fn parse_hashes(options: &mut Options) -> Result<u32, SpecError> {
-    let hashes = options.optional_integer("k", HASHES)?;
-    let least = pair_fpr(MOST_HASHES + 1);
-    let allowed = format!("a rate above {least:.2e} (k={MOST_HASHES}) and below 1");
-    let in_range = |fpr: &f64| *fpr > 0.0 && *fpr < 1.0 && pair_hashes(*fpr) <= MOST_HASHES;
-    let fpr = options.checked("fpr", &allowed, in_range)?;
-    match (hashes, fpr) {
-        (Some(_), Some(fpr)) => {
-            let allowed = "either k or fpr, not both";
-            Err(SpecError::new("fpr", rate_text(fpr), allowed))
-        }
-        (Some(hashes), None) => Ok(hashes),
-        (None, fpr) => Ok(pair_hashes(fpr.unwrap_or(0.1))),
+/// The pairs of generations.
+pub(in crate::filters) static ROWS: [FilterRow; 2] = [row("a2"), row("dbuf")];
+
+const fn row(name: &'static str) -> FilterRow {
+    FilterRow {
+        head: Head {
+            name,
+            options: |_| OPTIONS,
+            // The rate becomes the k that keeps it.
+            complete: |named, _| match (named.given("k"), named.decimal("fpr")) {
+                (Some(_), Some(fpr)) => {
+                    let allowed = "either k or fpr, not both";
+                    Err(SpecError::new("fpr", rate_text(fpr), allowed))
+                }
+                (Some(_), None) => Ok(()),
+                (None, fpr) => {
+                    let hashes = pair_hashes(fpr.unwrap_or(0.1));
+                    named.set("k", Value::Whole(hashes.into()));
+                    named.set("fpr", Value::Unset);
+                    Ok(())
+                }
+            },
+        },
+        scattered: Some(|named, memory, _| Ok(Box::new(GenerationSpec::of(named).build(memory)?))),
+        cells: None,
+        lines: None,
+        facts: |named, _, _| Facts {
+            cache_lines: 2.0 * f64::from(named.small("k")),
+            rate_model: None,
+            fpr_limit: None,
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: None,
+            renews_keys: false,
+            forgets_by_time: false,
+            settles: true,
+            power_of_two_rows: false,
+        },
     }
 }

@@ -3,30 +3,28 @@
 
 use super::fingerprint::{Fingerprint, nonzero_values};
 use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, rows_in};
-use crate::error::{BuildError, SpecError};
+use crate::error::BuildError;
+use crate::filters::Filter;
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::KindSpec;
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
-use crate::filters::{Filter, Form, Workload};
 use crate::hash::KeyHash;
-use crate::limits::within;
-use crate::options::{Options, name_of};
+use crate::memory::LINE_BYTES;
+use crate::options::names;
 use crate::report::Tally;
-use crate::theory::RateModel;
 
 /// The parameters of a cuckoo filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct CuckooSpec {
+pub(crate) struct CuckooSpec {
     /// k: the number of slots of a row (1 to 64).
-    pub slots: u32,
+    pub(crate) slots: u32,
     /// b: the number of bits of a slot (1 to 32).
-    pub bits: u32,
+    pub(crate) bits: u32,
     /// The number of fingerprints that an insertion may move (1 to 1000). On an endless stream the
     /// table is full, and every fresh key moves that many.
-    pub kicks: u32,
+    pub(crate) kicks: u32,
     /// How rows are stored.
-    pub encoding: RowEncoding,
+    pub(crate) encoding: RowEncoding,
 }
 
 /// Cuckoo filter (Fan 2014, without failure as in paper 002, section 2.3): a fingerprint is in row
@@ -35,60 +33,30 @@ pub struct CuckooSpec {
 ///
 /// Cache lines touched per key: two to probe; a fresh key touches one more for each fingerprint it
 /// moves.
-///
-/// # Examples
-/// ```
-/// use echoless::{Filter, KeyHasher, Verdict};
-/// let key = KeyHasher::seeded(0).hash_u64(17);
-/// use echoless::spec::CuckooSpec;
-/// let spec = CuckooSpec::new(4, 12).kicks(8);
-/// let mut filter = spec.build(1 << 16, 7)?;
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct CuckooFilter {
+pub(crate) struct CuckooFilter {
     store: RowStore,
     spec: CuckooSpec,
     rng: SeededRng,
 }
 
 impl CuckooSpec {
-    /// Rows of `slots` fingerprints of `bits` bits, packed; an insertion moves up to 4.
-    #[must_use]
-    pub const fn new(slots: u32, bits: u32) -> Self {
+    fn of(named: &Named) -> Self {
         Self {
-            slots,
-            bits,
-            kicks: 4,
-            encoding: RowEncoding::Packed,
+            slots: named.small("slots"),
+            bits: named.small("bits"),
+            kicks: named.small("kicks"),
+            encoding: named.choice("rows", &ENCODINGS),
         }
-    }
-
-    /// How many fingerprints an insertion may move.
-    #[must_use]
-    pub const fn kicks(mut self, kicks: u32) -> Self {
-        self.kicks = kicks;
-        self
-    }
-
-    /// How rows are stored.
-    #[must_use]
-    pub const fn encoding(mut self, encoding: RowEncoding) -> Self {
-        self.encoding = encoding;
-        self
     }
 
     /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
-    /// [`BuildError`] if a field is out of its range, semi-sorted rows have too many states, the
-    /// memory holds no row, or the memory cannot be allocated.
-    pub fn build(self, memory_bytes: u64, seed: u64) -> Result<CuckooFilter, BuildError> {
-        let slots = within("slots", self.slots, 1..=MOST_SLOTS)?;
-        let bits = within("bits", self.bits, 1..=32)?;
-        within("kicks", self.kicks, 1..=1000)?;
+    /// [`BuildError`] if semi-sorted rows have too many states, the memory holds no row, or the
+    /// memory cannot be allocated.
+    fn build(self, memory_bytes: u64, seed: u64) -> Result<CuckooFilter, BuildError> {
+        let Self { slots, bits, .. } = self;
         let log2 = rows_in(memory_bytes, self.encoding, slots, bits)?.ilog2();
         Ok(CuckooFilter {
             store: RowStore::new(self.encoding, 1 << log2, slots, bits)?,
@@ -189,59 +157,36 @@ impl Filter for CuckooFilter {
     }
 }
 
-impl KindSpec for CuckooSpec {
-    const NAMES: &'static [&'static str] = &["cuckoo"];
-    const POWER_OF_TWO_ROWS: bool = true;
+const OPTIONS: &[OptionRow] = &[
+    OptionRow::whole("slots", 1, MOST_SLOTS as u64, 4),
+    OptionRow::whole("bits", 1, 32, 8),
+    OptionRow::whole("kicks", 1, 1000, 4),
+    OptionRow::choice("rows", &names(&ENCODINGS)),
+];
 
-    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
-        Ok(Self {
-            slots: options.integer("slots", 4, 1..=MOST_SLOTS)?,
-            bits: options.integer("bits", 8, 1..=32)?,
-            kicks: options.integer("kicks", 4, 1..=1000)?,
-            encoding: options.choice("rows", &ENCODINGS)?,
-        })
-    }
-
-    fn name(&self) -> &'static str {
-        "cuckoo"
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("slots", self.slots.to_string()),
-            ("bits", self.bits.to_string()),
-            ("kicks", self.kicks.to_string()),
-            ("rows", name_of(&ENCODINGS, &self.encoding)),
-        ]
-    }
-
-    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
-        Ok(Box::new(self.build(memory_bytes, seed)?))
-    }
-
-    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
-        2.0 + f64::from(self.kicks)
-    }
-
-    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
-        None
-    }
-
-    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
-        Some(2.0 * f64::from(self.slots) / nonzero_values(self.bits))
-    }
-
-    fn settles(&self) -> bool {
-        true
-    }
-
-    fn scaled(self, _scale: f64) -> Self {
-        self
-    }
-
-    fn grid(_workload: &Workload) -> Vec<String> {
-        let shapes = [(2, 4), (4, 6), (4, 8), (4, 12), (4, 16)];
-        let texts = shapes.map(|(slots, bits)| format!("cuckoo:slots={slots},bits={bits}"));
-        texts.to_vec()
-    }
-}
+/// The cuckoo filter.
+pub(in crate::filters) static CUCKOO: [FilterRow; 1] = [FilterRow {
+    head: Head {
+        name: "cuckoo",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    scattered: Some(|named, memory, seed| Ok(Box::new(CuckooSpec::of(named).build(memory, seed)?))),
+    cells: None,
+    lines: None,
+    facts: |named, _, _| {
+        let spec = CuckooSpec::of(named);
+        Facts {
+            cache_lines: 2.0 + f64::from(spec.kicks),
+            rate_model: None,
+            fpr_limit: Some(2.0 * f64::from(spec.slots) / nonzero_values(spec.bits)),
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: None,
+            renews_keys: false,
+            forgets_by_time: false,
+            settles: true,
+            power_of_two_rows: true,
+        }
+    },
+}];

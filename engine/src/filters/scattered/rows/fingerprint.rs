@@ -31,10 +31,7 @@ impl Fingerprint {
     pub(super) fn check(self) -> Result<Self, SpecError> {
         match self {
             Self::Nonzero { bits } => within("bits", bits, 1..=32).map(|_| self),
-            Self::Counted { remainder, kept } => {
-                within("r", remainder, 1..=27)?;
-                within("kept", kept, 1..=remainder).map(|_| self)
-            }
+            Self::Counted { remainder, kept } => within("kept", kept, 1..=remainder).map(|_| self),
         }
     }
 

@@ -3,13 +3,12 @@
 
 mod cuckoo;
 mod fingerprint;
-mod spec;
 mod sqf;
 mod store;
 mod table;
 
-pub use cuckoo::{CuckooFilter, CuckooSpec};
-pub use spec::{RowPolicy, RowSpec};
-pub use sqf::SqfSpec;
-pub use store::RowEncoding;
-pub use table::RowFilter;
+pub(in crate::filters) use cuckoo::CUCKOO;
+pub(in crate::filters) use sqf::SQF;
+pub(crate) use store::RowEncoding;
+pub(in crate::filters) use table::ROWS;
+pub(crate) use table::{RowPolicy, RowSpec};

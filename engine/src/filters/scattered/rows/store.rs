@@ -9,8 +9,7 @@ use crate::report::Cells;
 
 /// How a row is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RowEncoding {
+pub(crate) enum RowEncoding {
     /// Slot after slot, in their order.
     Packed,
     /// Semi-sorted (paper 002, section 3.3): the rank of the sorted row among all sorted rows. It

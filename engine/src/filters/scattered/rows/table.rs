@@ -1,14 +1,44 @@
 //! The row filter: one mechanism for SQF, QHT, QHTD, QQHT, QQHTD and row-LRU, packed or
 //! semi-sorted.
 
-use super::fingerprint::Fingerprint;
-use super::spec::RowPolicy;
-use super::store::{MOST_SLOTS, RowStore};
-use crate::filters::Filter;
+use super::fingerprint::{Fingerprint, nonzero_values};
+use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, rows_in};
+use crate::error::{BuildError, SpecError};
 use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
+use crate::filters::{Filter, Form, Replacement, lines};
 use crate::hash::KeyHash;
+use crate::memory::LINE_BYTES;
+use crate::options::{Allowed, Value, names};
 use crate::report::Tally;
+use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
+
+/// Which fingerprint leaves a full row, and what a fingerprint that is found does to its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowPolicy {
+    /// A random slot is overwritten; the others stay where they are. The first empty slot is used
+    /// before any victim.
+    RandomVictim {
+        /// Whether a fingerprint that is found is inserted once more ("with duplicates").
+        again: bool,
+    },
+    /// The row is a queue: the new fingerprint enters slot 0.
+    Queue(Replacement),
+}
+
+/// The specification of a row filter (QHT, QHTD, QQHT, QQHTD, row-LRU), memory aside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RowSpec {
+    /// k: the number of slots of a row (1 to 64).
+    pub(crate) slots: u32,
+    /// b: the bits of a fingerprint, which is never zero (1 to 32; 64 in lines).
+    pub(crate) bits: u32,
+    /// Which fingerprint leaves a full row.
+    pub(crate) policy: RowPolicy,
+    /// How rows are stored.
+    pub(crate) encoding: RowEncoding,
+}
 
 /// R rows of k slots; a key is a duplicate if and only if its fingerprint is in its row (paper 002,
 /// sections 3 and 5).
@@ -27,20 +57,8 @@ use crate::report::Tally;
 ///
 /// Cache lines touched per key: those of the row. With k b up to 512 bits that is one, or two if
 /// the row crosses a line.
-///
-/// # Examples
-/// ```
-/// use echoless::spec::{RowPolicy, RowSpec};
-/// use echoless::{Filter, KeyHasher, Replacement, Verdict};
-/// let key = KeyHasher::seeded(0).hash_u64(17);
-/// let qqht = RowSpec::new(4, 12, RowPolicy::Queue(Replacement::Fifo));
-/// let mut filter = qqht.build(1 << 16, 7)?;
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct RowFilter {
+pub(crate) struct RowFilter {
     store: RowStore,
     slots: u32,
     fingerprint: Fingerprint,
@@ -64,12 +82,6 @@ impl RowFilter {
             policy,
             rng: SeededRng::seeded(seed),
         }
-    }
-
-    /// R: the number of rows.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        self.store.rows()
     }
 
     #[inline(always)]
@@ -135,4 +147,148 @@ impl Filter for RowFilter {
     fn tally(&self) -> Tally {
         tally_of_cells(self.memory_bytes(), self.store.occupied())
     }
+}
+
+impl RowSpec {
+    fn of(named: &Named) -> Self {
+        Self {
+            slots: named.small("slots"),
+            bits: named.small("bits"),
+            policy: policy(named.name()),
+            encoding: named.choice("rows", &ENCODINGS),
+        }
+    }
+
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
+    ///
+    /// # Errors
+    /// [`BuildError`] if a fingerprint has more than 32 bits, semi-sorted rows have too many
+    /// states, the memory holds no row, or the memory cannot be allocated.
+    fn build(self, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
+        let slots = self.slots;
+        let fingerprint = Fingerprint::Nonzero { bits: self.bits }.check()?;
+        let rows = rows_in(memory_bytes, self.encoding, slots, fingerprint.bits())?;
+        let store = RowStore::new(self.encoding, rows.get(), slots, fingerprint.bits())?;
+        Ok(RowFilter::new(store, slots, fingerprint, self.policy, seed))
+    }
+}
+
+/// The widths of slots in the scattered form, and in the line form.
+const BITS: &str = "a whole number from 1 to 32, or 64 with form=line";
+
+/// `slots`. In lines the defaults depend on each other.
+const SLOTS: OptionRow = OptionRow::new("slots", Allowed::Whole(1, MOST_SLOTS as u64));
+/// A form that is set later may be the line form.
+const WIDTH: OptionRow = OptionRow::new("bits", Allowed::Described(1, 64, BITS));
+
+const RANDOM: &[OptionRow] = &[
+    SLOTS.or(Value::Whole(1)),
+    WIDTH.or(Value::Whole(3)),
+    OptionRow::choice("rows", &names(&ENCODINGS)),
+];
+/// The order of a queue, and of the slots of a line, is their order in memory.
+const QUEUE: &[OptionRow] = &[RANDOM[0], RANDOM[1], OptionRow::choice("rows", &["packed"])];
+const LINE: &[OptionRow] = &[
+    SLOTS,
+    OptionRow::new("bits", Allowed::Listed(&[8, 16, 32, 64])),
+    OptionRow::choice("rows", &["packed"]),
+];
+
+/// The row filters.
+pub(in crate::filters) static ROWS: [FilterRow; 5] = [
+    row("qht", random_options),
+    row("qhtd", random_options),
+    row("qqht", queue_options),
+    row("rowlru", queue_options),
+    row("qqhtd", queue_options),
+];
+
+fn random_options(form: Form) -> &'static [OptionRow] {
+    match form {
+        Form::Scattered => RANDOM,
+        Form::Line => LINE,
+    }
+}
+
+fn queue_options(form: Form) -> &'static [OptionRow] {
+    match form {
+        Form::Scattered => QUEUE,
+        Form::Line => LINE,
+    }
+}
+
+/// The policy of a filter of [`ROWS`].
+fn policy(name: &str) -> RowPolicy {
+    let queue = Replacement::ALL.iter();
+    match queue.copied().find(|policy| policy.filter_name() == name) {
+        Some(replacement) => RowPolicy::Queue(replacement),
+        None => RowPolicy::RandomVictim {
+            again: name == "qhtd",
+        },
+    }
+}
+
+const fn row(name: &'static str, options: fn(Form) -> &'static [OptionRow]) -> FilterRow {
+    FilterRow {
+        head: Head {
+            name,
+            options,
+            complete,
+        },
+        scattered: Some(|named, memory, seed| {
+            Ok(Box::new(RowSpec::of(named).build(memory, seed)?))
+        }),
+        cells: None,
+        lines: Some(|named, allocation| lines::rows::build(&RowSpec::of(named), allocation)),
+        facts,
+    }
+}
+
+fn complete(named: &mut Named, form: Form) -> Result<(), SpecError> {
+    if form == Form::Line {
+        // A QHTD line counts its arrivals in one slot.
+        let counters = u64::from(policy(named.name()) == RowPolicy::RandomVictim { again: true });
+        let (slots, bits) = line_shape(named.given("slots"), named.given("bits"), counters);
+        named.set("slots", Value::Whole(slots));
+        named.set("bits", Value::Whole(bits));
+    }
+    Ok(())
+}
+
+fn facts(named: &Named, form: Form, memory: u64) -> Facts {
+    let RowSpec { slots, bits, .. } = RowSpec::of(named);
+    Facts {
+        // Rows that cross a line touch two; most do not.
+        cache_lines: 1.0,
+        rate_model: None,
+        fpr_limit: match (form, SlotWidth::from_bits(bits)) {
+            (Form::Scattered, _) => Some(f64::from(slots) / nonzero_values(bits)),
+            (Form::Line, Ok(width)) => {
+                Some(FingerprintGeometry::new(memory / LINE_BYTES, width).full_fpr())
+            }
+            (Form::Line, Err(_)) => None,
+        },
+        most_memory: MOST_SCATTERED,
+        memory_unit: LINE_BYTES,
+        window: None,
+        renews_keys: false,
+        forgets_by_time: false,
+        settles: true,
+        power_of_two_rows: false,
+    }
+}
+
+/// The slots and bits of a line, of which neither, one or both are given. A given one decides the
+/// other if it divides the line into whole slots, of which `counters` hold no fingerprint.
+fn line_shape(slots: Option<u64>, bits: Option<u64>, counters: u64) -> (u64, u64) {
+    let widths = SlotWidth::ALL
+        .iter()
+        .map(|width| (u64::from(width.slots()) - counters, u64::from(width.bits())));
+    let fitting = widths.filter(|(per_line, width)| {
+        slots.is_none_or(|slots| slots == *per_line) && bits.is_none_or(|bits| bits == *width)
+    });
+    let chosen = fitting.min_by_key(|(_, width)| width.abs_diff(16));
+    // Numbers that do not fit are rejected when the filter is built, with both in the message.
+    let (per_line, width) = chosen.unwrap_or((32 - counters, 16));
+    (slots.unwrap_or(per_line), bits.unwrap_or(width))
 }

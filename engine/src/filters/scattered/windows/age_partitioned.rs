@@ -1,31 +1,28 @@
 //! The age-partitioned Bloom filter: slices that move from young to old.
 
-use super::sweep::is_worth_sweeping;
 use crate::error::{BuildError, SpecError};
+use crate::filters::Filter;
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::KindSpec;
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::bits::BitTable;
-use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
-use crate::filters::{Filter, Form, Workload};
+use crate::filters::units::{self, Units};
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, at_least_bits, within};
-use crate::options::Options;
+use crate::memory::LINE_BYTES;
 use crate::report::{RateSum, Report, Tally};
-use crate::theory::{RateModel, windows};
-use crate::window::Window;
+use crate::theory::windows;
 
 /// The parameters of an age-partitioned Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AgePartitionedSpec {
+pub(crate) struct AgePartitionedSpec {
     /// W: the window in ticks, 1 to 2^63 - 1.
-    pub window: u64,
+    pub(crate) window: u64,
     /// k: the slices that a key is recorded in (1 to 63).
-    pub hashes: u32,
+    pub(crate) hashes: u32,
     /// l: the most generations that the window is cut into (1 to 64 - k).
-    pub generations: u32,
+    pub(crate) generations: u32,
     /// Whether a duplicate is recorded again, in the newest slices.
-    pub refresh: bool,
+    pub(crate) refresh: bool,
 }
 
 /// The age-partitioned Bloom filter (Shtul, Baquero, Almeida 2020), by time as in the time-limited
@@ -55,23 +52,8 @@ pub struct AgePartitionedSpec {
 /// Cache lines touched per key: up to k + l to probe; a fresh key writes k of them. The probe
 /// starts at the oldest k slices and skips those that no run can contain. A shift empties a slice,
 /// 1 of k + l parts of the memory.
-///
-/// # Examples
-/// ```
-/// use echoless::spec::AgePartitionedSpec;
-/// use echoless::{Filter, KeyHasher, Verdict, Window};
-/// let key = KeyHasher::seeded(0).hash_u64(17);
-/// let mut filter = AgePartitionedSpec::new(600, 10, 6).build(1 << 16, 0)?;
-/// assert_eq!(filter.report().window, Some(Window::new(600, 100)));
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// filter.advance_to(600);
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// filter.advance_to(700);
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct AgePartitionedBloom {
+pub(crate) struct AgePartitionedBloom {
     /// A filter for each slice, in a ring.
     slices: BitTable,
     /// The filter that is the newest slice. The older ones follow it.
@@ -83,37 +65,26 @@ pub struct AgePartitionedBloom {
 }
 
 impl AgePartitionedSpec {
-    /// `hashes` slices a key, in a window of `generations` parts; duplicates are not recorded.
-    #[must_use]
-    pub const fn new(window: u64, hashes: u32, generations: u32) -> Self {
+    fn of(named: &Named) -> Self {
         Self {
-            window,
-            hashes,
-            generations,
-            refresh: false,
+            window: named.whole("window"),
+            hashes: named.small("k"),
+            generations: named.small("l"),
+            refresh: named.flag("refresh"),
         }
     }
 
-    /// Whether a duplicate is recorded again.
-    #[must_use]
-    pub const fn refresh(mut self, refresh: bool) -> Self {
-        self.refresh = refresh;
-        self
-    }
-
     fn units(self) -> Result<Units, SpecError> {
-        let window = within("window", self.window, 1..=LONGEST_WINDOW)?;
-        let hashes = within("k", self.hashes, 1..=MOST_HASHES - 1)?;
-        let generations = within("l", self.generations, 1..=MOST_HASHES - hashes)?;
-        Ok(Units::new(window, u64::from(generations)))
+        let generations = within("l", self.generations, 1..=MOST_HASHES - self.hashes)?;
+        Ok(Units::new(self.window, u64::from(generations)))
     }
 
-    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
+    /// Builds the filter in `memory_bytes`.
     ///
     /// # Errors
-    /// [`BuildError`] if a parameter is out of its range, the memory holds no bit for each slice,
+    /// [`BuildError`] if there are more than 64 slices, the memory holds no bit for each of them,
     /// or it cannot be allocated.
-    pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<AgePartitionedBloom, BuildError> {
+    fn build(self, memory_bytes: u64) -> Result<AgePartitionedBloom, BuildError> {
         let units = self.units()?;
         let slices = self.hashes + units.alive as u32;
         // A word for the bits, and one for the count of each slice.
@@ -249,76 +220,39 @@ impl Filter for AgePartitionedBloom {
     }
 }
 
-impl KindSpec for AgePartitionedSpec {
-    const NAMES: &'static [&'static str] = &["apbf"];
+const OPTIONS: &[OptionRow] = &[
+    units::WINDOW,
+    OptionRow::whole("k", 1, MOST_HASHES as u64 - 1, 10),
+    OptionRow::whole("l", 1, MOST_HASHES as u64 - 1, 7),
+    OptionRow::flag("refresh", false),
+];
 
-    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
-        let spec = Self::new(DEFAULT_WINDOW, 10, 7);
-        Ok(Self {
-            window: options.integer("window", spec.window, 1..=LONGEST_WINDOW)?,
-            hashes: options.integer("k", spec.hashes, 1..=MOST_HASHES - 1)?,
-            generations: options.integer("l", spec.generations, 1..=MOST_HASHES - 1)?,
-            refresh: options.flag("refresh", false)?,
-        })
-    }
-
-    fn name(&self) -> &'static str {
-        "apbf"
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("window", self.window.to_string()),
-            ("k", self.hashes.to_string()),
-            ("l", self.generations.to_string()),
-            ("refresh", self.refresh.to_string()),
-        ]
-    }
-
-    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
-        Ok(Box::new(self.build(memory_bytes, seed)?))
-    }
-
-    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
+/// The age-partitioned Bloom filter.
+pub(in crate::filters) static AGE_PARTITIONED: [FilterRow; 1] = [FilterRow {
+    head: Head {
+        name: "apbf",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    scattered: Some(|named, memory, _| Ok(Box::new(AgePartitionedSpec::of(named).build(memory)?))),
+    cells: None,
+    lines: None,
+    facts: |named, _, _| {
+        let spec = AgePartitionedSpec::of(named);
+        let units = spec.units().ok();
         // A window cut into fewer parts has fewer slices; l if it is invalid.
-        let generations = self
-            .units()
-            .map_or(self.generations, |units| units.alive as u32);
-        f64::from(self.hashes) + f64::from(generations)
-    }
-
-    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
-        None
-    }
-
-    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
-        None
-    }
-
-    fn window(&self) -> Option<Window> {
-        Some(self.units().ok()?.window())
-    }
-
-    fn renews_keys(&self) -> bool {
-        self.refresh
-    }
-
-    fn settles(&self) -> bool {
-        true
-    }
-
-    fn scaled(mut self, scale: f64) -> Self {
-        self.window = scaled_window(self.window, scale);
-        self
-    }
-
-    fn grid(workload: &Workload) -> Vec<String> {
-        if !is_worth_sweeping(workload) {
-            return Vec::new();
+        let generations = units.map_or(spec.generations, |units| units.alive as u32);
+        Facts {
+            cache_lines: f64::from(spec.hashes) + f64::from(generations),
+            rate_model: None,
+            fpr_limit: None,
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: units.map(Units::window),
+            renews_keys: spec.refresh,
+            forgets_by_time: true,
+            settles: true,
+            power_of_two_rows: false,
         }
-        // More generations make the window more exact; each needs a slice.
-        let text = |k, l| format!("apbf:window={},k={k},l={l},refresh=true", workload.span);
-        let settings = |l| [2, 4, 6, 8, 10, 14].map(|k| text(k, l));
-        [4, 8, 16].into_iter().flat_map(settings).collect()
-    }
-}
+    },
+}];

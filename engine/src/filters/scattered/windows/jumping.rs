@@ -1,32 +1,28 @@
 //! The jumping window: the bits of several Bloom filters side by side, one for each part of the
 //! window.
 
-use super::sweep::is_worth_sweeping;
-use crate::error::{BuildError, SpecError};
+use crate::error::BuildError;
+use crate::filters::Filter;
 use crate::filters::filter::{observe_each, tally_of_cells};
-use crate::filters::kind::KindSpec;
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::storage::PackedCells;
-use crate::filters::units::{DEFAULT_WINDOW, LONGEST_WINDOW, Units, scaled_window};
-use crate::filters::{Filter, Form, Workload};
+use crate::filters::units::{self, Units};
 use crate::hash::KeyHash;
-use crate::limits::{HASHES, MOST_HASHES, within};
-use crate::options::Options;
+use crate::memory::LINE_BYTES;
 use crate::report::{Cells, RateSum, Report, Tally};
-use crate::theory::{RateModel, windows};
-use crate::window::Window;
+use crate::theory::windows;
 
 /// The parameters of a jumping window, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct JumpingSpec {
+pub(crate) struct JumpingSpec {
     /// W: the window in ticks, 1 to 2^63 - 1.
-    pub window: u64,
+    pub(crate) window: u64,
     /// k: the bits of a key in its generation (1 to 64).
-    pub hashes: u32,
+    pub(crate) hashes: u32,
     /// Q: the most generations that the window is cut into (1 to 30).
-    pub generations: u32,
+    pub(crate) generations: u32,
     /// Whether a duplicate is recorded again, in the current generation.
-    pub refresh: bool,
+    pub(crate) refresh: bool,
 }
 
 /// Group Bloom filters (Zhang and Guan 2008, GBF, for the jumping windows of Metwally, Agrawal, El
@@ -54,23 +50,8 @@ pub struct JumpingSpec {
 ///
 /// The cells are m = (8 * floor(M/8) - 8) * 8 / (Q + 2) in M bytes; the last 8 bytes are a word for
 /// access. Cache lines touched per key: up to k.
-///
-/// # Examples
-/// ```
-/// use echoless::spec::JumpingSpec;
-/// use echoless::{Filter, KeyHasher, Verdict, Window};
-/// let key = KeyHasher::seeded(0).hash_u64(17);
-/// let mut filter = JumpingSpec::new(600, 6).hashes(5).build(1 << 16, 0)?;
-/// assert_eq!(filter.report().window, Some(Window::new(600, 100)));
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// filter.advance_to(600);
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// filter.advance_to(700);
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct JumpingBloom {
+pub(crate) struct JumpingBloom {
     /// A bit for each generation: unit n of the clock has bit n modulo the width.
     cells: PackedCells,
     units: Units,
@@ -85,48 +66,28 @@ pub struct JumpingBloom {
 const MOST_GENERATIONS: u32 = PackedCells::MOST_BITS - 2;
 
 impl JumpingSpec {
-    /// A window of `generations` parts, with four bits a key; duplicates are not recorded.
-    #[must_use]
-    pub const fn new(window: u64, generations: u32) -> Self {
+    fn of(named: &Named) -> Self {
         Self {
-            window,
-            hashes: 4,
-            generations,
-            refresh: false,
+            window: named.whole("window"),
+            hashes: named.small("k"),
+            generations: named.small("q"),
+            refresh: named.flag("refresh"),
         }
     }
 
-    /// k: the bits of a key.
-    #[must_use]
-    pub const fn hashes(mut self, hashes: u32) -> Self {
-        self.hashes = hashes;
-        self
+    fn units(self) -> Units {
+        Units::new(self.window, u64::from(self.generations))
     }
 
-    /// Whether a duplicate is recorded again.
-    #[must_use]
-    pub const fn refresh(mut self, refresh: bool) -> Self {
-        self.refresh = refresh;
-        self
-    }
-
-    fn units(self) -> Result<Units, SpecError> {
-        let window = within("window", self.window, 1..=LONGEST_WINDOW)?;
-        let generations = within("q", self.generations, 1..=MOST_GENERATIONS)?;
-        Ok(Units::new(window, u64::from(generations)))
-    }
-
-    /// Builds the filter in `memory_bytes`. It draws no random numbers and ignores the seed.
+    /// Builds the filter in `memory_bytes`.
     ///
     /// # Errors
-    /// [`BuildError`] if a parameter is out of its range, the memory holds fewer than k cells, or
-    /// it cannot be allocated.
-    pub fn build(self, memory_bytes: u64, _seed: u64) -> Result<JumpingBloom, BuildError> {
-        let units = self.units()?;
-        let hashes = within("k", self.hashes, 1..=MOST_HASHES)?;
+    /// [`BuildError`] if the memory holds fewer than k cells, or cannot be allocated.
+    fn build(self, memory_bytes: u64) -> Result<JumpingBloom, BuildError> {
+        let units = self.units();
         let width = units.alive as u32 + 2;
         let reason = "k cells and a word";
-        let len = PackedCells::len_within(memory_bytes, width, hashes, reason)?;
+        let len = PackedCells::len_within(memory_bytes, width, self.hashes, reason)?;
         Ok(JumpingBloom {
             cells: PackedCells::new(len, width)?,
             units,
@@ -265,71 +226,36 @@ impl Filter for JumpingBloom {
     }
 }
 
-impl KindSpec for JumpingSpec {
-    const NAMES: &'static [&'static str] = &["gbf"];
+const OPTIONS: &[OptionRow] = &[
+    units::WINDOW,
+    OptionRow::hashes(4),
+    OptionRow::whole("q", 1, MOST_GENERATIONS as u64, 8),
+    OptionRow::flag("refresh", false),
+];
 
-    fn parse(_name: &str, _form: Form, options: &mut Options) -> Result<Self, SpecError> {
-        let spec = Self::new(DEFAULT_WINDOW, 8);
-        Ok(Self {
-            window: options.integer("window", spec.window, 1..=LONGEST_WINDOW)?,
-            hashes: options.integer("k", spec.hashes, HASHES)?,
-            generations: options.integer("q", spec.generations, 1..=MOST_GENERATIONS)?,
-            refresh: options.flag("refresh", false)?,
-        })
-    }
-
-    fn name(&self) -> &'static str {
-        "gbf"
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("window", self.window.to_string()),
-            ("k", self.hashes.to_string()),
-            ("q", self.generations.to_string()),
-            ("refresh", self.refresh.to_string()),
-        ]
-    }
-
-    fn build_scattered(&self, memory_bytes: u64, seed: u64) -> Result<Box<dyn Filter>, BuildError> {
-        Ok(Box::new(self.build(memory_bytes, seed)?))
-    }
-
-    fn cache_lines(&self, _memory_bytes: u64) -> f64 {
-        f64::from(self.hashes)
-    }
-
-    fn rate_model(&self, _form: Form, _memory_bytes: u64) -> Option<RateModel> {
-        None
-    }
-
-    fn fpr_limit(&self, _form: Form, _memory_bytes: u64) -> Option<f64> {
-        None
-    }
-
-    fn window(&self) -> Option<Window> {
-        Some(self.units().ok()?.window())
-    }
-
-    fn renews_keys(&self) -> bool {
-        self.refresh
-    }
-
-    fn settles(&self) -> bool {
-        true
-    }
-
-    fn scaled(mut self, scale: f64) -> Self {
-        self.window = scaled_window(self.window, scale);
-        self
-    }
-
-    fn grid(workload: &Workload) -> Vec<String> {
-        if !is_worth_sweeping(workload) {
-            return Vec::new();
+/// The jumping window.
+pub(in crate::filters) static JUMPING: [FilterRow; 1] = [FilterRow {
+    head: Head {
+        name: "gbf",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    scattered: Some(|named, memory, _| Ok(Box::new(JumpingSpec::of(named).build(memory)?))),
+    cells: None,
+    lines: None,
+    facts: |named, _, _| {
+        let spec = JumpingSpec::of(named);
+        Facts {
+            cache_lines: f64::from(spec.hashes),
+            rate_model: None,
+            fpr_limit: None,
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: Some(spec.units().window()),
+            renews_keys: spec.refresh,
+            forgets_by_time: true,
+            settles: true,
+            power_of_two_rows: false,
         }
-        let text = |k, q| format!("gbf:window={},k={k},q={q},refresh=true", workload.span);
-        let settings = |q| [2, 3, 4, 6, 8].map(|k| text(k, q));
-        [2, 4, 8, 16].into_iter().flat_map(settings).collect()
-    }
-}
+    },
+}];

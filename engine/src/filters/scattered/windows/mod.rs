@@ -1,5 +1,5 @@
 //! Filters with a window in ticks, as published: a key expires on its own a window after it was
-//! recorded. The line forms with a window are [`TimedSpec`](crate::spec::TimedSpec).
+//! recorded. The line forms with a window are in `lines::timed`.
 //!
 //! | filter | a key is recorded in | it expires as | granule of the window W |
 //! |---|---|---|---|
@@ -15,11 +15,8 @@
 
 mod age_partitioned;
 mod jumping;
-mod sweep;
-mod timer_spec;
 mod timers;
 
-pub use age_partitioned::{AgePartitionedBloom, AgePartitionedSpec};
-pub use jumping::{JumpingBloom, JumpingSpec};
-pub use timer_spec::TimerSpec;
-pub use timers::TimerBloom;
+pub(in crate::filters) use age_partitioned::AGE_PARTITIONED;
+pub(in crate::filters) use jumping::JUMPING;
+pub(in crate::filters) use timers::TIMERS;

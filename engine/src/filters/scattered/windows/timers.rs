@@ -3,16 +3,135 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::TimerSpec;
+use crate::error::{BuildError, SpecError};
 use crate::filters::Filter;
 use crate::filters::cell_table::CellTable;
 use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::storage::PackedCells;
-use crate::filters::units::Units;
+use crate::filters::units::{self, Units};
 use crate::hash::KeyHash;
-use crate::limits::MOST_HASHES;
+use crate::limits::{MOST_HASHES, within};
+use crate::memory::LINE_BYTES;
+use crate::options::Allowed;
 use crate::report::{Cells, RateSum, Report, Tally};
 use crate::theory::windows;
+
+/// The parameters of a timing Bloom filter, except its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimerSpec {
+    /// W: the window in ticks, 1 to 2^63 - 1.
+    pub(crate) window: u64,
+    /// k: the timers of a key (1 to 64).
+    pub(crate) hashes: u32,
+    /// k': the timers of a key that must be equal (1 to k). 1 is the filter without the heuristic.
+    pub(crate) equal: u32,
+    /// Whether a duplicate sets its timers again.
+    pub(crate) refresh: bool,
+    /// b: the bits of a timer (2 to 32). `None` takes as many as stamps of a tick need, at most 32.
+    pub(crate) bits: Option<u32>,
+}
+
+/// The widths of a timer.
+const TIMER_BITS: std::ops::RangeInclusive<u32> = 2..=PackedCells::MOST_BITS;
+
+/// The most units of a window in timers of `bits`: a quarter of the values is left for the slack,
+/// and one for an empty cell.
+const fn most_alive(bits: u32) -> u64 {
+    (1 << bits) - (1 << (bits - 2)) - 1
+}
+
+impl TimerSpec {
+    fn of(named: &Named) -> Self {
+        Self {
+            window: named.whole("window"),
+            hashes: named.small("k"),
+            equal: named.small("equal"),
+            refresh: named.flag("refresh"),
+            bits: named.given("bits").map(|bits| bits as u32),
+        }
+    }
+
+    /// b: the bits of a timer: the given ones, or the fewest whose stamps count the window in
+    /// single ticks, at most 32.
+    fn timer_bits(self) -> u32 {
+        let fewest = || {
+            TIMER_BITS
+                .into_iter()
+                .find(|bits| self.window <= most_alive(*bits))
+        };
+        self.bits.or_else(fewest).unwrap_or(PackedCells::MOST_BITS)
+    }
+
+    fn units(self) -> Units {
+        Units::new(self.window, most_alive(self.timer_bits()))
+    }
+
+    /// Builds the filter in `memory_bytes`.
+    ///
+    /// # Errors
+    /// [`BuildError`] if more timers must be equal than a key has, the memory holds fewer than k
+    /// timers, or it cannot be allocated.
+    fn build(self, memory_bytes: u64) -> Result<TimerBloom, BuildError> {
+        within("equal", self.equal, 1..=self.hashes)?;
+        let bits = self.timer_bits();
+        let reason = "k timers and a word";
+        let len = PackedCells::len_within(memory_bytes, bits, self.hashes, reason)?;
+        Ok(TimerBloom::new(
+            PackedCells::new(len, bits)?,
+            self.units(),
+            self,
+        ))
+    }
+
+    /// Builds the filter as a table of cells, which are set or not and have no ages.
+    fn build_table(self, memory_bytes: u64) -> Result<Box<dyn CellTable>, BuildError> {
+        if self.equal != 1 {
+            let allowed = "1 under vertical slices and growth";
+            return Err(SpecError::new("equal", self.equal.to_string(), allowed).into());
+        }
+        if self.refresh {
+            let allowed = "false under vertical slices and growth";
+            return Err(SpecError::new("refresh", "true", allowed).into());
+        }
+        Ok(Box::new(self.build(memory_bytes)?))
+    }
+}
+
+const OPTIONS: &[OptionRow] = &[
+    units::WINDOW,
+    OptionRow::hashes(4),
+    OptionRow::whole("equal", 1, MOST_HASHES as u64, 1),
+    OptionRow::flag("refresh", false),
+    OptionRow::new("bits", Allowed::Whole(2, PackedCells::MOST_BITS as u64)),
+];
+
+/// The timing Bloom filter.
+pub(in crate::filters) static TIMERS: [FilterRow; 1] = [FilterRow {
+    head: Head {
+        name: "tbf",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    scattered: Some(|named, memory, _| Ok(Box::new(TimerSpec::of(named).build(memory)?))),
+    cells: Some(|named, memory| TimerSpec::of(named).build_table(memory)),
+    lines: None,
+    facts: |named, _, _| {
+        let spec = TimerSpec::of(named);
+        Facts {
+            cache_lines: f64::from(spec.hashes),
+            rate_model: None,
+            fpr_limit: None,
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: Some(spec.units().window()),
+            renews_keys: spec.refresh,
+            forgets_by_time: spec.equal == 1,
+            settles: true,
+            power_of_two_rows: false,
+        }
+    },
+}];
 
 /// Timers in place of the bits of a Bloom filter (paper 001, section 4; Metwally, Agrawal, El
 /// Abbadi 2005; Zhang and Guan 2008, whose TBF it is).
@@ -39,27 +158,8 @@ use crate::theory::windows;
 /// key is judged and recorded at the clock.
 ///
 /// Cache lines touched per key: up to k.
-///
-/// # Examples
-/// ```
-/// use echoless::spec::TimerSpec;
-/// use echoless::{Filter, KeyHasher, Verdict, Window};
-/// let key = KeyHasher::seeded(0).hash_u64(17);
-/// let spec = TimerSpec::new(600).hashes(5);
-/// assert_eq!(spec.timer_bits(), Ok(10));
-/// let mut filter = spec.build(1 << 16, 0)?;
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// filter.advance_to(600);
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// filter.advance_to(601);
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// // Stamps of a byte hold 191 units of a window.
-/// let report = TimerSpec::new(600).bits(8).build(1 << 16, 0)?.report();
-/// assert_eq!(report.window, Some(Window::new(600, 4)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct TimerBloom {
+pub(crate) struct TimerBloom {
     cells: PackedCells,
     units: Units,
     spec: TimerSpec,

@@ -233,7 +233,7 @@ impl Stats {
             fastest: (audit.miss_age_ticks().zip(window))
                 .map(|(ticks, window)| ticks as f64 / window.ticks as f64),
             report,
-            memory_unit: config.filter.memory_unit(),
+            memory_unit: config.filter.facts().memory_unit,
         });
         let false_duplicates = bounded(errors.false_duplicates, errors.duplicates);
         let missed_duplicates = bounded(errors.missed_duplicates, errors.fresh);
@@ -288,7 +288,7 @@ impl Stats {
             busiest_window_miss_age: window.zip(busiest).and_then(|(window, busiest)| {
                 Some(window.in_units(window.span.units()) * busiest.miss_fraction()?)
             }),
-            renews_keys: config.filter.renews_keys(),
+            renews_keys: config.filter.facts().renews_keys,
             evictions,
             expected_false_duplicates_high: errors.most_false_duplicates,
             estimated_false_duplicates: known(errors.false_duplicates),

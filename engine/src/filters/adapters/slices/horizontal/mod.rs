@@ -3,4 +3,6 @@
 mod filter;
 mod spec;
 
-pub use spec::{FailedKeys, HorizontalSpec};
+use spec::FailedKeys;
+pub(super) use spec::pieces;
+pub(in crate::filters::adapters) use spec::{NAME, ROW, check_lines};

@@ -4,4 +4,5 @@
 mod filter;
 mod spec;
 
-pub use spec::{MissingCells, Probing, VerticalSpec};
+pub(in crate::filters::adapters) use spec::ROW;
+use spec::{MissingCells, Probing, VerticalSpec};
