@@ -27,7 +27,7 @@ mod slot;
 mod token;
 
 pub(crate) use batch::{BLOCK, BatchCounts, BatchLoop, LineStep, Outcome};
-pub(crate) use bits::{BitOps, Filters, LINE_BITS};
+pub(crate) use bits::{BitOps, Filters, LANES, LINE_BITS, Numbers, Spread};
 pub(crate) use block::{BlockLoop, SingleVisit};
 pub(crate) use bucket::{Bucket, PAGE_LINES, Page, PageKey};
 pub(crate) use dispatch::{ForKernel, LineOps};

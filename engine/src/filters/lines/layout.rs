@@ -10,11 +10,11 @@
 //! memory the two practically never coincide, but in one of 128 bits they would often enough to
 //! change the rates.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use super::random::{Draw, piece};
 use crate::hash::KeyHash;
-use crate::kernels::{BitOps, Filters, scalar::Scalar};
+use crate::kernels::{BitOps, Filters, LANES, LINE_BITS, Numbers, Spread, scalar::Scalar};
 use crate::memory::Line;
 
 // The streams of a draw (see `random`):
@@ -216,24 +216,124 @@ impl FilterCount for u32 {
 
 /// Any number of filters, one after the other in the first bits of the line. If the bits do not
 /// divide evenly, the first filters have one bit more.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Ranges<C> {
     count: C,
     /// The number of bits of the shorter filters.
     width: u32,
     /// The number of filters that have one bit more.
     longer: u32,
+    side_by_side: Option<SideBySide>,
+}
+
+/// What the positions of few filters are computed from at once, a lane for each filter.
+#[derive(Clone, Copy)]
+struct SideBySide {
+    spread: Spread,
+    starts: Numbers,
+    widths: Numbers,
+    /// The widths less one.
+    steps: Numbers,
+}
+
+/// Without what follows from the other fields: the text names a filter in saved states.
+impl<C: Debug> Debug for Ranges<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ranges")
+            .field("count", &self.count)
+            .field("width", &self.width)
+            .field("longer", &self.longer)
+            .finish()
+    }
 }
 
 impl<C: FilterCount> Ranges<C> {
     /// `count` filters in the first `bits` bits of a line, of at least two bits each.
     pub(super) fn in_bits(count: C, bits: u32) -> Self {
-        debug_assert!((1..=bits / 2).contains(&count.get()));
-        Self {
+        Self::in_cells(count, bits, 1)
+    }
+
+    /// The same in cells of `cell_bits` bits each: all positions are those of cells.
+    pub(super) fn in_cells(count: C, cells: u32, cell_bits: u32) -> Self {
+        debug_assert!((1..=cells / 2).contains(&count.get()));
+        debug_assert!(cells * cell_bits <= LINE_BITS);
+        let mut ranges = Self {
             count,
-            width: bits / count.get(),
-            longer: bits % count.get(),
+            width: cells / count.get(),
+            longer: cells % count.get(),
+            side_by_side: None,
+        };
+        let spread = Spread::new(count.get(), |filter| ranges.start(filter) * cell_bits);
+        ranges.side_by_side = spread.map(|spread| {
+            let of_filters = |number: &dyn Fn(u32) -> u32| -> Numbers {
+                std::array::from_fn(|lane| match lane as u32 {
+                    filter if filter < count.get() => number(filter) as u16,
+                    _ => 0,
+                })
+            };
+            SideBySide {
+                spread,
+                starts: of_filters(&|filter| ranges.start(filter)),
+                widths: of_filters(&|filter| ranges.width(filter)),
+                steps: of_filters(&|filter| ranges.width(filter) - 1),
+            }
+        });
+        ranges
+    }
+
+    /// The constants of a kernel that computes positions side by side, unless there are too many
+    /// filters.
+    #[inline(always)]
+    fn side_by_side<O: BitOps>(&self) -> Option<&SideBySide> {
+        // The number of filters first: where it is a constant, one of the two ways is left out.
+        if O::FINDS_LINES && self.count.get() as usize <= LANES {
+            self.side_by_side.as_ref()
+        } else {
+            None
         }
+    }
+
+    /// The words that [`piece`] takes its bits from.
+    #[inline(always)]
+    fn words(self, hash: KeyHash, first: u64) -> [u64; 2] {
+        let second = if self.count.get() > 4 {
+            hash.remix(first + 1)
+        } else {
+            0
+        };
+        [hash.remix(first), second]
+    }
+
+    /// The lowest bits of the cells of a key, one in each filter, in a layout in cells of
+    /// `CELL_BITS` bits, a power of two.
+    #[inline(always)]
+    pub(super) fn cells_of<O: BitOps, const CELL_BITS: u32>(self, ops: O, key: KeyHash) -> O::Bits {
+        if let Some(lanes) = self.side_by_side::<O>() {
+            let own = ops.pieces(self.words(key, 0), ops.lanes(&lanes.widths));
+            let mut own = ops.plus(own, ops.lanes(&lanes.starts));
+            for _ in 0..CELL_BITS.ilog2() {
+                own = ops.plus(own, own);
+            }
+            return ops.at_lanes(own, &lanes.spread);
+        }
+        self.each(ops, |filter| (self.bit_of(key, filter) * CELL_BITS, true))
+    }
+
+    /// [`other`](Self::other) in each filter.
+    #[inline(always)]
+    fn other_lanes<O: BitOps>(
+        self,
+        ops: O,
+        lanes: &SideBySide,
+        key: KeyHash,
+        draw: Draw,
+    ) -> O::Lanes {
+        let widths = ops.lanes(&lanes.widths);
+        let own = ops.pieces(self.words(key, 0), widths);
+        let drawn = ops.pieces(self.words(draw.hash(), 0), ops.lanes(&lanes.steps));
+        let step = ops.plus(drawn, ops.lanes(&[1; LANES]));
+        let other = ops.wrapped(ops.plus(own, step), widths);
+        ops.plus(other, ops.lanes(&lanes.starts))
     }
 
     #[inline(always)]
@@ -243,7 +343,7 @@ impl<C: FilterCount> Ranges<C> {
 
     /// The position in the line of a key's bit in a filter.
     #[inline(always)]
-    pub(super) fn bit_of(self, key: KeyHash, filter: u32) -> u32 {
+    fn bit_of(self, key: KeyHash, filter: u32) -> u32 {
         self.position(key, 0, filter)
     }
 
@@ -271,7 +371,7 @@ impl<C: FilterCount> Ranges<C> {
     /// The union over all filters of the bit that `bit` returns for a filter: its position in the
     /// line, and whether it is set.
     #[inline(always)]
-    pub(super) fn each<O: BitOps>(self, ops: O, bit: impl Fn(u32) -> (u32, bool)) -> O::Bits {
+    fn each<O: BitOps>(self, ops: O, bit: impl Fn(u32) -> (u32, bool)) -> O::Bits {
         let (position, set) = bit(0);
         let mut bits = ops.bit(position, set);
         for filter in 1..self.count.get() {
@@ -295,11 +395,14 @@ impl<C: FilterCount> BitLayout for Ranges<C> {
 
     #[inline(always)]
     fn of_key<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits {
-        self.each(ops, |filter| (self.bit_of(key, filter), true))
+        self.cells_of::<O, 1>(ops, key)
     }
 
     #[inline(always)]
     fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
+        if let Some(lanes) = self.side_by_side::<O>() {
+            return ops.at_lanes(self.other_lanes(ops, lanes, key, draw), &lanes.spread);
+        }
         self.each(ops, |filter| (self.other(key, draw, filter), true))
     }
 
@@ -312,16 +415,25 @@ impl<C: FilterCount> BitLayout for Ranges<C> {
         line: &Line,
         condition: bool,
     ) -> Clearing<O> {
+        let words = ops.words_if(condition);
+        if let Some(lanes) = self.side_by_side::<O>() {
+            let witnesses = self.words(draw.hash(), SECOND_SET);
+            let witnesses = ops.pieces(witnesses, ops.lanes(&lanes.widths));
+            let witnesses = ops.plus(witnesses, ops.lanes(&lanes.starts));
+            let others = self.other_lanes(ops, lanes, key, draw);
+            let others = ops.where_set(line, witnesses, others);
+            return Clearing {
+                bits: ops.at_lanes(others, &lanes.spread),
+                words,
+            };
+        }
         let bits = self.each(ops, |filter| {
             let witness = self.position(draw.hash(), SECOND_SET, filter);
             // The remainder proves the index to the compiler, which then omits the bounds check.
             let is_set = line.0[(witness / 64) as usize % 8] >> (witness % 64) & 1 == 1;
             (self.other(key, draw, filter), is_set)
         });
-        Clearing {
-            bits,
-            words: ops.words_if(condition),
-        }
+        Clearing { bits, words }
     }
 
     #[inline(always)]

@@ -88,7 +88,7 @@ impl<const D: u32, C: FilterCount> StableRule<D, C> {
             .decrement_count
             .decrements(hashes, max, u64::from(Self::CELLS))? as u32;
         Ok(Self {
-            layout: Ranges::in_bits(count, Self::CELLS),
+            layout: Ranges::in_cells(count, Self::CELLS, D),
             decrements,
             update: spec.update,
             decrement: spec.decrement,
@@ -99,8 +99,7 @@ impl<const D: u32, C: FilterCount> StableRule<D, C> {
     /// The lowest bits of the cells of a key.
     #[inline(always)]
     fn cells_of<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits {
-        self.layout
-            .each(ops, |hash| (self.layout.bit_of(key, hash) * D, true))
+        self.layout.cells_of::<O, D>(ops, key)
     }
 
     /// The lowest bits of the cells that are not zero.

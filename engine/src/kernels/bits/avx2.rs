@@ -9,6 +9,7 @@
 
 use std::arch::x86_64::*;
 
+use super::lanes::{LaneOps, Numbers, Spread};
 use super::ops::{BitOps, Filters, WORD_STARTS};
 use crate::kernels::avx2::Avx2;
 use crate::memory::Line;
@@ -99,6 +100,26 @@ impl BitOps for Avx2 {
                 let here = _mm256_xor_si256(_mm256_and_si256(position, mask), starts);
                 _mm256_sllv_epi64(_mm256_set1_epi64x(1), here)
             })
+        })
+    }
+
+    #[inline(always)]
+    fn at_lanes(self, lanes: __m128i, spread: &Spread) -> Halves {
+        let first = halves(self, &spread.first);
+        let second = halves(self, &spread.second);
+        let starts = halves(self, &WORD_STARTS);
+        registers!({
+            let lanes = _mm256_broadcastsi128_si256(lanes);
+            // In words that a position is not in, the difference is at least 64, or negative and
+            // so huge without a sign: `sllv` gives zero for both.
+            let bits = |shuffle, starts| {
+                let position = _mm256_shuffle_epi8(lanes, shuffle);
+                _mm256_sllv_epi64(_mm256_set1_epi64x(1), _mm256_sub_epi64(position, starts))
+            };
+            [
+                _mm256_or_si256(bits(first[0], starts[0]), bits(second[0], starts[0])),
+                _mm256_or_si256(bits(first[1], starts[1]), bits(second[1], starts[1])),
+            ]
         })
     }
 
@@ -220,3 +241,74 @@ pub(super) unsafe fn fold(line: &Line) -> u64 {
         (_mm_cvtsi128_si64(quarter) ^ _mm_extract_epi64::<1>(quarter)) as u64
     }
 }
+
+/// Lanes in a register of 128 bits: all kernels with AVX2 have the instructions.
+macro_rules! vectors {
+    ($token:ident) => {
+        impl LaneOps for $token {
+            type Lanes = __m128i;
+
+            #[inline(always)]
+            fn lanes(self, numbers: &Numbers) -> __m128i {
+                const { assert!(size_of::<Numbers>() == size_of::<__m128i>()) };
+                // SAFETY: `self` proves AVX2. The array has 16 bytes, which an unaligned load reads.
+                unsafe { _mm_loadu_si128(numbers.as_ptr().cast()) }
+            }
+
+            #[inline(always)]
+            fn pieces(self, words: [u64; 2], below: __m128i) -> __m128i {
+                let [low, high] = words.map(u64::cast_signed);
+                registers!(_mm_mulhi_epu16(_mm_set_epi64x(high, low), below))
+            }
+
+            #[inline(always)]
+            fn plus(self, left: __m128i, right: __m128i) -> __m128i {
+                registers!(_mm_add_epi16(left, right))
+            }
+
+            #[inline(always)]
+            fn wrapped(self, left: __m128i, right: __m128i) -> __m128i {
+                // A negative difference is a large number without a sign.
+                registers!(_mm_min_epu16(left, _mm_sub_epi16(left, right)))
+            }
+
+            #[inline(always)]
+            fn where_set(self, line: &Line, at: __m128i, then: __m128i) -> __m128i {
+                let first: *const __m256i = (&raw const *line).cast();
+                debug_assert!(first.is_aligned());
+                // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both
+                // halves are aligned loads inside it.
+                let halves = unsafe { [_mm256_load_si256(first), _mm256_load_si256(first.add(1))] };
+                registers!({
+                    // The byte of the position, from the four quarters of the line. `xor` leaves
+                    // the index within a quarter below 16 in that quarter alone. Plus 112 the
+                    // others have their highest bit set, and the shuffle gives 0 for them.
+                    let byte = _mm256_broadcastsi128_si256(_mm_srli_epi16::<3>(at));
+                    let bias = _mm256_set1_epi8(0x70);
+                    let quarters =
+                        _mm256_set_epi64x(0x1010_1010_1010_1010, 0x1010_1010_1010_1010, 0, 0);
+                    let low = _mm256_xor_si256(byte, quarters);
+                    let high = _mm256_xor_si256(low, _mm256_set1_epi8(0x20));
+                    let low = _mm256_shuffle_epi8(halves[0], _mm256_adds_epu8(low, bias));
+                    let high = _mm256_shuffle_epi8(halves[1], _mm256_adds_epu8(high, bias));
+                    let bytes = _mm256_or_si256(low, high);
+                    let bytes = _mm_or_si128(
+                        _mm256_castsi256_si128(bytes),
+                        _mm256_extracti128_si256::<1>(bytes),
+                    );
+                    // The bit of it. The upper byte of a lane gets none.
+                    let bits = _mm_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
+                    let lowest = _mm_and_si128(at, _mm_set1_epi16(7));
+                    let index = _mm_or_si128(lowest, _mm_set1_epi16(i16::MIN));
+                    let bit = _mm_shuffle_epi8(bits, index);
+                    let unset = _mm_cmpeq_epi16(_mm_and_si128(bytes, bit), _mm_setzero_si128());
+                    _mm_or_si128(then, unset)
+                })
+            }
+        }
+    };
+}
+
+pub(super) use vectors;
+
+vectors!(Avx2);

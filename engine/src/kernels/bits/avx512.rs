@@ -5,7 +5,8 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::fold;
+use super::avx2::{fold, vectors};
+use super::lanes::{LaneOps, Numbers, Spread};
 use super::ops::{BitOps, Filters, WORD_STARTS};
 use crate::kernels::avx512::Avx512;
 use crate::memory::Line;
@@ -69,6 +70,21 @@ impl BitOps for Avx512 {
             // `sllv` gives zero for both.
             let here = _mm512_sub_epi64(_mm512_and_si512(position, mask), starts);
             _mm512_sllv_epi64(_mm512_set1_epi64(1), here)
+        })
+    }
+
+    #[inline(always)]
+    fn at_lanes(self, lanes: __m128i, spread: &Spread) -> __m512i {
+        let first = register(self, &spread.first);
+        let second = register(self, &spread.second);
+        let starts = register(self, &WORD_STARTS);
+        registers!({
+            let lanes = _mm512_broadcast_i32x4(lanes);
+            let bits = |shuffle| {
+                let position = _mm512_shuffle_epi8(lanes, shuffle);
+                _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_sub_epi64(position, starts))
+            };
+            _mm512_or_si512(bits(first), bits(second))
         })
     }
 
@@ -138,3 +154,5 @@ impl BitOps for Avx512 {
         unsafe { fold(line) }
     }
 }
+
+vectors!(Avx512);

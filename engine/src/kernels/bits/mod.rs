@@ -21,8 +21,10 @@ macro_rules! registers {
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod lanes;
 mod ops;
 mod portable;
 mod scalar;
 
+pub(crate) use lanes::{LANES, Numbers, Spread};
 pub(crate) use ops::{BitOps, Filters, LINE_BITS};

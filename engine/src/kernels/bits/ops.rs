@@ -5,7 +5,7 @@
 //!     | word 7 | word 6 | ...            | word 1 | word 0        |
 //! ```
 
-use crate::isa::TargetIsa;
+use super::lanes::{LaneOps, Spread};
 use crate::memory::Line;
 
 /// The number of bits of a line.
@@ -15,7 +15,7 @@ pub(crate) const LINE_BITS: u32 = 512;
 ///
 /// All of them are `#[inline(always)]`, or they could not be inlined into the batch loop, which has
 /// the kernel's features enabled.
-pub(crate) trait BitOps: TargetIsa {
+pub(crate) trait BitOps: LaneOps {
     /// The 512 bits, in registers.
     type Bits: Copy;
 
@@ -37,6 +37,9 @@ pub(crate) trait BitOps: TargetIsa {
     /// `positions` packs a position for each filter, filter 0 lowest, in [`Filters::POSITION_BITS`]
     /// bits each.
     fn in_each<const K: u32>(self, positions: u64) -> Self::Bits;
+
+    /// The bits at the positions of those lanes that `spread` has, each in the words of its filter.
+    fn at_lanes(self, lanes: Self::Lanes, spread: &Spread) -> Self::Bits;
 
     /// All words if `condition`, else none. By a mask: a branch on it could not be predicted.
     fn words_if(self, condition: bool) -> Self::Words;
@@ -143,6 +146,7 @@ pub(super) static WORD_STARTS: Line = Filters::<1>::STARTS;
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::lanes::Numbers;
     use super::super::scalar::words;
     use super::*;
     use crate::isa::tested::kernels;
@@ -160,6 +164,8 @@ mod tests {
         position: u32,
         end: u32,
         choice: bool,
+        /// How many filters are side by side, and in how many bits.
+        filters: (u32, u32),
     }
 
     fn operands() -> impl Strategy<Value = Operands> {
@@ -170,16 +176,27 @@ mod tests {
             })
         });
         let end = prop_oneof![Just(0), Just(LINE_BITS), 0..=LINE_BITS];
-        (line(), line(), few, 0..LINE_BITS, end, any::<bool>()).prop_map(
-            |(left, right, found, position, end, choice)| Operands {
-                left,
-                right,
-                found,
-                position,
-                end,
-                choice,
-            },
+        let filters = (1..=8_u32, prop_oneof![Just(512), Just(504), Just(496)]);
+        (
+            line(),
+            line(),
+            few,
+            0..LINE_BITS,
+            end,
+            any::<bool>(),
+            filters,
         )
+            .prop_map(
+                |(left, right, found, position, end, choice, filters)| Operands {
+                    left,
+                    right,
+                    found,
+                    position,
+                    end,
+                    choice,
+                    filters,
+                },
+            )
     }
 
     /// Applies every operation to the same operands and returns each result as a line.
@@ -197,6 +214,30 @@ mod tests {
                 ops.in_each::<K>(left.0[0]),
                 ops.clear(ops.load(&left), ops.load(&self.on.right), words),
             ]
+        }
+
+        /// Positions side by side: those of a key, and others where the line has a bit set.
+        #[inline(always)]
+        fn side_by_side(&self) -> [O::Bits; 2] {
+            let (ops, on) = (self.ops, self.on);
+            let (filters, bits) = on.filters;
+            let start = |filter: u32| filter * (bits / filters) + filter.min(bits % filters);
+            let number = |number: &dyn Fn(u32) -> u32| -> Numbers {
+                std::array::from_fn(|lane| number((lane as u32).min(filters - 1)) as u16)
+            };
+            let widths = ops.lanes(&number(&|filter| start(filter + 1) - start(filter)));
+            let starts = ops.lanes(&number(&start));
+            let own = ops.pieces([on.left.0[0], on.left.0[1]], widths);
+            let step = ops.pieces([on.right.0[0], on.right.0[1]], widths);
+            let other = ops.plus(ops.wrapped(ops.plus(own, step), widths), starts);
+            let own = ops.plus(own, starts);
+            let Some(spread) = Spread::new(filters, start) else {
+                // 496 bits in 8 filters: a word has bits of three of them.
+                assert_eq!(on.filters, (8, 496));
+                return [ops.load(&Line::EMPTY); 2];
+            };
+            let found = ops.where_set(&on.left, own, other);
+            [ops.at_lanes(own, &spread), ops.at_lanes(found, &spread)]
         }
     }
 
@@ -230,6 +271,7 @@ mod tests {
             results.extend(self.filters::<2>());
             results.extend(self.filters::<4>());
             results.extend(self.filters::<8>());
+            results.extend(self.side_by_side());
             let lines = results.into_iter().map(|bits| {
                 let mut line = Line::EMPTY;
                 ops.store(bits, &mut line);
@@ -255,7 +297,7 @@ mod tests {
                 ops.run(Everything { ops, on })
             }
             let expected = everything(Scalar, on);
-            prop_assert_eq!(expected.len(), 22);
+            prop_assert_eq!(expected.len(), 24);
             for kernel in kernels() {
                 let detected = kernel.detect().expect("available on this machine");
                 let results = match kernel {

@@ -3,6 +3,7 @@
 //! Vectors of 128 bits hold two words of a line, too few to gain anything over plain words, so
 //! every operation forwards to [`Scalar`].
 
+use super::lanes::{Numbers, Spread};
 use super::ops::BitOps;
 use crate::kernels::portable::Portable;
 use crate::kernels::scalar::Scalar;
@@ -27,6 +28,7 @@ impl BitOps for Portable {
         store(bits: Line, line: &mut Line);
         bit(position: u32, set: bool) -> Line;
         below(end: u32) -> Line;
+        at_lanes(lanes: Numbers, spread: &Spread) -> Line;
         and(left: Line, right: Line) -> Line;
         or(left: Line, right: Line) -> Line;
         without(left: Line, right: Line) -> Line;

@@ -1,5 +1,6 @@
 //! Plain words: the definition of the operations.
 
+use super::lanes::{Numbers, Spread};
 use super::ops::{BitOps, Filters};
 use crate::kernels::scalar::Scalar;
 use crate::memory::Line;
@@ -56,6 +57,18 @@ impl BitOps for Scalar {
             line.0[word as usize] = 1 << (position % 64);
         }
         line
+    }
+
+    #[inline(always)]
+    fn at_lanes(self, lanes: Numbers, spread: &Spread) -> Line {
+        words(|index| {
+            let bit = |shuffle: u64| {
+                let lane = (shuffle as u8 / 2) as usize % lanes.len();
+                let here = u32::from(lanes[lane]).wrapping_sub(64 * index as u32);
+                1_u64.checked_shl(here).unwrap_or(0)
+            };
+            bit(spread.first.0[index]) | bit(spread.second.0[index])
+        })
     }
 
     #[inline(always)]
