@@ -26,6 +26,13 @@ fn halves(token: Avx2, line: &Line) -> Halves {
     unsafe { [_mm256_load_si256(first), _mm256_load_si256(first.add(1))] }
 }
 
+/// Applies an operation to each half. `array::map` is not always inlined, and its closures are then
+/// compiled without AVX2: a call for each intrinsic.
+#[inline(always)]
+fn each(halves: Halves, each: impl Fn(__m256i) -> __m256i) -> Halves {
+    [each(halves[0]), each(halves[1])]
+}
+
 /// Applies an operation to both halves.
 #[inline(always)]
 fn both(left: Halves, right: Halves, each: impl Fn(__m256i, __m256i) -> __m256i) -> Halves {
@@ -62,7 +69,7 @@ impl BitOps for Avx2 {
         //   position 130    w3: start 192    w2: start 128    w1: start 64    w0: start 0
         //   xor                       66                2              194             130
         //   set << xor                 0            set<<2               0               0
-        halves(self, &WORD_STARTS).map(|starts| {
+        each(halves(self, &WORD_STARTS), |starts| {
             registers!({
                 let here = _mm256_xor_si256(_mm256_set1_epi64x(i64::from(position)), starts);
                 _mm256_sllv_epi64(_mm256_set1_epi64x(i64::from(set)), here)
@@ -74,7 +81,7 @@ impl BitOps for Avx2 {
     fn below(self, end: u32) -> Halves {
         // `end - start` bits of each word: none if it is negative, all 64 if it is 64 or more,
         // since `sllv` then gives zero and 0 - 1 is all ones.
-        halves(self, &WORD_STARTS).map(|starts| {
+        each(halves(self, &WORD_STARTS), |starts| {
             registers!({
                 let here = _mm256_sub_epi64(_mm256_set1_epi64x(i64::from(end)), starts);
                 // AVX2 has no 64-bit maximum. A difference of positions fits in 32 bits, and its
@@ -148,12 +155,12 @@ impl BitOps for Avx2 {
                 any = [_mm256_or_si256(any[0], any[1]); 2];
             }
             if K <= 4 {
-                any = any.map(|any| {
+                any = each(any, |any| {
                     _mm256_or_si256(any, _mm256_permute4x64_epi64::<0b10_11_00_01>(any))
                 });
             }
             if K <= 2 {
-                any = any.map(|any| {
+                any = each(any, |any| {
                     _mm256_or_si256(any, _mm256_permute4x64_epi64::<0b01_00_11_10>(any))
                 });
             }
@@ -200,12 +207,16 @@ impl BitOps for Avx2 {
 
     #[inline(always)]
     fn down(self, bits: Halves, by: u32) -> Halves {
-        bits.map(|half| registers!(_mm256_srl_epi64(half, _mm_cvtsi32_si128(by as i32))))
+        each(bits, |half| {
+            registers!(_mm256_srl_epi64(half, _mm_cvtsi32_si128(by as i32)))
+        })
     }
 
     #[inline(always)]
     fn up(self, bits: Halves, by: u32) -> Halves {
-        bits.map(|half| registers!(_mm256_sll_epi64(half, _mm_cvtsi32_si128(by as i32))))
+        each(bits, |half| {
+            registers!(_mm256_sll_epi64(half, _mm_cvtsi32_si128(by as i32)))
+        })
     }
 
     #[inline(always)]
@@ -257,7 +268,7 @@ macro_rules! vectors {
 
             #[inline(always)]
             fn pieces(self, words: [u64; 2], below: __m128i) -> __m128i {
-                let [low, high] = words.map(u64::cast_signed);
+                let (low, high) = (words[0].cast_signed(), words[1].cast_signed());
                 registers!(_mm_mulhi_epu16(_mm_set_epi64x(high, low), below))
             }
 
