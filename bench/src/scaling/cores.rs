@@ -42,10 +42,10 @@ struct Costs {
 
 /// What a thread of the command spends on a line of 100 bytes without `judge` and `handoff`: the
 /// parts of a profile of `echoless dedup --threads 1 -m 64MiB` with 10 million of them, in
-/// nanoseconds.
+/// nanoseconds (AMD EPYC, Zen 3, 2026-11-25). The audit is most of `DELIVER_NS`.
 const FILL_NS: f64 = 13.0;
-const READ_NS: f64 = 16.0;
-const DELIVER_NS: f64 = 1.0;
+const READ_NS: f64 = 15.0;
+const DELIVER_NS: f64 = 7.0;
 
 /// Simulates each number of cores and length of a chunk; a key takes `judge` seconds in the filter.
 pub(super) fn simulate(judge: f64, mebibytes: u64, table: &mut Table) -> Result<(), Failure> {
