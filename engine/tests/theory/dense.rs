@@ -5,8 +5,8 @@ use echoless::{Filter, FilterSpec, KeyHash};
 
 use crate::trial::{assert_close, fresh_keys};
 
-/// The age at which 1 in 1000 recorded keys is missed, in keys, on streams of distinct keys and over
-/// `rounds` fills of a filter of this shape.
+/// The age at which 1 in 1000 recorded keys is missed, in keys, on streams of distinct keys and
+/// over `rounds` fills of a filter of this shape.
 fn measured_age(spec: FilterSpec, geometry: DenseGeometry, rounds: u64) -> f64 {
     /// The ages that are probed, around the expected one: 12 steps of 1 %.
     const STEPS: usize = 12;

@@ -262,7 +262,8 @@ macro_rules! vectors {
             #[inline(always)]
             fn lanes(self, numbers: &Numbers) -> __m128i {
                 const { assert!(size_of::<Numbers>() == size_of::<__m128i>()) };
-                // SAFETY: `self` proves AVX2. The array has 16 bytes, which an unaligned load reads.
+                // SAFETY: `self` proves AVX2. The array has 16 bytes, which an unaligned load
+                // reads.
                 unsafe { _mm_loadu_si128(numbers.as_ptr().cast()) }
             }
 
