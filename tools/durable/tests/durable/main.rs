@@ -1,0 +1,5 @@
+//! Tests of storages.
+
+mod simulated;
+mod storages;
+mod support;
