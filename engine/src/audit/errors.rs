@@ -1,5 +1,6 @@
 //! The errors of a filter: from what an audit found to estimates with bounds.
 
+use super::saved::saved;
 use super::series::SeriesCounts;
 use super::weighted_count::{BEYOND, Estimate, WeightedCount};
 use crate::report::Report;
@@ -277,6 +278,13 @@ impl ErrorEstimates {
         RateEstimate::new(self.false_duplicates, self.fresh, self.missed_duplicates)
     }
 }
+saved! {
+    ErrorCounts {
+        fresh, duplicates, surely_missed, missed, missed_unrecorded, mistaken, undecided, begun,
+        mistaken_frequent, series
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@
 
 use super::moment::{Moment, Windows};
 use super::sampling::{Choices, KeyBitmap, KeyMap};
+use super::saved::{Saved, saved};
 use super::series::SeriesCounts;
 use crate::hash::KeyHash;
 
@@ -79,6 +80,29 @@ pub(super) enum Record {
     Nothing,
     /// A record before this moment, or none.
     Unknown(Moment),
+}
+
+impl Saved for Record {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        let (kind, moment) = match self {
+            Self::Nothing => (0_u8, None),
+            Self::At(moment) => (1, Some(moment)),
+            Self::Unknown(moment) => (2, Some(moment)),
+        };
+        kind.save(bytes);
+        if let Some(moment) = moment {
+            moment.save(bytes);
+        }
+    }
+
+    fn load(bytes: &mut &[u8]) -> Option<Self> {
+        match u8::load(bytes)? {
+            0 => Some(Self::Nothing),
+            1 => Moment::load(bytes).map(Self::At),
+            2 => Moment::load(bytes).map(Self::Unknown),
+            _ => None,
+        }
+    }
 }
 
 impl FrequentKeys {
@@ -223,4 +247,10 @@ impl FrequentKeys {
 #[inline(always)]
 const fn place(key: KeyHash) -> usize {
     key.0 as usize % QUIET
+}
+
+saved! {
+    FrequentKeys { choices, held, bitmap, quiet, thinned, found }
+    Frequent { record, unknown, recent }
+    Quiet { key, end, verdicts }
 }

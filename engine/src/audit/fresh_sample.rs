@@ -15,6 +15,7 @@
 
 use super::errors::ErrorCounts;
 use super::sampling::{Choices, KeyBitmap, KeyMap};
+use super::saved::saved;
 use super::weighted_count::WeightedCount;
 use crate::hash::KeyHash;
 
@@ -218,6 +219,11 @@ impl<M> FreshSample<M> {
 /// the table is thinned are not those at the same places of every stream.
 fn priority(choices: &mut Choices, key: KeyHash) -> u64 {
     key.remix(choices.draw()) << choices.halvings()
+}
+
+saved! {
+    FreshSample<M> { choices, held, bitmap, stale, surely_missed, missed }
+    Held<M> { last, priority, repeats, recently_missed }
 }
 
 #[cfg(test)]

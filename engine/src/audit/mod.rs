@@ -22,6 +22,7 @@ mod frequent;
 mod fresh_sample;
 mod moment;
 mod sampling;
+mod saved;
 mod series;
 mod stream;
 mod turnover;

@@ -1,5 +1,6 @@
 //! When a key was observed, and the windows in which it is remembered.
 
+use super::saved::saved;
 use crate::window::Window;
 
 /// When a key was observed. Neither number goes back from key to key.
@@ -44,4 +45,9 @@ impl Windows {
             || (self.second)
                 .is_some_and(|window| is_over(now.number.saturating_sub(then.number), window))
     }
+}
+
+saved! {
+    Moment { tick, number }
+    Windows { first, second }
 }

@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use super::saved::saved;
 use crate::hash::KeyHash;
 
 /// An odd multiplier that no filter uses. Dense lines take the partner of a line from the high bits
@@ -219,6 +220,11 @@ impl Hasher for SecretHasher {
     fn finish(&self) -> u64 {
         self.0
     }
+}
+
+saved! {
+    Choices { random, halvings, skipped }
+    KeyBitmap { words }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! therefore known from many short ones, and limits how many duplicates of unknown series are
 //! wrong.
 
+use super::saved::saved;
 use super::weighted_count::{BEYOND, WeightedCount, weighted_quantile};
 
 /// The verdicts of a number of series.
@@ -99,4 +100,9 @@ impl SeriesCounts {
         let begun = (begun.estimate().high).saturating_add(self.surely_begun) as f64;
         begun / (begun + fresh as f64).max(1.0)
     }
+}
+
+saved! {
+    SeriesSum { verdicts, squares }
+    SeriesCounts { surely_mistaken, surely_at_end, surely_undecided, surely_begun, unknown, others }
 }

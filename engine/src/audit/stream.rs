@@ -3,6 +3,7 @@
 use super::errors::{ErrorCounts, ErrorEstimates};
 use super::fresh_sample::FreshSample;
 use super::sampling::{KeyMap, is_sampled};
+use super::saved::{Saved, load_all, saved};
 use crate::hash::KeyHash;
 use crate::report::Report;
 use crate::verdicts::{Verdict, Verdicts};
@@ -71,6 +72,33 @@ impl Audit {
             sample: KeyMap::default(),
             halvings: FIRST_HALVINGS,
         }
+    }
+
+    /// What the audit has found and sampled, as bytes that [`load`](Self::load) reads: with them,
+    /// estimates go on after a restart. Up to some 700 KB.
+    #[must_use]
+    pub fn save(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Saved::save(self, &mut bytes);
+        bytes
+    }
+
+    /// The audit that was [saved](Self::save) as these bytes; `None` if they are not one.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::audit::Audit;
+    /// use echoless::{KeyHasher, Verdict};
+    /// let key = KeyHasher::seeded(0).hash(b"call 17");
+    /// let mut audit = Audit::new();
+    /// audit.observe_one(key, Verdict::Fresh);
+    /// let mut restarted = Audit::load(&audit.save()).unwrap();
+    /// restarted.observe_one(key, Verdict::Fresh);
+    /// assert_eq!(restarted.estimates(None).missed_duplicates.value, 1);
+    /// ```
+    #[must_use]
+    pub fn load(bytes: &[u8]) -> Option<Self> {
+        load_all(bytes)
     }
 
     /// Checks the verdicts on a batch of keys.
@@ -230,6 +258,10 @@ impl Audit {
             self.found.mistaken.set_weight(1 << self.halvings);
         }
     }
+}
+
+saved! {
+    Audit { found, followed, sample, halvings }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::saved::saved;
 use crate::report::MissAge;
 
 /// The blocks that the keys are counted in before a duplicate of the first of them is missed.
@@ -110,6 +111,11 @@ impl Turnover {
     fn keys(&self, halvings: u32, busiest: u64) -> f64 {
         self.age.in_window(busiest) / 2_f64.powi(halvings as i32)
     }
+}
+
+saved! {
+    Turnover { age, blocks, first, shortest }
+    Block { start, keys }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Numbers that are estimated from a sample: counts of weighted events, and their bounds.
 
+use super::saved::saved;
 use crate::theory::gamma;
 
 /// The probability that the truth is beyond one of the two bounds, for each of them. Both hold with
@@ -202,6 +203,10 @@ pub(super) fn weighted_quantile(mean: f64, variance: f64, probability: f64) -> f
     }
     let scale = variance / mean;
     scale * gamma::quantile(mean / scale, probability)
+}
+
+saved! {
+    WeightedCount { observed, sum, variance, weight }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::frequent::{Followed, FrequentKeys, Record};
 use super::fresh_sample::FreshSample;
 use super::moment::{Moment, Windows};
 use super::sampling::{KeyMap, is_sampled};
+use super::saved::{Saved, load_all, saved};
 use super::turnover::Turnover;
 use crate::hash::KeyHash;
 use crate::report::{MissAge, Report};
@@ -155,6 +156,31 @@ impl WindowAudit {
             busiest: 0,
             turnover: None,
         }
+    }
+
+    /// What the audit has found and sampled, as bytes that [`load`](Self::load) reads: with them,
+    /// estimates go on after a restart. Up to some 3 MB.
+    #[must_use]
+    pub fn save(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Saved::save(self, &mut bytes);
+        bytes
+    }
+
+    /// The audit that was [saved](Self::save) as these bytes; `None` if they are not one.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::Window;
+    /// use echoless::audit::WindowAudit;
+    /// let audit = WindowAudit::new(Window::new(600, 120), true);
+    /// let restarted = WindowAudit::load(&audit.save()).unwrap();
+    /// assert_eq!(restarted.counts(), audit.counts());
+    /// assert!(WindowAudit::load(b"no audit").is_none());
+    /// ```
+    #[must_use]
+    pub fn load(bytes: &[u8]) -> Option<Self> {
+        load_all(bytes)
     }
 
     /// A second window, of the numbers of the moments: a duplicate must be inside both, as behind
@@ -410,6 +436,16 @@ impl WindowAudit {
         if let Some(turnover) = &mut self.turnover {
             turnover.recount(self.sample.values().map(|known| known.block));
         }
+    }
+}
+
+saved! {
+    Sampled { then, unrecorded, verdicts, block }
+    Repeats { by_key }
+    Repeated { events, last }
+    WindowAudit {
+        windows, renews_keys, found, followed, sample, frequent, mistaken, undecided, halvings,
+        clock, next_count, busiest, turnover
     }
 }
 

@@ -4,6 +4,7 @@ mod ages;
 mod bounds;
 mod marks;
 mod real_data;
+mod restart;
 mod streams;
 mod window_ages;
 mod window_bounds;
