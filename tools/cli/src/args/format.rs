@@ -20,7 +20,7 @@ const FORMAT: &str = "format";
 #[derive(Debug)]
 pub(crate) struct FormatArgs {
     /// The option that selects a format; `None` is plain lines.
-    option: Option<(&'static FormatOption, String)>,
+    option: Option<&'static FormatOption>,
     /// The value of `--format`.
     named: Option<String>,
 }
@@ -44,11 +44,10 @@ impl FormatArgs {
     /// that one names cannot be read.
     pub(crate) fn select(&self, given: FormatUse<'_>) -> Result<SelectedFormat, Failure> {
         let Some(text) = &self.named else {
-            let option = self.option.as_ref().map(|(option, _)| *option);
-            return self.delimited(option, given);
+            return delimited(self.option, given);
         };
         let (name, value) = find_name(text)?;
-        if let Some((option, _)) = &self.option
+        if let Some(option) = self.option
             && !name.options.contains(&option.long)
         {
             let allowed = format!("a format that --{} does not contradict", option.long);
@@ -62,12 +61,12 @@ impl FormatArgs {
                     let allowed = format!("no other delimiter than that of --format {text}");
                     return Err(typed.invalid(allowed));
                 }
-                let option = option.or(self.option.as_ref().map(|(option, _)| *option));
+                let option = option.or(self.option);
                 Ok(match delimiter {
-                    None => self.delimited(option, given)?,
+                    None => delimited(option, given)?,
                     Some(delimiter) => {
                         let delimiter = Delimiter::Byte(*delimiter);
-                        parse_fields(self.build(option, &delimiter)?, given)?
+                        parse_fields(build(option, &delimiter)?, given)?
                     }
                 })
             }
@@ -87,49 +86,40 @@ impl FormatArgs {
 
     /// The options that were given, each with its value if it takes one.
     pub(crate) fn given(&self) -> Vec<(String, Option<String>)> {
-        let option = self.option.as_ref().map(|(option, value)| {
-            let value = option.value_name.map(|_| value.clone());
-            (format!("--{}", option.long), value)
-        });
+        let option = (self.option).map(|option| (format!("--{}", option.long), None));
         let named = self.named.as_ref();
         let named = named.map(|format| ("--format".to_owned(), Some(format.clone())));
         option.into_iter().chain(named).collect()
     }
+}
 
-    /// A format with fields between delimiters: that of the option.
-    fn delimited(
-        &self,
-        option: Option<&'static FormatOption>,
-        given: FormatUse<'_>,
-    ) -> Result<SelectedFormat, Failure> {
-        let FormatUse { fields, tag, .. } = given;
-        let has_fields = fields.key.is_some() || fields.time.is_some() || tag;
-        if let Some(delimiter) = given.delimiter
-            && !has_fields
-            && !option.is_some_and(|option| option.needs_delimiter)
-        {
-            let of_uniq = match delimiter {
-                Delimiter::Blanks => "--max-chars N is the -w of uniq",
-                Delimiter::Byte(_) | Delimiter::Sequence(_) => "--repeated is the -d of uniq",
-            };
-            let allowed = "no delimiter without --key, --time-field, --tag or --csv";
-            return Err(delimiter.invalid(format!("{allowed} ({of_uniq})")));
-        }
-        let delimiter = given.delimiter.cloned().unwrap_or_default();
-        parse_fields(self.build(option, &delimiter)?, given)
+/// A format with fields between delimiters: that of the option.
+fn delimited(
+    option: Option<&'static FormatOption>,
+    given: FormatUse<'_>,
+) -> Result<SelectedFormat, Failure> {
+    let FormatUse { fields, tag, .. } = given;
+    let has_fields = fields.key.is_some() || fields.time.is_some() || tag;
+    if let Some(delimiter) = given.delimiter
+        && !has_fields
+        && !option.is_some_and(|option| option.needs_delimiter)
+    {
+        let of_uniq = match delimiter {
+            Delimiter::Blanks => "--max-chars N is the -w of uniq",
+            Delimiter::Byte(_) | Delimiter::Sequence(_) => "--repeated is the -d of uniq",
+        };
+        let allowed = "no delimiter without --key, --time-field, --tag or --csv";
+        return Err(delimiter.invalid(format!("{allowed} ({of_uniq})")));
     }
+    let delimiter = given.delimiter.cloned().unwrap_or_default();
+    parse_fields(build(option, &delimiter)?, given)
+}
 
-    fn build(
-        &self,
-        option: Option<&'static FormatOption>,
-        delimiter: &Delimiter,
-    ) -> Result<SharedFormat, Failure> {
-        let value = self.option.as_ref().map_or("", |(_, value)| value);
-        option.map_or_else(
-            || lines(delimiter),
-            |option| (option.build)(value, delimiter),
-        )
-    }
+fn build(
+    option: Option<&'static FormatOption>,
+    delimiter: &Delimiter,
+) -> Result<SharedFormat, Failure> {
+    option.map_or_else(|| lines(delimiter), |option| (option.build)(delimiter))
 }
 
 /// Parses the fields of a format whose fields are between delimiters.
@@ -186,18 +176,14 @@ impl Args for FormatArgs {
 
 impl FromArgMatches for FormatArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let value = |option: &FormatOption| match option.value_name {
-            Some(_) => matches.get_one::<String>(option.long).cloned(),
-            None => matches.get_flag(option.long).then(String::new),
-        };
-        let given: Vec<_> = OPTIONS
+        let given = OPTIONS
             .iter()
-            .filter_map(|option| Some((option, value(option)?)))
-            .collect();
-        let implied = |long| given.iter().any(|(other, _)| other.implies.contains(&long));
-        let selected = given.iter().find(|(option, _)| !implied(option.long));
+            .filter(|option| matches.get_flag(option.long));
+        let given: Vec<_> = given.collect();
+        let implied = |long| given.iter().any(|other| other.implies.contains(&long));
+        let selected = given.iter().find(|option| !implied(option.long));
         Ok(Self {
-            option: selected.cloned(),
+            option: selected.copied(),
             named: matches.get_one::<String>(FORMAT).cloned(),
         })
     }
@@ -215,16 +201,13 @@ fn arg(option: &'static FormatOption) -> Arg {
             || other.implies.contains(&option.long)
     };
     let others = OPTIONS.iter().filter(|other| !compatible(other));
-    let arg = Arg::new(option.long)
+    Arg::new(option.long)
         .long(option.long)
         .short(option.short)
         .help(option.help)
         .help_heading("Records")
-        .conflicts_with_all(others.map(|other| other.long));
-    match option.value_name {
-        Some(name) => arg.value_name(name).allow_hyphen_values(true),
-        None => arg.action(ArgAction::SetTrue),
-    }
+        .conflicts_with_all(others.map(|other| other.long))
+        .action(ArgAction::SetTrue)
 }
 
 fn format_arg() -> Arg {

@@ -237,7 +237,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
 /// are regular files is checked once they are open.
 fn check_fix_header(format: &dyn Format, args: &DedupArgs) -> Result<(), Failure> {
     let invalid = |allowed: &str| Failure::option("--fix-header", allowed);
-    if !format.has_file_header() {
+    if format.facts().file_header_end.is_none() {
         return Err(invalid("a format with file headers, --format ber:ts32297"));
     }
     if args.run.count {
@@ -275,7 +275,7 @@ fn tagger(format: &SharedFormat, name: String, rejects: bool) -> Result<Tagger, 
         let allowed = "a name of letters, digits, `_`, `-` and `.`";
         return Err(SpecError::new("--tag", name, allowed));
     }
-    let Some(style) = format.tag_style() else {
+    let Some(style) = format.facts().tag_style.clone() else {
         let allowed = "fields with delimiters, or JSON lines; --tag-file FILE with any format";
         return Err(SpecError::new("--tag", name, allowed));
     };
@@ -360,7 +360,7 @@ fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64>
     if sources.iter().any(|source| source.len() == Some(0)) {
         return None;
     }
-    let overhead = u64::from(!format.default_terminator().is_empty());
+    let overhead = u64::from(!format.facts().terminator.is_empty());
     // The last record of an input may lack its terminator.
     let lacking = overhead * sources.len() as u64;
     let fitting = most_distinct_records(bytes.saturating_add(lacking), overhead);

@@ -16,9 +16,8 @@ use crate::records::compared::Compared;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
 use crate::records::field_list::FieldList;
-use crate::records::format::{ChosenFields, CommentSupport, Format, SelectedFormat};
+use crate::records::format::{ChosenFields, CommentSupport, Format, SelectedFormat, TagStyle};
 use crate::records::reading::RecordReading;
-use crate::records::tag::TagStyle;
 use crate::records::text_form::TextForm;
 
 /// The longest record unless the options set another length.
@@ -79,9 +78,9 @@ impl CheckedRecords {
         let compared = compared(args, &*format, key.is_some())?;
         let reads_fields = key.is_some() || time.is_some();
         let blank_lines = match args.blank_lines {
-            None if format.skips_blank_lines() && reads_fields => BlankLines::Skip,
+            None if format.facts().skips_blank_lines && reads_fields => BlankLines::Skip,
             None => BlankLines::Keep,
-            Some(_) if !format.is_text() => {
+            Some(_) if !format.facts().is_text => {
                 let allowed = "records of text, not binary ones";
                 return Err(Failure::option("--blank-lines", allowed));
             }
@@ -97,7 +96,7 @@ impl CheckedRecords {
         let max_record = parse_if_given("--max-record", args.max_record.as_deref(), parse_size)?;
         let max_record = max_record.unwrap_or(MAX_RECORD);
         // No record could be read.
-        if let Some(bytes) = format.record_bytes()
+        if let Some(bytes) = format.facts().record_bytes
             && bytes as u64 > max_record
         {
             let asked = format!("fixed:{bytes}");
@@ -138,7 +137,7 @@ fn comments(
     format: &dyn Format,
     has_fields: bool,
 ) -> Result<(Option<Arc<CommentLines>>, bool), Failure> {
-    let support = format.comment_support();
+    let support = format.facts().comments;
     let typed = match &args.comment {
         Some(_) if support == CommentSupport::Impossible => {
             let allowed = "records that are lines";
@@ -187,7 +186,7 @@ fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Com
         skip_chars: number("--skip-chars", &args.skip_chars)?.unwrap_or(0),
         max_chars: number("--max-chars", &args.max_chars)?,
     };
-    let is_text = match format.tag_style() {
+    let is_text = match &format.facts().tag_style {
         Some(TagStyle::Field(_)) => true,
         Some(TagStyle::Member) => {
             // The format compares strings in their form. Without a key, records of JSON are

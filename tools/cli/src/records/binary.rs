@@ -5,11 +5,14 @@ use std::fmt::Debug;
 
 use super::fault::Problem;
 use super::field_set::FieldSet;
-use super::format::{Format, LastEnd};
+use super::format::{CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd};
 use super::split::FieldBytes;
 
 /// Where binary records end, and which part of one is its content; see [`Format`].
 pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
+    /// What the framing determines of [`Format::facts`].
+    fn facts(&self) -> FramingFacts;
+
     /// See [`Format::content`].
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8];
 
@@ -22,23 +25,18 @@ pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
     /// See [`Format::last_end`].
     fn last_end(&self) -> Box<dyn LastEnd>;
 
-    /// See [`Format::extent`].
-    fn extent(&self, fields: usize) -> String;
-
-    /// See [`Format::record_bytes`].
-    fn record_bytes(&self) -> Option<usize> {
-        None
-    }
-
     /// See [`Format::records_inside`].
     fn records_inside(&self, _record: &[u8]) -> Option<String> {
         None
     }
+}
 
-    /// See [`Format::file_header_end`].
-    fn file_header_end(&self, _bytes: &[u8]) -> Option<usize> {
-        None
-    }
+/// What the framing determines of [`FormatFacts`], in its names.
+#[derive(Debug)]
+pub(super) struct FramingFacts {
+    pub(super) record_bytes: Option<usize>,
+    pub(super) file_header_end: Option<fn(&[u8]) -> usize>,
+    pub(super) extent: Extent,
 }
 
 /// The fields of binary records; see [`Format`].
@@ -52,18 +50,53 @@ pub(super) trait BinaryFields: Debug + Send + Sync + 'static {
         chosen: &mut Vec<FieldBytes>,
     ) -> Result<(), Problem>;
 
-    /// See [`Format::field_name`].
-    fn name(&self, field: usize) -> String;
+    /// The names of the fields in error messages.
+    fn names(&self) -> Vec<String>;
 }
 
 /// A format of binary records.
 #[derive(Debug)]
 pub(super) struct Binary<R, F> {
-    pub(super) framing: R,
-    pub(super) fields: F,
+    framing: R,
+    fields: F,
+    facts: FormatFacts,
+}
+
+impl<R: BinaryFraming, F: BinaryFields> Binary<R, F> {
+    pub(super) fn new(framing: R, fields: F) -> Self {
+        let FramingFacts {
+            record_bytes,
+            file_header_end,
+            extent,
+        } = framing.facts();
+        let facts = FormatFacts {
+            unit: "record",
+            spans_lines: false,
+            is_text: false,
+            terminator: b"",
+            record_bytes,
+            counts_in_parts: false,
+            file_header_end,
+            skips_blank_lines: false,
+            spaces_are_blank: false,
+            comments: CommentSupport::Impossible,
+            tag_style: None,
+            field_names: FieldNames::Listed(fields.names()),
+            extent,
+        };
+        Self {
+            framing,
+            fields,
+            facts,
+        }
+    }
 }
 
 impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
+    fn facts(&self) -> &FormatFacts {
+        &self.facts
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         self.framing.content(record)
@@ -96,35 +129,7 @@ impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
         Some(b"")
     }
 
-    fn default_terminator(&self) -> &'static [u8] {
-        b""
-    }
-
-    fn unit(&self) -> &'static str {
-        "record"
-    }
-
-    fn is_text(&self) -> bool {
-        false
-    }
-
-    fn field_name(&self, field: usize) -> String {
-        self.fields.name(field)
-    }
-
-    fn extent(&self, fields: usize) -> String {
-        self.framing.extent(fields)
-    }
-
-    fn record_bytes(&self) -> Option<usize> {
-        self.framing.record_bytes()
-    }
-
     fn records_inside(&self, record: &[u8]) -> Option<String> {
         self.framing.records_inside(record)
-    }
-
-    fn file_header_end(&self, bytes: &[u8]) -> Option<usize> {
-        self.framing.file_header_end(bytes)
     }
 }

@@ -63,8 +63,7 @@ impl ByteRanges {
     /// The format of this framing with these fields.
     pub(super) fn format(self, framing: impl BinaryFraming) -> SelectedFormat {
         let (keys, times) = (self.keys, self.ranges.len() - self.keys);
-        let fields = self;
-        SelectedFormat::numbered(Arc::new(Binary { framing, fields }), keys, times)
+        SelectedFormat::numbered(Arc::new(Binary::new(framing, self)), keys, times)
     }
 }
 
@@ -98,8 +97,8 @@ impl BinaryFields for ByteRanges {
         lacking.map_or(Ok(()), |lacking| Err(Problem::Lacks(lacking)))
     }
 
-    fn name(&self, field: usize) -> String {
-        match self.ranges[field] {
+    fn names(&self) -> Vec<String> {
+        let name = |range: &ByteRange| match *range {
             ByteRange {
                 start, end: None, ..
             } => format!("byte range {start}-"),
@@ -108,7 +107,8 @@ impl BinaryFields for ByteRanges {
                 end: Some(end),
                 ..
             } => format!("byte range {start}-{}", end - 1),
-        }
+        };
+        self.ranges.iter().map(name).collect()
     }
 }
 
@@ -209,8 +209,8 @@ mod tests {
             fields: 5,
         };
         assert_eq!(outcome, Err(Problem::Lacks(lacking)));
-        assert_eq!(ranges.name(1), "byte range 3-5");
-        assert_eq!(parse("7-", None).unwrap().name(0), "byte range 7-");
+        assert_eq!(ranges.names()[1], "byte range 3-5");
+        assert_eq!(parse("7-", None).unwrap().names()[0], "byte range 7-");
     }
 
     #[test]

@@ -18,7 +18,6 @@ pub(crate) use self::keys::{ChunkKeys, ClockStep};
 use self::verdicts::ChunkVerdicts;
 use super::comments::Announced;
 use super::fault::{Fault, Problem};
-use super::format::Format;
 use crate::partial::PartialInput;
 
 /// The time of a record that has none: it is earlier than every other, so the record is judged at
@@ -172,12 +171,6 @@ impl Chunk {
         self.edges.shrink_to(KEPT_RECORDS);
         self.keys.shrink();
         self.clock.shrink();
-    }
-
-    /// The format of the records, which are of an input of `format`.
-    pub(crate) fn format_of_records<'a>(&self, format: &'a dyn Format) -> &'a dyn Format {
-        let joined = (self.has_joined_values).then(|| format.of_joined_values());
-        joined.flatten().unwrap_or(format)
     }
 
     /// Cuts the chunk at the end of a record, before its records are found. Returns the rest.

@@ -10,7 +10,7 @@
 //! | log of Zeek | `#separator ` | `#fields` |
 //! | W3C extended log | `#Software: `, `#Version: `, `#Fields: ` or `#Date: ` | `#Fields:` |
 
-use super::format::Format;
+use super::format::{Format, all_fields};
 
 /// The bytes that comment lines begin with where the first line of an input announces them.
 const ANNOUNCED_PREFIX: &[u8] = b"#";
@@ -66,11 +66,11 @@ impl Announced {
         match self {
             Self::Zeek => {
                 content.strip_prefix(b"#fields")?;
-                Some(format.all_fields(content).split_off(1))
+                Some(all_fields(format, content).split_off(1))
             }
             Self::Vcf => {
                 content.strip_prefix(b"#CHROM")?;
-                Some(format.all_fields(&content[1..]))
+                Some(all_fields(format, &content[1..]))
             }
             // They are between blanks, even where the fields are between tabs.
             Self::W3c => {

@@ -45,8 +45,7 @@ pub(crate) struct Estimate {
 /// Estimates the number of records in these regular files of so many bytes. `None` if they are
 /// long, their format has no terminator to count, or one cannot be read: the run reports that.
 pub(crate) fn estimate(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<Estimate> {
-    format.estimated_records(&[])?;
-    if bytes > MOST_BYTES {
+    if !format.facts().counts_in_parts || bytes > MOST_BYTES {
         return None;
     }
     let mut block = Vec::new();
@@ -89,7 +88,7 @@ fn estimate_file(
         file.seek(SeekFrom::Start(position + number * distance))?;
         block.clear();
         seen += file.by_ref().take(length).read_to_end(block)? as u64;
-        ends += format.estimated_records(block).unwrap_or(0);
+        ends += format.most_records(block) as u64 - 1;
     }
     // Both factors are at most 2^28.
     let records = ends * left / seen.max(1);
@@ -125,7 +124,7 @@ mod tests {
     #[test]
     fn records_of_text_are_estimated_and_those_of_long_or_binary_files_are_not() {
         for (name, format) in delimited() {
-            let end = format.default_terminator();
+            let end = format.facts().terminator;
             let bytes = [&b"record"[..], end].concat().repeat(100_000);
             let (_file, source) = source_of(&bytes);
             let sources = [source.clone(), source];
@@ -141,7 +140,7 @@ mod tests {
         for example in all() {
             let estimated = estimate(slice::from_ref(&source), 6, &*example.format);
             let expected = Estimate { records: 1, gap: 0 };
-            let tells = example.format.is_text() && !example.name.starts_with("json:");
+            let tells = example.format.facts().is_text && !example.name.starts_with("json:");
             let expected = tells.then_some(expected);
             assert_eq!(estimated, expected, "{}", example.name);
         }

@@ -69,7 +69,7 @@ impl RecordFeed {
         most: NonZeroUsize,
     ) -> Self {
         let format = &reading.format;
-        let has_header = reading.header || format.has_file_header();
+        let has_header = reading.header || format.facts().file_header_end.is_some();
         Self {
             input: Input::new(sources, &reading, most),
             known: 0,
@@ -255,7 +255,7 @@ impl RecordFeed {
         if self.reader.is_none() && bytes > longest {
             return Err(Failure::Data {
                 name: self.input.name(source),
-                unit: self.reading.format.unit(),
+                unit: self.reading.format.facts().unit,
                 number: self.lines_before,
                 problem: format!(
                     "comment lines of more than {} in front of the header (--max-record)",

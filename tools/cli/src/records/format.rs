@@ -1,5 +1,5 @@
-//! What a record format has to define: where records end, which bytes of one are its key, and what
-//! terminates it.
+//! What a record format has to define: what it does, which is a [`Format`], and what it is, which are
+//! its [`FormatFacts`].
 //!
 //! Cutting a stream into chunks has to stay cheap and sequential, while everything else is done per
 //! chunk and in parallel. So two questions are separate: [`LastEnd`] finds the last whole record of
@@ -18,7 +18,7 @@ use super::field_list::FieldList;
 use super::field_set::FieldSet;
 use super::keys::{KeyExtractor, read_records};
 use super::split::FieldBytes;
-use super::tag::TagStyle;
+use super::terminators::LF;
 use super::text_form::TextForm;
 use crate::failure::Failure;
 
@@ -30,6 +30,9 @@ pub(crate) type SharedFormat = Arc<dyn Format>;
 /// One virtual call handles a whole chunk: [`read`](Self::read) is compiled once per format, so
 /// [`content`](Self::content) and [`select`](Self::select) are inlined into its loops.
 pub(crate) trait Format: Debug + Send + Sync {
+    /// What the format is.
+    fn facts(&self) -> &FormatFacts;
+
     /// The record without its terminator, if it has one.
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8];
 
@@ -61,87 +64,13 @@ pub(crate) trait Format: Debug + Send + Sync {
     /// A format whose records need no terminator returns `Some(b"")`.
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]>;
 
-    /// The terminator of a record that lacks one, where no earlier record of the stream has one.
-    fn default_terminator(&self) -> &'static [u8];
-
-    /// What error messages count to locate a record: lines, or records where these are not lines.
-    fn unit(&self) -> &'static str;
-
-    /// Whether records are text, so that a byte order mark at the start of an input is one.
-    fn is_text(&self) -> bool {
-        true
-    }
-
-    /// The name of a field, numbered from 0, in error messages.
-    fn field_name(&self, field: usize) -> String {
-        format!("field {}", field + 1)
-    }
-
-    /// The part of an error message about the extent of a record that lacks a field: `fields` is
-    /// the number in [`MissingField`](super::field_set::MissingField).
-    fn extent(&self, fields: usize) -> String {
-        format!(": the record has {fields}")
-    }
-
-    /// The length of every record, if all have the same.
-    fn record_bytes(&self) -> Option<usize> {
-        None
-    }
-
-    /// An upper bound of the number of records in `bytes`. Costs less than their ends.
-    fn most_records(&self, bytes: &[u8]) -> usize {
-        match self.default_terminator().last() {
-            Some(end) => memchr_iter(*end, bytes).count() + 1,
-            None => bytes.len(),
-        }
-    }
-
-    /// About the number of records that end in a part of a file; `None` if the part does not tell.
-    fn estimated_records(&self, block: &[u8]) -> Option<u64> {
-        let end = self.default_terminator().last()?;
-        Some(memchr_iter(*end, block).count() as u64)
-    }
-
-    /// The number of lines in `bytes`, in a format whose records may span several; `None` if the
-    /// number of records locates a record.
-    fn lines_in(&self, _bytes: &[u8]) -> Option<u64> {
-        None
-    }
-
-    /// The end of the file header that an input begins with, `None` if files of the format have
-    /// none. That of the first input is copied to the outputs, and those of others are dropped.
-    fn file_header_end(&self, _bytes: &[u8]) -> Option<usize> {
-        None
-    }
-
-    /// Whether files of the format begin with a file header.
-    fn has_file_header(&self) -> bool {
-        self.file_header_end(&[]).is_some()
-    }
-
-    /// Whether readers of the format skip blank lines, if records are fields.
-    fn skips_blank_lines(&self) -> bool {
-        false
-    }
-
-    /// Whether a record with this content is a blank line.
-    fn is_blank(&self, content: &[u8]) -> bool {
-        content.is_empty()
-    }
-
-    /// How inputs may have comment lines.
-    fn comment_support(&self) -> CommentSupport {
-        CommentSupport::Impossible
-    }
+    /// An upper bound of the number of records in `bytes`, which costs less than their ends. If the
+    /// format [`counts_in_parts`](FormatFacts::counts_in_parts), one more than end in `bytes`.
+    fn most_records(&self, bytes: &[u8]) -> usize;
 
     /// The same format for inputs with comment lines that begin with `prefix`; `None` if this one
     /// finds their ends.
     fn with_comments(&self, _prefix: &[u8]) -> Option<SharedFormat> {
-        None
-    }
-
-    /// How a verdict is written into a record; `None` if it has no room for one.
-    fn tag_style(&self) -> Option<TagStyle> {
         None
     }
 
@@ -166,25 +95,117 @@ pub(crate) trait Format: Debug + Send + Sync {
     fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
         read_records(self, extractor, chunk);
     }
+}
 
-    /// The end of the first record of `bytes`.
-    fn first_end(&self, bytes: &[u8]) -> usize {
-        let mut ends = Vec::new();
-        self.record_ends(bytes, 0, &mut ends);
-        ends.first().copied().unwrap_or(bytes.len())
+/// The format of the records of a chunk, which are of an input of `format`.
+pub(crate) fn format_of_chunk<'a>(format: &'a dyn Format, chunk: &Chunk) -> &'a dyn Format {
+    let joined = (chunk.has_joined_values).then(|| format.of_joined_values());
+    joined.flatten().unwrap_or(format)
+}
+
+/// The end of the first record of `bytes`.
+pub(crate) fn first_end(format: &dyn Format, bytes: &[u8]) -> usize {
+    let mut ends = Vec::new();
+    format.record_ends(bytes, 0, &mut ends);
+    ends.first().copied().unwrap_or(bytes.len())
+}
+
+/// The values of all fields of a record's content.
+pub(crate) fn all_fields<F: Format + ?Sized>(format: &F, content: &[u8]) -> Vec<Vec<u8>> {
+    let (mut scratch, mut fields) = (Vec::new(), Vec::new());
+    // Selecting all fields cannot miss one.
+    let _ = format.select(&FieldSet::all(), content, &mut scratch, &mut fields);
+    let value = |field: &FieldBytes| field.bytes(content, &scratch).to_vec();
+    fields.iter().map(value).collect()
+}
+
+/// What a format is, for the stages of a run and their messages. Each format states all of it in
+/// one place.
+#[derive(Debug, Clone)]
+pub(crate) struct FormatFacts {
+    /// What error messages count to locate a record: lines, or records where these are not lines.
+    pub(crate) unit: &'static str,
+    /// Whether a record may have several lines, so that its number is not that of its first line.
+    pub(crate) spans_lines: bool,
+    /// Whether records are text, so that a byte order mark at the start of an input is one.
+    pub(crate) is_text: bool,
+    /// The terminator of a record that lacks one, where no earlier record of the stream has one.
+    /// Empty if records need none.
+    pub(crate) terminator: &'static [u8],
+    /// The length of every record, if all have the same.
+    pub(crate) record_bytes: Option<usize>,
+    /// Whether the records that end in a part of a file can be counted there.
+    pub(crate) counts_in_parts: bool,
+    /// Finds the end of the file header that an input begins with; `None` if files of the format
+    /// have none. That of the first input is copied to the outputs, and those of others are
+    /// dropped.
+    pub(crate) file_header_end: Option<fn(&[u8]) -> usize>,
+    /// Whether readers of the format skip blank lines, if records are fields.
+    pub(crate) skips_blank_lines: bool,
+    /// Whether a line of white space alone is blank, as an empty one always is.
+    pub(crate) spaces_are_blank: bool,
+    pub(crate) comments: CommentSupport,
+    /// How a verdict is written into a record; `None` if it has no room for one.
+    pub(crate) tag_style: Option<TagStyle>,
+    pub(crate) field_names: FieldNames,
+    pub(crate) extent: Extent,
+}
+
+impl FormatFacts {
+    /// The number of lines in `bytes`, in a format whose records may span several; `None` if the
+    /// number of records locates a record.
+    pub(crate) fn lines_in(&self, bytes: &[u8]) -> Option<u64> {
+        (self.spans_lines).then(|| memchr_iter(LF, bytes).count() as u64)
     }
 
-    /// The values of all fields of a record's content.
-    fn all_fields(&self, content: &[u8]) -> Vec<Vec<u8>> {
-        let (mut scratch, mut fields) = (Vec::new(), Vec::new());
-        // Selecting all fields cannot miss one.
-        let _ = self.select(&FieldSet::all(), content, &mut scratch, &mut fields);
-        let value = |field: &FieldBytes| field.bytes(content, &scratch).to_vec();
-        fields.iter().map(value).collect()
+    /// Whether a record with this content is a blank line.
+    pub(crate) fn is_blank(&self, content: &[u8]) -> bool {
+        content.is_empty() || self.spaces_are_blank && content.trim_ascii().is_empty()
+    }
+
+    /// The name of a field, numbered from 0, in error messages.
+    pub(crate) fn field_name(&self, field: usize) -> String {
+        match &self.field_names {
+            FieldNames::Numbers => format!("field {}", field + 1),
+            FieldNames::Listed(names) => names[field].clone(),
+        }
     }
 }
 
-/// How the inputs of a format may have comment lines.
+/// How error messages name fields.
+#[derive(Debug, Clone)]
+pub(crate) enum FieldNames {
+    /// By their number, from 1 on.
+    Numbers,
+    /// By these names, in the order of their numbers.
+    Listed(Vec<String>),
+}
+
+/// How error messages say the extent of a record that lacks a field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Extent {
+    Fields,
+    Bytes,
+    /// The bytes behind the length of the record.
+    Payload,
+    /// The number of fields says nothing.
+    Unsaid,
+}
+
+impl Extent {
+    /// The part of an error message about the extent: `extent` is the number in
+    /// [`MissingField`](super::field_set::MissingField).
+    pub(crate) fn clause(self, extent: usize) -> String {
+        match self {
+            Self::Fields => format!(": the record has {extent}"),
+            Self::Bytes => format!(": the record has {extent} bytes"),
+            Self::Payload => format!(": the record has {extent} bytes after its length"),
+            Self::Unsaid => String::new(),
+        }
+    }
+}
+
+/// How inputs may have comment lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommentSupport {
     /// Records are not lines.
@@ -193,6 +214,15 @@ pub(crate) enum CommentSupport {
     Typed,
     /// Or the first line of an input announces them.
     Announced,
+}
+
+/// How a verdict is written into a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TagStyle {
+    /// A last field behind this delimiter.
+    Field(Box<[u8]>),
+    /// The last member of a JSON object.
+    Member,
 }
 
 /// Finds the last whole record of a buffer and scans each byte once while the buffer grows.
@@ -237,21 +267,19 @@ pub(crate) trait LastEnd: Debug + Send {
     fn reset(&mut self) {}
 }
 
-/// How the command line selects a format.
+/// A flag that selects a format.
 #[derive(Debug)]
 pub(crate) struct FormatOption {
     /// The name of the option.
     pub(crate) long: &'static str,
     pub(crate) short: Option<char>,
-    /// The name of the option's value; `None` for a flag.
-    pub(crate) value_name: Option<&'static str>,
     pub(crate) help: &'static str,
     /// Options that may be given as well and change nothing; all others conflict with this one.
     pub(crate) implies: &'static [&'static str],
     /// Whether the field delimiter affects where records end.
     pub(crate) needs_delimiter: bool,
-    /// Makes the format from the option's value, empty for a flag, and the field delimiter.
-    pub(crate) build: fn(&str, &Delimiter) -> Result<SharedFormat, Failure>,
+    /// Makes the format from the field delimiter.
+    pub(crate) build: fn(&Delimiter) -> Result<SharedFormat, Failure>,
 }
 
 /// How `--format` names a format.
@@ -376,7 +404,7 @@ mod tests {
         #[test]
         fn record_ends_equal_the_model(bytes in bytes()) {
             for (name, format) in delimited() {
-                let terminator = format.default_terminator().last().copied().unwrap();
+                let terminator = format.facts().terminator.last().copied().unwrap();
                 let expected = model(name == CSV, terminator, &bytes);
                 prop_assert_eq!(ends(&*format, &bytes), expected, "{}", name);
             }
@@ -417,7 +445,7 @@ mod tests {
         fn the_first_end_is_the_first_of_all(bytes in bytes()) {
             for Example { name, format, .. } in all() {
                 let first = ends(&*format, &bytes).first().copied().unwrap_or(0);
-                prop_assert_eq!(format.first_end(&bytes), first, "{}", name);
+                prop_assert_eq!(first_end(&*format, &bytes), first, "{}", name);
             }
         }
 
@@ -427,7 +455,7 @@ mod tests {
         ) {
             let split: Vec<Vec<u8>> = content.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect();
             for (name, format) in delimited().into_iter().filter(|(name, _)| *name != CSV) {
-                prop_assert_eq!(format.all_fields(&content), split.clone(), "{}", name);
+                prop_assert_eq!(all_fields(&*format, &content), split.clone(), "{}", name);
             }
         }
     }
@@ -446,7 +474,7 @@ mod tests {
             assert_eq!(format.content(record), content, "{name}");
         }
         for (name, format) in delimited() {
-            let terminator = format.default_terminator();
+            let terminator = format.facts().terminator;
             assert_eq!(format.content(b"a"), b"a", "{name}");
             assert_eq!(format.content(terminator), b"", "{name}");
             assert_eq!(format.terminator_of(terminator), Some(terminator), "{name}");

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::chunk::Chunk;
-use super::format::SharedFormat;
+use super::format::{SharedFormat, all_fields, first_end};
 use super::text_start::strip_mark;
 use crate::failure::Failure;
 
@@ -47,17 +47,19 @@ impl Header {
         name: impl Fn(usize) -> String,
     ) -> Result<(), Failure> {
         let bytes = &chunk.bytes[..chunk.filled];
-        let file_header = self.format.file_header_end(bytes);
-        chunk.has_file_header = file_header.is_some();
-        chunk.start =
-            file_header.unwrap_or_else(|| chunk.mark + self.format.first_end(&bytes[chunk.mark..]));
+        let file_header_end = self.format.facts().file_header_end;
+        chunk.has_file_header = file_header_end.is_some();
+        chunk.start = match file_header_end {
+            Some(end) => end(bytes),
+            None => chunk.mark + first_end(&*self.format, &bytes[chunk.mark..]),
+        };
         let record = &bytes[..chunk.start];
         let own = self.content(record);
         let Some(first) = &self.first else {
             let names = if chunk.has_file_header {
                 Vec::new()
             } else {
-                self.format.all_fields(own)
+                all_fields(&*self.format, own)
             };
             self.first = Some(FirstHeader {
                 record: Some(record.to_vec()),
@@ -71,7 +73,7 @@ impl Header {
             // It is about the file, not about the fields, so each file has another one.
             Some(_) if chunk.has_file_header => true,
             Some(first) => first == own,
-            None => *first.names == self.format.all_fields(own)[..],
+            None => *first.names == all_fields(&*self.format, own)[..],
         };
         if is_equal {
             return Ok(());
@@ -85,7 +87,7 @@ impl Header {
         };
         Err(Failure::Data {
             name: name(chunk.source),
-            unit: self.format.unit(),
+            unit: self.format.facts().unit,
             number: line,
             problem: format!(
                 "the header differs from that of {}{hint}",

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
-use super::format::{Format, LastEnd, SharedFormat};
+use super::format::{Format, LastEnd, SharedFormat, format_of_chunk};
 use super::reading::RecordReading;
 use super::text_start::{TextStart, is_tar};
 use crate::compression::codec::Detection;
@@ -73,7 +73,7 @@ impl Input {
             has_header: reading.header,
             overlong: false,
             last_end: format.last_end(),
-            terminator: format.default_terminator(),
+            terminator: format.facts().terminator,
             format,
             opens_source: true,
             bytes_before: 0,
@@ -178,7 +178,7 @@ impl Input {
 
             let mut len = self.tail.len();
             // A tail was searched, unless it may be the start of a byte order mark.
-            let may_be_mark = self.opens_source && self.format.is_text();
+            let may_be_mark = self.opens_source && self.format.facts().is_text;
             let is_open = TextStart::of(&self.tail, false) == TextStart::Undecided;
             let mut searched = if may_be_mark && is_open { 0 } else { len };
             self.sizes.make_room(&mut chunk.bytes, len, source)?;
@@ -249,7 +249,7 @@ impl Input {
             }
 
             chunk.has_joined_values = self.last_end.has_joined_values();
-            let format = chunk.format_of_records(&*self.format);
+            let format = format_of_chunk(&*self.format, chunk);
             // The end of a cut input is none of its last record.
             let ends_whole = at_end && !is_cut;
             let problem = (self.last_end.problem_at_end()).filter(|_| ends_whole);
@@ -342,8 +342,11 @@ fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize
     if chunk.filled > longest {
         let mut ends = chunk.ends.clone();
         let bytes = &chunk.bytes[..chunk.filled];
-        let header = (chunk.opens_source).then(|| format.file_header_end(bytes));
-        let mut start = header.flatten().unwrap_or(chunk.mark);
+        let header = format
+            .facts()
+            .file_header_end
+            .filter(|_| chunk.opens_source);
+        let mut start = header.map_or(chunk.mark, |end| end(bytes));
         if ends.is_empty() {
             format.record_ends(bytes, start, &mut ends);
         }

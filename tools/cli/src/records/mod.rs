@@ -3,11 +3,15 @@
 //!
 //! # How to add a record format
 //!
-//! 1. Write `formats/NAME.rs`: a type that implements [`Format`](format::Format), and a constant
-//!    [`FormatName`](format::FormatName) with its name for `--format` and its constructor.
-//! 2. In `formats/mod.rs`, add the `mod` line and the constant to [`NAMES`](formats::NAMES).
-//! 3. Add records of it to the samples in `formats/tests.rs`, and a case to
-//!    `tests/mutations/cases.rs` and to `tests/cli/arrivals.rs`.
+//! 1. Write `formats/NAME.rs`: a type that implements [`Format`](format::Format), with its
+//!    [`FormatFacts`](format::FormatFacts), and a constant with its constructor: a
+//!    [`FormatName`](format::FormatName) for `--format`, or a
+//!    [`FormatOption`](format::FormatOption) for a flag of its own. Binary records need less: a
+//!    [`BinaryFraming`](binary::BinaryFraming).
+//! 2. In `formats/mod.rs`, add the `mod` line and the constant to [`NAMES`](formats::NAMES) or to
+//!    [`OPTIONS`](formats::OPTIONS).
+//! 3. Add records of it to the samples in `formats/tests.rs`, which fail without them, and a case
+//!    to `tests/mutations/cases.rs` and to `tests/cli/arrivals.rs`.
 //!
 //! Nothing else names a format. The command line, its conflicts and `--help` are made from the
 //! lists, and the tests of `format.rs` and `formats/tests.rs` run over them. The building blocks

@@ -3,7 +3,7 @@
 
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
-use super::format::SharedFormat;
+use super::format::{SharedFormat, format_of_chunk};
 use super::text_start::looks_wide;
 use crate::failure::Failure;
 use crate::number::{exact_bytes, grouped};
@@ -108,14 +108,14 @@ impl FaultReporter {
     /// swallowed records, or records seem to be inside of other elements.
     pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
-        let format = chunk.format_of_records(&*self.format);
-        let lines = format.lines_in(&chunk.bytes[..chunk.filled]);
+        let facts = format_of_chunk(&*self.format, chunk).facts();
+        let lines = facts.lines_in(&chunk.bytes[..chunk.filled]);
         self.lines = before + lines.unwrap_or(0);
         if let Some(warning) = self.misread_elements(chunk, &name) {
             self.warned = true;
             return Some(warning);
         }
-        let may_warn = chunk.opens_source && !self.warned && self.format.is_text();
+        let may_warn = chunk.opens_source && !self.warned && self.format.facts().is_text;
         if may_warn && is_capture(&chunk.bytes[..chunk.filled]) {
             self.warned = true;
             return Some(format!(
@@ -125,7 +125,7 @@ impl FaultReporter {
             ));
         }
         if may_warn
-            && self.format.default_terminator() != b"\0"
+            && self.format.facts().terminator != b"\0"
             && let Some(encoding) = looks_wide(&chunk.bytes[..chunk.filled])
         {
             self.warned = true;
@@ -145,8 +145,8 @@ impl FaultReporter {
         let (index, quote) = (0..chunk.ends.len()).find_map(stray)?;
         self.warned = true;
         let above = &chunk.bytes[..chunk.record_start(index) + quote];
-        let line = before + self.format.lines_in(above)? + 1;
-        let of_record = self.format.lines_in(record(index))?;
+        let line = before + self.format.facts().lines_in(above)? + 1;
+        let of_record = self.format.facts().lines_in(record(index))?;
         Some(format!(
             "{}, line {line}: a quote opens a field here whose record has {} lines and {} bytes: \
              is a quote missing, or one too many?",
@@ -194,10 +194,11 @@ impl FaultReporter {
             problem = format!("{problem} ({hint} allows that)");
         }
         let before = &chunk.bytes[..chunk.record_start(fault.record)];
-        let lines = chunk.format_of_records(&*self.format).lines_in(before);
+        let facts = format_of_chunk(&*self.format, chunk).facts();
+        let lines = facts.lines_in(before);
         Failure::Data {
             name,
-            unit: self.format.unit(),
+            unit: self.format.facts().unit,
             number: lines.map_or(position.number, |lines| {
                 self.lines_before(chunk) + lines + 1
             }),
@@ -207,6 +208,7 @@ impl FaultReporter {
 
     /// What is wrong with a record.
     pub(crate) fn reason(&self, problem: Problem, position: RecordPosition) -> String {
+        let facts = self.format.facts();
         match problem {
             Problem::Malformed(problem) | Problem::NoRoomForTag(problem) => problem.into(),
             Problem::Blank => "the line is blank (--blank-lines skip or keep allows that)".into(),
@@ -234,8 +236,8 @@ impl FaultReporter {
             }
             Problem::LacksTime(lacking) => format!(
                 "{}, the time, is missing{}",
-                self.format.field_name(lacking.field),
-                self.format.extent(lacking.fields)
+                facts.field_name(lacking.field),
+                facts.extent.clause(lacking.fields)
             ),
             Problem::NoTime {
                 field,
@@ -243,7 +245,7 @@ impl FaultReporter {
                 out_of_range,
                 value,
             } => {
-                let name = self.format.field_name(field);
+                let name = facts.field_name(field);
                 let others = match joined {
                     0 => String::new(),
                     others => format!(", joined with {others} more,"),
@@ -268,13 +270,13 @@ impl FaultReporter {
             Problem::Late => "the record is later than window and lateness allow".into(),
             Problem::Lacks(lacking) => format!(
                 "{} of the key is missing{}",
-                self.format.field_name(lacking.field),
-                self.format.extent(lacking.fields)
+                facts.field_name(lacking.field),
+                facts.extent.clause(lacking.fields)
             ),
             Problem::LacksFromEnd(lacking) => format!(
                 "field -{} of the key is missing{}",
                 lacking.field + 1,
-                self.format.extent(lacking.fields)
+                facts.extent.clause(lacking.fields)
             ),
         }
     }

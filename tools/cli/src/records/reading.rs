@@ -32,7 +32,7 @@ pub(crate) struct RecordReading {
 impl RecordReading {
     /// What inputs may be taken for by their first bytes.
     pub(crate) fn detection(&self) -> Detection {
-        match (self.as_they_are, self.format.is_text()) {
+        match (self.as_they_are, self.format.facts().is_text) {
             (true, _) => Detection::Off,
             (false, true) => Detection::Text,
             (false, false) => Detection::Binary,

@@ -4,7 +4,7 @@ use echoless::SpecError;
 
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
-use super::format::SharedFormat;
+use super::format::{SharedFormat, TagStyle};
 use super::json::find::Node;
 use super::json::path::Path;
 use super::json::scan::Scan;
@@ -67,15 +67,6 @@ impl Tag {
     }
 }
 
-/// How a format writes a verdict into a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TagStyle {
-    /// A last field behind this delimiter.
-    Field(Box<[u8]>),
-    /// The last member of a JSON object.
-    Member,
-}
-
 /// Writes records with their tags.
 #[derive(Debug)]
 pub(crate) struct Tagger {
@@ -113,7 +104,7 @@ impl Tagger {
             let problem = self.check_member(self.content(chunk, record)).err()?;
             let is_among = |records: &[usize]| records.binary_search(&record).is_ok();
             let unjudged = is_among(&chunk.keys.unkeyed);
-            let is_blank = || self.format.is_blank(self.content(chunk, record));
+            let is_blank = || self.format.facts().is_blank(self.content(chunk, record));
             if unjudged && (is_among(&chunk.keys.comments) || is_blank()) {
                 return None;
             }
@@ -198,7 +189,7 @@ impl Tagger {
     fn has_room(&self, content: &[u8]) -> bool {
         match self.style {
             // A blank line among lines with fields: with a tag it would have fields, too few.
-            TagStyle::Field(_) => !self.format.is_blank(content),
+            TagStyle::Field(_) => !self.format.facts().is_blank(content),
             TagStyle::Member => self.check_member(content).is_ok(),
         }
     }

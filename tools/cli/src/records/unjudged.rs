@@ -61,7 +61,7 @@ impl<'a> UnjudgedLines<'a> {
                 Some(_) | None => Fate::Comment,
             });
         }
-        if format.is_blank(content) {
+        if format.facts().is_blank(content) {
             self.faults.fate_of_blank_line()
         } else {
             None

@@ -350,7 +350,7 @@ fn has_stale_header(config: &DedupConfig, counts: RunCounts) -> bool {
     };
     let is_copy = all_pass && counts.rejected == 0 && config.inputs().len() == 1;
     let is_fixed = records.fix_header || config.run.count;
-    records.reading.format.has_file_header() && !is_copy && !is_fixed
+    records.reading.format.facts().file_header_end.is_some() && !is_copy && !is_fixed
 }
 
 /// The estimate, unless it is unknown.

@@ -16,11 +16,11 @@ use echoless_ber::{
 
 use super::containers::Containers;
 use crate::failure::Failure;
-use crate::records::binary::{Binary, BinaryFields, BinaryFraming};
+use crate::records::binary::{Binary, BinaryFields, BinaryFraming, FramingFacts};
 use crate::records::fault::Problem;
 use crate::records::field_set::{FieldSet, MissingField};
 use crate::records::format::{
-    ChosenFields, FormatBuild, FormatName, LastEnd, SelectedFormat, SharedFormat,
+    ChosenFields, Extent, FormatBuild, FormatName, LastEnd, SelectedFormat, SharedFormat,
 };
 use crate::records::split::FieldBytes;
 use crate::spec_file::read_profile;
@@ -71,20 +71,10 @@ fn build(value: &str, fields: &ChosenFields<'_>) -> Result<SelectedFormat, Failu
     let selector = Selector::new(profile.as_ref(), fields.key, fields.time).map_err(field_error)?;
     let keys = selector.keys();
     let times = usize::from(fields.time.is_some());
-    let fields = selector;
     let format: SharedFormat = match framing {
-        Some(Framing::Files) => {
-            let framing = Ts32297;
-            Arc::new(Binary { framing, fields })
-        }
-        Some(Framing::Containers(path)) => {
-            let framing = Containers::new(&path);
-            Arc::new(Binary { framing, fields })
-        }
-        None => {
-            let framing = Elements;
-            Arc::new(Binary { framing, fields })
-        }
+        Some(Framing::Files) => Arc::new(Binary::new(Ts32297, selector)),
+        Some(Framing::Containers(path)) => Arc::new(Binary::new(Containers::new(&path), selector)),
+        None => Arc::new(Binary::new(Elements, selector)),
     };
     let selected = SelectedFormat::numbered(format, keys, times);
     Ok(SelectedFormat { files, ..selected })
@@ -172,8 +162,9 @@ impl BinaryFields for Selector {
         })
     }
 
-    fn name(&self, field: usize) -> String {
-        format!("`{}`", Selector::name(self, field))
+    fn names(&self) -> Vec<String> {
+        let name = |field| format!("`{}`", self.name(field));
+        (0..self.fields()).map(name).collect()
     }
 }
 
@@ -182,6 +173,14 @@ impl BinaryFields for Selector {
 struct Elements;
 
 impl BinaryFraming for Elements {
+    fn facts(&self) -> FramingFacts {
+        FramingFacts {
+            record_bytes: None,
+            file_header_end: None,
+            extent: Extent::Unsaid,
+        }
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         &record[element(record)]
@@ -203,10 +202,6 @@ impl BinaryFraming for Elements {
     fn records_inside(&self, record: &[u8]) -> Option<String> {
         let path = container_of(&record[element(record)])?;
         Some(format!("--format ber:container={path}"))
-    }
-
-    fn extent(&self, _fields: usize) -> String {
-        String::new()
     }
 }
 
@@ -281,7 +276,24 @@ fn cdr_len(bytes: &[u8]) -> Result<Read<usize>, Invalid> {
     })
 }
 
+/// The end of the file header that `bytes` begin with.
+fn file_header_end(bytes: &[u8]) -> usize {
+    match file_header_len(bytes) {
+        Ok(Read::Whole(len)) => len.min(bytes.len()),
+        // No chunk has such a header.
+        Ok(Read::Incomplete) | Err(_) => bytes.len(),
+    }
+}
+
 impl BinaryFraming for Ts32297 {
+    fn facts(&self) -> FramingFacts {
+        FramingFacts {
+            record_bytes: None,
+            file_header_end: Some(file_header_end),
+            extent: Extent::Unsaid,
+        }
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         match cdr_header(record) {
@@ -289,10 +301,6 @@ impl BinaryFraming for Ts32297 {
             // No chunk has such a record.
             Ok(Read::Incomplete) | Err(_) => record,
         }
-    }
-
-    fn extent(&self, _fields: usize) -> String {
-        String::new()
     }
 
     fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
@@ -313,14 +321,6 @@ impl BinaryFraming for Ts32297 {
 
     fn last_end(&self) -> Box<dyn LastEnd> {
         Box::new(LastCdr::default())
-    }
-
-    fn file_header_end(&self, bytes: &[u8]) -> Option<usize> {
-        match file_header_len(bytes) {
-            Ok(Read::Whole(len)) => Some(len.min(bytes.len())),
-            // No chunk has such a header.
-            Ok(Read::Incomplete) | Err(_) => Some(bytes.len()),
-        }
     }
 }
 

@@ -6,10 +6,10 @@
 use echoless_ber::{ContainerScan, Invalid, Piece, PieceKind, TagPath};
 
 use super::ber::malformed;
-use crate::records::binary::BinaryFraming;
+use crate::records::binary::{BinaryFraming, FramingFacts};
 use crate::records::chunk::{Chunk, Edge, ElementEdge};
 use crate::records::fault::Problem;
-use crate::records::format::LastEnd;
+use crate::records::format::{Extent, LastEnd};
 
 /// The elements on a path, and the records in the innermost ones.
 #[derive(Debug)]
@@ -28,6 +28,14 @@ impl Containers {
 }
 
 impl BinaryFraming for Containers {
+    fn facts(&self) -> FramingFacts {
+        FramingFacts {
+            record_bytes: None,
+            file_header_end: None,
+            extent: Extent::Unsaid,
+        }
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         record
@@ -59,10 +67,6 @@ impl BinaryFraming for Containers {
             invalid: None,
             found: Found::default(),
         })
-    }
-
-    fn extent(&self, _fields: usize) -> String {
-        String::new()
     }
 }
 

@@ -5,33 +5,29 @@ use std::sync::Arc;
 use memchr::{memchr, memchr_iter};
 
 use super::terminated::CrLf;
+use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 use crate::records::fault::Problem;
 use crate::records::field_set::FieldSet;
 use crate::records::format::{
-    CommentSupport, Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
+    CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts, FormatName, FormatOption,
+    LastEnd, SharedFormat, TagStyle,
 };
 use crate::records::keys::{KeyExtractor, read_records};
 use crate::records::quoting::{CommentedQuoting, QUOTE, Quoting, quoted_fields};
 use crate::records::split::{FieldBytes, QuotedFields};
-use crate::records::tag::TagStyle;
 use crate::records::terminators::{LF, LastTerminator, append_last};
 
 pub(super) const CSV: FormatOption = FormatOption {
     long: "csv",
     short: None,
-    value_name: None,
     help: "Fields may be quoted (RFC 4180); quoted fields may hold delimiters, newlines and doubled quotes; implies --crlf",
     implies: &["crlf"],
     needs_delimiter: true,
-    build: |_, delimiter| {
+    build: |delimiter| {
         let byte = delimiter.one_byte("--csv")?;
         delimiter.check(&[QUOTE])?;
-        Ok(Arc::new(Csv {
-            delimiter: byte,
-            unquoted: CrLf::with_byte(byte)?.keeping_spaces(),
-            comments: None,
-        }))
+        Ok(Arc::new(Csv::new(byte, None)?))
     },
 };
 
@@ -62,7 +58,36 @@ struct Csv {
     comments: Option<CommentedQuoting>,
 }
 
+impl Csv {
+    fn new(delimiter: u8, comments: Option<CommentedQuoting>) -> Result<Self, Failure> {
+        let facts = FormatFacts {
+            unit: "line",
+            spans_lines: true,
+            is_text: true,
+            terminator: b"\n",
+            record_bytes: None,
+            counts_in_parts: true,
+            file_header_end: None,
+            skips_blank_lines: true,
+            spaces_are_blank: false,
+            comments: CommentSupport::Typed,
+            tag_style: Some(TagStyle::Field([delimiter].into())),
+            field_names: FieldNames::Numbers,
+            extent: Extent::Fields,
+        };
+        Ok(Self {
+            delimiter,
+            unquoted: CrLf::with_byte(delimiter)?.with_facts(facts),
+            comments,
+        })
+    }
+}
+
 impl Format for Csv {
+    fn facts(&self) -> &FormatFacts {
+        self.unquoted.facts()
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         self.unquoted.content(record)
@@ -104,34 +129,14 @@ impl Format for Csv {
         self.unquoted.terminator_of(records)
     }
 
-    fn default_terminator(&self) -> &'static [u8] {
-        b"\n"
-    }
-
-    fn skips_blank_lines(&self) -> bool {
-        true
-    }
-
-    fn is_blank(&self, content: &[u8]) -> bool {
-        self.unquoted.is_blank(content)
-    }
-
-    fn comment_support(&self) -> CommentSupport {
-        CommentSupport::Typed
+    fn most_records(&self, bytes: &[u8]) -> usize {
+        self.unquoted.most_records(bytes)
     }
 
     fn with_comments(&self, prefix: &[u8]) -> Option<SharedFormat> {
         // The delimiter was accepted before.
-        let unquoted = CrLf::with_byte(self.delimiter).ok()?.keeping_spaces();
-        Some(Arc::new(Self {
-            delimiter: self.delimiter,
-            unquoted,
-            comments: Some(CommentedQuoting::new(prefix)),
-        }))
-    }
-
-    fn tag_style(&self) -> Option<TagStyle> {
-        Some(TagStyle::Field([self.delimiter].into()))
+        let commented = Self::new(self.delimiter, Some(CommentedQuoting::new(prefix))).ok()?;
+        Some(Arc::new(commented))
     }
 
     fn swallowing_quote(&self, record: &[u8]) -> Option<usize> {
@@ -144,14 +149,6 @@ impl Format for Csv {
             .into_iter()
             .find(|field| is_long(&record[field.clone()])))
         .map(|field| field.start)
-    }
-
-    fn unit(&self) -> &'static str {
-        "line"
-    }
-
-    fn lines_in(&self, bytes: &[u8]) -> Option<u64> {
-        Some(memchr_iter(LF, bytes).count() as u64)
     }
 
     fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
@@ -213,13 +210,14 @@ mod tests {
 
     use super::*;
     use crate::records::delimiter::Delimiter;
+    use crate::records::format::all_fields;
 
     fn format() -> SharedFormat {
-        (CSV.build)("", &Delimiter::default()).unwrap()
+        (CSV.build)(&Delimiter::default()).unwrap()
     }
 
     fn fields(content: &str) -> Vec<String> {
-        let fields = format().all_fields(content.as_bytes());
+        let fields = all_fields(&*format(), content.as_bytes());
         let text = |field| String::from_utf8(field).unwrap();
         fields.into_iter().map(text).collect()
     }
@@ -298,7 +296,7 @@ mod tests {
             for end in ends {
                 let content = format.content(&bytes[start..end]);
                 if !content.is_empty() {
-                    records.push(format.all_fields(content));
+                    records.push(all_fields(&*format, content));
                 }
                 start = end;
             }

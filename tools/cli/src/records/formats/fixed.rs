@@ -3,10 +3,10 @@
 use echoless::SpecError;
 
 use crate::number::parse_size;
-use crate::records::binary::BinaryFraming;
+use crate::records::binary::{BinaryFraming, FramingFacts};
 use crate::records::byte_ranges::ByteRanges;
 use crate::records::fault::Problem;
-use crate::records::format::{FormatBuild, FormatName, LastEnd};
+use crate::records::format::{Extent, FormatBuild, FormatName, LastEnd};
 
 pub(super) const FIXED: FormatName = FormatName {
     name: "fixed",
@@ -32,6 +32,14 @@ struct Fixed {
 }
 
 impl BinaryFraming for Fixed {
+    fn facts(&self) -> FramingFacts {
+        FramingFacts {
+            record_bytes: Some(self.length),
+            file_header_end: None,
+            extent: Extent::Bytes,
+        }
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         record
@@ -54,14 +62,6 @@ impl BinaryFraming for Fixed {
             length: self.length,
             rest: 0,
         })
-    }
-
-    fn record_bytes(&self) -> Option<usize> {
-        Some(self.length)
-    }
-
-    fn extent(&self, bytes: usize) -> String {
-        format!(": the record has {bytes} bytes")
     }
 }
 

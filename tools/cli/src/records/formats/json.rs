@@ -8,14 +8,14 @@
 use std::sync::Arc;
 
 use echoless::SpecError;
-use memchr::memchr_iter;
 
 use super::terminated::Lf;
 use crate::records::chunk::Chunk;
 use crate::records::fault::Problem;
 use crate::records::field_set::{FieldSet, MissingField};
 use crate::records::format::{
-    ChosenFields, CommentSupport, Format, FormatBuild, FormatName, LastEnd, SelectedFormat,
+    ChosenFields, CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts, FormatName,
+    LastEnd, SelectedFormat, TagStyle,
 };
 use crate::records::json::find::Node;
 use crate::records::json::framing::{FirstLine, ValueScan, count_values};
@@ -24,7 +24,6 @@ use crate::records::json::scan::{Invalid, Scan};
 use crate::records::json::value::{ComparedPart, canonical, plain};
 use crate::records::keys::{KeyExtractor, read_records};
 use crate::records::split::FieldBytes;
-use crate::records::tag::TagStyle;
 use crate::records::terminators::{LF, LastTerminator, append_last};
 use crate::records::text_form::TextForm;
 
@@ -36,7 +35,16 @@ pub(super) const JSONL: FormatName = FormatName {
     build: FormatBuild::OwnFields(|_, fields| {
         let (values, keys, times) = JsonValues::new(fields)?;
         let lines = Lf::with_byte(b',')?;
-        let format = Arc::new(JsonLines { lines, values });
+        let facts = FormatFacts {
+            spans_lines: false,
+            counts_in_parts: true,
+            comments: CommentSupport::Typed,
+            ..values.facts.clone()
+        };
+        let format = Arc::new(JsonLines {
+            lines: lines.with_facts(facts),
+            values,
+        });
         Ok(SelectedFormat::numbered(format, keys, times))
     }),
 };
@@ -72,6 +80,7 @@ struct JsonValues {
     /// The form in which strings of the key are compared.
     text: TextForm,
     root: Node,
+    facts: FormatFacts,
 }
 
 impl JsonValues {
@@ -95,7 +104,25 @@ impl JsonValues {
             paths.extend(parse_paths("--time-field", text)?);
         }
         let times = paths.len() - keys;
+        let name = |path: &Path| format!("`{}`", path.text);
+        let facts = FormatFacts {
+            unit: "line",
+            spans_lines: true,
+            is_text: true,
+            terminator: b"\n",
+            record_bytes: None,
+            // Whether a bracket in the middle of a file opens a record is not known.
+            counts_in_parts: false,
+            file_header_end: None,
+            skips_blank_lines: true,
+            spaces_are_blank: true,
+            comments: CommentSupport::Impossible,
+            tag_style: Some(TagStyle::Member),
+            field_names: FieldNames::Listed(paths.iter().map(name).collect()),
+            extent: Extent::Unsaid,
+        };
         let values = Self {
+            facts,
             root: Node::join(&paths),
             paths,
             keys,
@@ -144,6 +171,10 @@ impl JsonValues {
 }
 
 impl Format for JsonLines {
+    fn facts(&self) -> &FormatFacts {
+        self.lines.facts()
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         self.lines.content(record)
@@ -176,44 +207,8 @@ impl Format for JsonLines {
         self.lines.terminator_of(records)
     }
 
-    fn default_terminator(&self) -> &'static [u8] {
-        self.lines.default_terminator()
-    }
-
     fn most_records(&self, bytes: &[u8]) -> usize {
         count_values(bytes) + 1
-    }
-
-    fn estimated_records(&self, block: &[u8]) -> Option<u64> {
-        Some(count_values(block) as u64)
-    }
-
-    fn skips_blank_lines(&self) -> bool {
-        true
-    }
-
-    fn is_blank(&self, content: &[u8]) -> bool {
-        content.trim_ascii().is_empty()
-    }
-
-    fn comment_support(&self) -> CommentSupport {
-        CommentSupport::Typed
-    }
-
-    fn tag_style(&self) -> Option<TagStyle> {
-        Some(TagStyle::Member)
-    }
-
-    fn unit(&self) -> &'static str {
-        self.lines.unit()
-    }
-
-    fn field_name(&self, field: usize) -> String {
-        self.values.field_name(field)
-    }
-
-    fn extent(&self, fields: usize) -> String {
-        self.values.extent(fields)
     }
 
     fn of_joined_values(&self) -> Option<&dyn Format> {
@@ -230,6 +225,10 @@ impl Format for JsonLines {
 }
 
 impl Format for JsonValues {
+    fn facts(&self) -> &FormatFacts {
+        &self.facts
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         record.trim_ascii_end()
@@ -270,47 +269,10 @@ impl Format for JsonValues {
         }
     }
 
-    fn default_terminator(&self) -> &'static [u8] {
-        b"\n"
-    }
-
     fn most_records(&self, bytes: &[u8]) -> usize {
         let mut most = 1;
         ValueScan::default().scan(bytes, 0, |_| most += 1);
         most
-    }
-
-    fn estimated_records(&self, _block: &[u8]) -> Option<u64> {
-        // Whether a bracket in the middle of a file opens a record is not known.
-        None
-    }
-
-    fn skips_blank_lines(&self) -> bool {
-        true
-    }
-
-    fn is_blank(&self, content: &[u8]) -> bool {
-        content.trim_ascii().is_empty()
-    }
-
-    fn tag_style(&self) -> Option<TagStyle> {
-        Some(TagStyle::Member)
-    }
-
-    fn unit(&self) -> &'static str {
-        "line"
-    }
-
-    fn lines_in(&self, bytes: &[u8]) -> Option<u64> {
-        Some(memchr_iter(LF, bytes).count() as u64)
-    }
-
-    fn field_name(&self, field: usize) -> String {
-        format!("`{}`", self.paths[field].text)
-    }
-
-    fn extent(&self, _fields: usize) -> String {
-        String::new()
     }
 }
 

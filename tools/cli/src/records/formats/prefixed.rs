@@ -8,10 +8,10 @@ use std::fmt::Debug;
 
 use echoless::SpecError;
 
-use crate::records::binary::BinaryFraming;
+use crate::records::binary::{BinaryFraming, FramingFacts};
 use crate::records::byte_ranges::ByteRanges;
 use crate::records::fault::Problem;
-use crate::records::format::{FormatBuild, FormatName, LastEnd};
+use crate::records::format::{Extent, FormatBuild, FormatName, LastEnd};
 
 pub(super) const PREFIXED: FormatName = FormatName {
     name: "prefixed",
@@ -106,6 +106,14 @@ impl Length for Varint {
 struct Prefixed<L>(L);
 
 impl<L: Length> BinaryFraming for Prefixed<L> {
+    fn facts(&self) -> FramingFacts {
+        FramingFacts {
+            record_bytes: None,
+            file_header_end: None,
+            extent: Extent::Payload,
+        }
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         match self.0.read(record) {
@@ -140,10 +148,6 @@ impl<L: Length> BinaryFraming for Prefixed<L> {
             rest: 0,
             problem: None,
         })
-    }
-
-    fn extent(&self, bytes: usize) -> String {
-        format!(": the record has {bytes} bytes after its length")
     }
 }
 

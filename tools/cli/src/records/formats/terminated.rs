@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
+use memchr::memchr_iter;
+
 use crate::failure::Failure;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::Problem;
 use crate::records::field_set::FieldSet;
 use crate::records::format::{
-    CommentSupport, Format, FormatBuild, FormatName, FormatOption, LastEnd, SharedFormat,
+    CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts, FormatName, FormatOption,
+    LastEnd, SharedFormat, TagStyle,
 };
 use crate::records::split::{Blanks, FieldBytes, Sequence, Splitter};
-use crate::records::tag::TagStyle;
 use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
 
 /// Lines: a CR before the LF is content like any other byte.
@@ -47,21 +49,19 @@ pub(super) const TSV: FormatName = FormatName {
 pub(super) const NULL: FormatOption = FormatOption {
     long: "null",
     short: Some('z'),
-    value_name: None,
     help: "Records end at NUL instead of at newline",
     implies: &[],
     needs_delimiter: false,
-    build: |_, delimiter| terminated::<0, false>(delimiter),
+    build: |delimiter| terminated::<0, false>(delimiter),
 };
 
 pub(super) const CRLF: FormatOption = FormatOption {
     long: "crlf",
     short: None,
-    value_name: None,
     help: "A CR before the newline is part of the line ending, not of the record",
     implies: &[],
     needs_delimiter: false,
-    build: |_, delimiter| terminated::<LF, true>(delimiter),
+    build: |delimiter| terminated::<LF, true>(delimiter),
 };
 
 /// Lines that end at LF, with fields between bytes.
@@ -75,9 +75,7 @@ pub(super) type CrLf = Terminated<LF, true, u8>;
 #[derive(Debug)]
 pub(super) struct Terminated<const END: u8, const AFTER_CR: bool, S> {
     splitter: S,
-    delimiter: Delimiter,
-    /// Whether white space alone is a record, and only an empty line is blank.
-    keeps_spaces: bool,
+    facts: FormatFacts,
 }
 
 /// The format with this delimiter.
@@ -98,11 +96,27 @@ impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
     fn new(splitter: S, delimiter: &Delimiter) -> Result<Self, Failure> {
         let reserved: &[u8] = if AFTER_CR { &[END, CR] } else { &[END] };
         delimiter.check(reserved)?;
-        Ok(Self {
-            splitter,
-            delimiter: delimiter.clone(),
-            keeps_spaces: false,
-        })
+        let is_line = END == LF;
+        let facts = FormatFacts {
+            unit: if is_line { "line" } else { "record" },
+            spans_lines: false,
+            is_text: true,
+            terminator: if AFTER_CR { &[CR, END] } else { &[END] },
+            record_bytes: None,
+            counts_in_parts: true,
+            file_header_end: None,
+            skips_blank_lines: false,
+            spaces_are_blank: true,
+            comments: if is_line {
+                CommentSupport::Announced
+            } else {
+                CommentSupport::Typed
+            },
+            tag_style: Some(TagStyle::Field(delimiter.written().into())),
+            field_names: FieldNames::Numbers,
+            extent: Extent::Fields,
+        };
+        Ok(Self { splitter, facts })
     }
 }
 
@@ -112,16 +126,17 @@ impl<const END: u8, const AFTER_CR: bool> Terminated<END, AFTER_CR, u8> {
         Self::new(byte, &Delimiter::Byte(byte))
     }
 
-    /// The same format, in which only an empty line is blank.
-    pub(super) fn keeping_spaces(self) -> Self {
-        Self {
-            keeps_spaces: true,
-            ..self
-        }
+    /// The same records in a format that is otherwise described by `facts`.
+    pub(super) fn with_facts(self, facts: FormatFacts) -> Self {
+        Self { facts, ..self }
     }
 }
 
 impl<const END: u8, const AFTER_CR: bool, S: Splitter> Format for Terminated<END, AFTER_CR, S> {
+    fn facts(&self) -> &FormatFacts {
+        &self.facts
+    }
+
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         match record {
@@ -158,27 +173,7 @@ impl<const END: u8, const AFTER_CR: bool, S: Splitter> Format for Terminated<END
         }
     }
 
-    fn default_terminator(&self) -> &'static [u8] {
-        if AFTER_CR { &[CR, END] } else { &[END] }
-    }
-
-    fn is_blank(&self, content: &[u8]) -> bool {
-        content.is_empty() || !self.keeps_spaces && content.trim_ascii().is_empty()
-    }
-
-    fn comment_support(&self) -> CommentSupport {
-        if END == LF {
-            CommentSupport::Announced
-        } else {
-            CommentSupport::Typed
-        }
-    }
-
-    fn tag_style(&self) -> Option<TagStyle> {
-        Some(TagStyle::Field(self.delimiter.written().into()))
-    }
-
-    fn unit(&self) -> &'static str {
-        if END == LF { "line" } else { "record" }
+    fn most_records(&self, bytes: &[u8]) -> usize {
+        memchr_iter(END, bytes).count() + 1
     }
 }

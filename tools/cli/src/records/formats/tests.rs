@@ -16,15 +16,18 @@ use crate::records::field_set::FieldSet;
 use crate::records::format::{ChosenFields, FormatBuild, SelectedFormat, SharedFormat};
 use crate::records::keys::{KeyExtractor, KeyReader};
 
+/// The name of the format without an option.
+const LF: &str = "lf";
+
 /// The name of the only format with quotes.
 pub(crate) const CSV: &str = "csv";
 
 /// Every format with fields between delimiters, with `,` as delimiter.
 pub(crate) fn delimited() -> Vec<(&'static str, SharedFormat)> {
     let comma = Delimiter::default();
-    let plain = ("lf", lines(&comma).unwrap());
+    let plain = (LF, lines(&comma).unwrap());
     let options = OPTIONS.iter();
-    let built = options.map(|option| (option.long, (option.build)("", &comma).unwrap()));
+    let built = options.map(|option| (option.long, (option.build)(&comma).unwrap()));
     std::iter::once(plain).chain(built).collect()
 }
 
@@ -91,7 +94,8 @@ pub(crate) fn all() -> Vec<Example> {
             "null" => |key| format!("{key},\n{}\0", key % 3).into_bytes(),
             "crlf" => |key| format!("{key},{}\r\n", key % 3).into_bytes(),
             CSV => |key| format!("\"{key}\n\",\"{}\"\"\"\r\n", key % 3).into_bytes(),
-            _ => |key| format!("{key},{}\n", key % 3).into_bytes(),
+            LF => |key| format!("{key},{}\n", key % 3).into_bytes(),
+            _ => panic!("a sample of --{name} is missing"),
         };
         all.push(Example::new(name, between(format), record));
     }
@@ -101,7 +105,7 @@ pub(crate) fn all() -> Vec<Example> {
             FormatBuild::Delimited { option, delimiter } => {
                 let delimiter = delimiter.map_or_else(Delimiter::default, Delimiter::Byte);
                 between(match option {
-                    Some(option) => (option.build)("", &delimiter).unwrap(),
+                    Some(option) => (option.build)(&delimiter).unwrap(),
                     None => lines(&delimiter).unwrap(),
                 })
             }
@@ -232,8 +236,7 @@ fn delimiters_that_end_or_quote_records_are_rejected() {
         ("csv", b"\n\r\"", b"\0;"),
     ] {
         let option = OPTIONS.iter().find(|option| option.long == name).unwrap();
-        let is_rejected =
-            |delimiter: &u8| (option.build)("", &Delimiter::Byte(*delimiter)).is_err();
+        let is_rejected = |delimiter: &u8| (option.build)(&Delimiter::Byte(*delimiter)).is_err();
         assert!(rejected.iter().all(is_rejected), "{name}");
         assert!(!accepted.iter().any(is_rejected), "{name}");
     }
@@ -262,7 +265,7 @@ fn samples_cut_at_every_byte() {
             assert_eq!(whole, *expected.unwrap_or(&0), "{}, {cut}", example.name);
             // Text may end without its terminator, but not inside of a quoted field.
             let problem = last_end.problem_at_end();
-            if example.format.default_terminator().is_empty() {
+            if example.format.facts().terminator.is_empty() {
                 let is_whole = ends.contains(&cut) || cut == 0;
                 assert_eq!(problem.is_some(), !is_whole, "{}, {cut}", example.name);
             }
