@@ -89,7 +89,7 @@ impl BackwardFeed {
         let Some(place) = self.places.pop() else {
             return Ok(Filled::End);
         };
-        let source = place.chunk.source;
+        let source = place.chunk.input.source;
         let read = self.read(place, chunk);
         let source = &self.sources[source];
         read.map_err(|error| match error.kind() {
@@ -104,17 +104,17 @@ impl BackwardFeed {
         let known = feed.known();
         let (mut of_known, mut offset) = (Vec::new(), 0);
         while feed.next(chunk, Patience::Wait)? == Filled::Chunk {
-            if chunk.opens_source {
+            if chunk.input.is_first {
                 offset = 0;
             }
-            let bytes = mem::take(&mut chunk.bytes);
+            let bytes = mem::take(&mut chunk.bytes.buffer);
             let mut found = mem::take(chunk);
-            chunk.bytes = bytes;
+            chunk.bytes.buffer = bytes;
             // The pass that writes has them again.
-            found.header = None;
-            found.partial_inputs.clear();
-            let (filled, has_fault) = (found.filled as u64, found.fault.is_some());
-            let places = if found.source < known {
+            found.header.of_stream = None;
+            found.input.left.clear();
+            let (filled, has_fault) = (found.bytes.filled as u64, found.fault.is_some());
+            let places = if found.input.source < known {
                 &mut of_known
             } else {
                 &mut self.places
@@ -135,26 +135,26 @@ impl BackwardFeed {
 
     /// Reads the bytes of a chunk again.
     fn read(&mut self, place: ChunkPlace, chunk: &mut Chunk) -> io::Result<()> {
-        let mut bytes = mem::take(&mut chunk.bytes);
+        let mut bytes = mem::take(&mut chunk.bytes.buffer);
         *chunk = place.chunk;
-        if let Some(more @ 1..) = chunk.filled.checked_sub(bytes.len()) {
+        if let Some(more @ 1..) = chunk.bytes.filled.checked_sub(bytes.len()) {
             bytes.try_reserve_exact(more)?;
-            bytes.resize(chunk.filled, 0);
+            bytes.resize(chunk.bytes.filled, 0);
         }
-        chunk.bytes = bytes;
+        chunk.bytes.buffer = bytes;
         let file = match &mut self.file {
-            Some((source, file)) if *source == chunk.source => file,
+            Some((source, file)) if *source == chunk.input.source => file,
             other => {
-                let Source::File(path) = &self.sources[chunk.source] else {
+                let Source::File(path) = &self.sources[chunk.input.source] else {
                     unreachable!("standard input is rejected with the options");
                 };
-                &mut other.insert((chunk.source, File::open(path)?)).1
+                &mut other.insert((chunk.input.source, File::open(path)?)).1
             }
         };
         file.seek(SeekFrom::Start(place.offset))?;
-        file.read_exact(&mut chunk.bytes[..chunk.filled])?;
-        self.bytes_read += chunk.filled as u64;
-        chunk.read_until = self.bytes_read;
+        file.read_exact(&mut chunk.bytes.buffer[..chunk.bytes.filled])?;
+        self.bytes_read += chunk.bytes.filled as u64;
+        chunk.input.read_until = self.bytes_read;
         Ok(())
     }
 
@@ -202,7 +202,7 @@ pub(super) fn find_first_fault(config: &DedupConfig) -> Result<StreamEnd, Failur
         if let Some(reader) = &mut reader {
             reader.read(&mut chunk);
         }
-        let input = || config.sources[chunk.source].name();
+        let input = || config.sources[chunk.input.source].name();
         if let Some(reporter) = &mut reporter {
             if let Some(fault) = chunk.fault {
                 return Err(reporter.failure(&chunk, fault, input(), done));

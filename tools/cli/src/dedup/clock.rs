@@ -121,13 +121,7 @@ pub(super) fn set_ticks(window: &WindowConfig, records: u64, chunk: &mut Chunk) 
 /// Sets the ticks where they are the number of the record, divided by the length of a tick.
 fn count_ticks(resolution: u64, before: u64, chunk: &mut Chunk) {
     let records = chunk.own_records();
-    let renumbered;
-    let unkeyed = if records == chunk.records() {
-        &chunk.keys.unkeyed
-    } else {
-        renumbered = chunk.unkeyed_own_records();
-        &renumbered
-    };
+    let unkeyed = chunk.unkeyed.own_numbers();
     let end = before + records as u64;
     let mut from = before;
     while from < end {
@@ -243,7 +237,7 @@ mod tests {
         let mut latest = NO_TIME;
         for (record, time) in times.iter().enumerate() {
             let Some(time) = *time else {
-                chunk.keys.unkeyed.push(record);
+                chunk.unkeyed.all.push(record);
                 continue;
             };
             if time > latest {

@@ -153,7 +153,7 @@ impl Delivery {
             return self.collect(chunk);
         }
         // Most are in front of the records, which may have a fault.
-        self.leave(&mut chunk.partial_inputs);
+        self.leave(&mut chunk.input.left);
         if self.judges_forwards() {
             self.audit.observe(chunk);
         }
@@ -161,13 +161,13 @@ impl Delivery {
             let first = (self.counts.clock).map_or(chunk.clock.first, |(first, _)| first);
             self.counts.clock = Some((first, clock));
         }
-        if chunk.source < self.known {
+        if chunk.input.source < self.known {
             self.count_known(chunk);
         } else {
             self.write(chunk)?;
         }
         self.warn_if_input_begins_late(chunk);
-        let input = || self.sources[chunk.source].name();
+        let input = || self.sources[chunk.input.source].name();
         if let Some(reporter) = &mut self.reporter {
             if let Some(fault) = chunk.fault {
                 return Err(reporter.failure(chunk, fault, input(), self.done));
@@ -178,7 +178,8 @@ impl Delivery {
             }
         }
         self.done.pass(chunk);
-        self.progress.set(self.bytes_before + chunk.read_until);
+        self.progress
+            .set(self.bytes_before + chunk.input.read_until);
         Ok(())
     }
 
@@ -195,14 +196,14 @@ impl Delivery {
     /// Takes the verdicts on the next chunk of the pass that only judges.
     fn collect(&mut self, chunk: &Chunk) -> Result<(), Failure> {
         self.audit.observe(chunk);
-        let is_known = chunk.source < self.known;
+        let is_known = chunk.input.source < self.known;
         if is_known {
             self.counts.known_errors = Some(self.audit.counts());
         }
         if let Some(backwards) = &mut self.backwards {
             backwards.push(chunk, is_known)?;
         }
-        self.progress.set(chunk.read_until);
+        self.progress.set(chunk.input.read_until);
         Ok(())
     }
 
@@ -242,10 +243,10 @@ impl Delivery {
     /// Warns of a capture that begins before the clock by more than the window: its files are not
     /// in the order of time.
     fn warn_if_input_begins_late(&mut self, chunk: &Chunk) {
-        if chunk.opens_source {
+        if chunk.input.is_first {
             self.has_begun_input = false;
         }
-        if !chunk.frames || self.has_begun_input {
+        if !chunk.input.is_capture || self.has_begun_input {
             return;
         }
         let has_time = chunk.keys.times.iter().any(|tick| *tick != NO_TIME);
@@ -253,20 +254,19 @@ impl Delivery {
             return;
         }
         self.has_begun_input = true;
-        if chunk.source > 0 && chunk.clock.begins_late && !self.quiet {
+        if chunk.input.source > 0 && chunk.clock.begins_late && !self.quiet {
             failure::warn(&format!(
                 "{}: begins before packets of the inputs in front of it by more than the window, \
                  so packets pass unjudged: join the files in the order of time first (mergecap)",
-                self.sources[chunk.source].name()
+                self.sources[chunk.input.source].name()
             ));
         }
     }
 
     /// Counts the records of a known input. No output gets anything of them.
     fn count_known(&mut self, chunk: &Chunk) {
-        let others = chunk.keys.frame_blocks.len() + chunk.keys.comments.len();
         self.counts.known += chunk.own_records() as u64;
-        self.counts.known_unjudged += (chunk.keys.unkeyed.len() - others) as u64;
+        self.counts.known_unjudged += chunk.unkeyed.own_records() as u64;
         // Errors up to here affect no output, unless they concern later records.
         if self.judges_forwards() {
             self.counts.known_errors = Some(self.audit.counts());
@@ -275,32 +275,34 @@ impl Delivery {
 
     /// Writes and counts the records of a chunk.
     fn write(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
-        let mark = (chunk.copies_mark).then(|| &chunk.bytes[..chunk.mark]);
-        self.begin(mark, chunk.header.as_deref(), chunk.terminator)?;
-        chunk.header = None;
+        let mark = (chunk.header.copies_mark).then(|| &chunk.bytes.buffer[..chunk.bytes.mark]);
+        self.begin(
+            mark,
+            chunk.header.of_stream.as_deref(),
+            chunk.layout.terminator,
+        )?;
+        chunk.header.of_stream = None;
         if let Some(backwards) = &mut self.backwards {
-            backwards.complete(chunk, &self.sources[chunk.source])?;
+            backwards.complete(chunk, &self.sources[chunk.input.source])?;
         }
         chunk.spread_verdicts();
-        let frame_blocks = chunk.keys.frame_blocks.len() as u64;
-        let comments = chunk.keys.comments.len() as u64;
-        let rejected = chunk.rejected.len() as u64;
+        let rejected = chunk.unkeyed.rejected.len() as u64;
         self.counts.records += chunk.own_records() as u64;
-        self.counts.frame_blocks += frame_blocks;
-        self.counts.comments += comments;
-        self.counts.conditions += chunk.keys.conditions;
+        self.counts.frame_blocks += chunk.unkeyed.frame.len() as u64;
+        self.counts.comments += chunk.unkeyed.comments.len() as u64;
+        self.counts.conditions += chunk.keys.packets.conditions;
         self.counts.rejected += rejected;
-        self.counts.unkeyed += chunk.keys.unkeyed.len() as u64 - frame_blocks - comments - rejected;
+        self.counts.unkeyed += chunk.unkeyed.own_records() as u64 - rejected;
         self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
         self.counts.late += chunk.clock.late;
-        self.counts.bytes_in = chunk.input_until;
+        self.counts.bytes_in = chunk.input.input_until;
         if let Some(top_keys) = &mut self.top_keys {
             top_keys.observe(chunk)?;
         }
         if let Some(repeated) = &mut self.repeated {
             self.counts.repeated += repeated.mark(chunk);
         }
-        let input = || self.sources[chunk.source].name();
+        let input = || self.sources[chunk.input.source].name();
         (self.outputs).write(chunk, input, self.done, self.reporter.as_ref())?;
         if let Some(report) = &mut self.report {
             report.observe(chunk);

@@ -44,5 +44,5 @@ pub(super) fn place_positions(unroller: &mut Unroller, window: &WindowConfig, ch
     if !passed.is_empty() {
         chunk.remove_hashes(&passed);
     }
-    chunk.find_steps();
+    chunk.keys.find_steps();
 }

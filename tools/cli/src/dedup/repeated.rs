@@ -58,7 +58,7 @@ impl Repeated {
             let first = !self.verdicts.is_duplicate(index);
             chunk.verdicts.repeated[record / 64] |= u64::from(first) << (record % 64);
         }
-        for record in &chunk.keys.frame_blocks {
+        for record in &chunk.unkeyed.frame {
             chunk.verdicts.repeated[record / 64] |= 1 << (record % 64);
         }
         self.keys.len() as u64 - self.verdicts.count_duplicates()
@@ -97,7 +97,7 @@ mod tests {
                 for (record, key) in records.iter().enumerate() {
                     match key {
                         Some(key) => chunk.keys.hashes.push(hasher.hash_u64(*key)),
-                        None => chunk.keys.unkeyed.push(record),
+                        None => chunk.unkeyed.all.push(record),
                     }
                 }
                 first.observe(&chunk.keys.hashes, &mut chunk.verdicts.of_keys);

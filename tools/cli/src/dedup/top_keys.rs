@@ -87,7 +87,7 @@ impl TopKeys {
         if let Some(key) = &self.key
             && self.fields.is_none()
         {
-            let names = chunk.field_names.as_deref().unwrap_or_default();
+            let names = chunk.header.field_names.as_deref().unwrap_or_default();
             self.fields = Some(key.resolve(names)?);
         }
         for key in chunk.verdicts.of_keys.duplicates() {
@@ -142,7 +142,7 @@ fn key_text(
     hash: usize,
 ) -> KeyText {
     let record = chunk.record_of(hash);
-    let content = &chunk.bytes[chunk.record_start(record)..chunk.ends[record]];
+    let content = &chunk.bytes.buffer[chunk.record_start(record)..chunk.layout.ends[record]];
     let content = format.content(content);
     let mut text = KeyText::default();
     match fields {

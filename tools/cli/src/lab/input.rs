@@ -98,7 +98,7 @@ impl RecordFile {
             if let Some(fault) = chunk.fault {
                 return Err(reporter.failure(&chunk, fault, source.name(), done));
             }
-            take_partial(&mut chunk.partial_inputs, quiet)?;
+            take_partial(&mut chunk.input.left, quiet)?;
             // A warning is for those who pass records on.
             let _ = reporter.pass(&chunk, || source.name());
             done.pass(&chunk);

@@ -127,23 +127,23 @@ impl PacketFeed {
         patience: Patience,
     ) -> Result<Filled, Failure> {
         chunk.clear();
-        chunk.frames = true;
-        chunk.terminator = b"";
+        chunk.input.is_capture = true;
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
         while let Some(source) = self.sources.get(self.at).cloned() {
-            chunk.source = self.at;
+            chunk.input.source = self.at;
             let mut capture = match self.capture.take() {
                 Some(capture) => capture,
                 None => self.open(&source)?,
             };
             let mut len = self.tail.len();
-            self.sizes.make_room(&mut chunk.bytes, len, &source)?;
-            chunk.bytes[..len].copy_from_slice(&self.tail);
+            self.sizes
+                .make_room(&mut chunk.bytes.buffer, len, &source)?;
+            chunk.bytes.buffer[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let at_end = loop {
-                let room = self.sizes.next_room(&mut chunk.bytes, len);
+                let room = self.sizes.next_room(&mut chunk.bytes.buffer, len);
                 let read = match capture.bytes.read(patience, room) {
                     Ok(read) => read,
                     Err(error) => {
@@ -159,7 +159,7 @@ impl PacketFeed {
                 let read = match read {
                     Read::Bytes(read) => read,
                     Read::NotYet => {
-                        self.tail.extend_from_slice(&chunk.bytes[..len]);
+                        self.tail.extend_from_slice(&chunk.bytes.buffer[..len]);
                         self.capture = Some(capture);
                         return Ok(Filled::NotYet);
                     }
@@ -169,8 +169,8 @@ impl PacketFeed {
                     }
                 };
                 len += read;
-                chunk.read_until = self.bytes_before + capture.bytes.file_bytes();
-                chunk.input_until = chunk.read_until;
+                chunk.input.read_until = self.bytes_before + capture.bytes.file_bytes();
+                chunk.input.input_until = chunk.input.read_until;
                 if read == 0
                     && let Some(problem) = capture.bytes.bytes_behind()
                 {
@@ -179,27 +179,29 @@ impl PacketFeed {
                 }
                 let at_end = match self.frame(&mut capture, chunk, len, read == 0) {
                     Ok(at_end) => at_end,
-                    Err(failure) if chunk.filled == 0 => return Err(failure),
+                    Err(failure) if chunk.bytes.filled == 0 => return Err(failure),
                     Err(failure) => {
                         self.failure = Some(failure);
                         return Ok(Filled::Chunk);
                     }
                 };
-                if at_end || chunk.filled > 0 {
+                if at_end || chunk.bytes.filled > 0 {
                     break at_end;
                 }
-                self.sizes.make_room(&mut chunk.bytes, len, &source)?;
+                self.sizes
+                    .make_room(&mut chunk.bytes.buffer, len, &source)?;
             };
             if at_end {
                 self.bytes_before += capture.bytes.file_bytes();
                 self.at += 1;
             } else {
-                self.tail.extend_from_slice(&chunk.bytes[chunk.filled..len]);
+                self.tail
+                    .extend_from_slice(&chunk.bytes.buffer[chunk.bytes.filled..len]);
                 self.capture = Some(capture);
             }
-            if chunk.filled > 0 {
-                chunk.expected_records = chunk.ends.len();
-                chunk.partial_inputs = self.partial.take();
+            if chunk.bytes.filled > 0 {
+                chunk.layout.expected = chunk.layout.ends.len();
+                chunk.input.left = self.partial.take();
                 return Ok(Filled::Chunk);
             }
         }
@@ -217,7 +219,7 @@ impl PacketFeed {
         })
     }
 
-    /// Appends the blocks of `chunk.bytes[..len]` to the chunk. `last` is true if the file ends
+    /// Appends the blocks of `chunk.bytes.buffer[..len]` to the chunk. `last` is true if the file ends
     /// there. Returns whether the end of the file is reached, or nothing behind can be framed.
     fn frame(
         &mut self,
@@ -238,78 +240,81 @@ impl PacketFeed {
             packet
         };
         loop {
-            while let Some(packet) = framer.next_packet(&chunk.bytes[..len], chunk.filled) {
-                chunk.filled = packet.data.end;
-                chunk.ends.push(chunk.filled);
-                chunk.keys.packets.push(placed(packet));
+            while let Some(packet) =
+                framer.next_packet(&chunk.bytes.buffer[..len], chunk.bytes.filled)
+            {
+                chunk.bytes.filled = packet.data.end;
+                chunk.layout.ends.push(chunk.bytes.filled);
+                chunk.keys.packets.blocks.push(placed(packet));
             }
             let opens_file = framer.offset() == 0;
-            let (range, kind) = match framer.next_block(&chunk.bytes[..len], chunk.filled, last) {
-                Ok(Next::Block { range, kind }) => (range, kind),
-                Ok(Next::NeedMore(_)) => return Ok(false),
-                Ok(Next::End) => return Ok(true),
-                Err(error) => {
-                    let failure = framing_failure(&self.sources[self.at], &error);
-                    return match loss_of(&error) {
-                        Some(loss) => self.partial.leave(failure, loss).map(|()| true),
-                        None => Err(failure),
-                    };
-                }
-            };
+            let (range, kind) =
+                match framer.next_block(&chunk.bytes.buffer[..len], chunk.bytes.filled, last) {
+                    Ok(Next::Block { range, kind }) => (range, kind),
+                    Ok(Next::NeedMore(_)) => return Ok(false),
+                    Ok(Next::End) => return Ok(true),
+                    Err(error) => {
+                        let failure = framing_failure(&self.sources[self.at], &error);
+                        return match loss_of(&error) {
+                            Some(loss) => self.partial.leave(failure, loss).map(|()| true),
+                            None => Err(failure),
+                        };
+                    }
+                };
             if opens_file {
                 is_old = framer.is_old_pcap();
             }
             if is_old {
-                framer.upgrade(&mut chunk.bytes[range.clone()], &kind);
+                framer.upgrade(&mut chunk.bytes.buffer[range.clone()], &kind);
             }
             if opens_file {
                 self.begin(chunk, range.end)?;
             }
-            chunk.filled = range.end;
+            chunk.bytes.filled = range.end;
             match kind {
                 BlockKind::Packet(packet) => {
-                    if self.keys.tags() && !has_options(&chunk.bytes[range.clone()]) {
-                        chunk.filled = range.start;
+                    if self.keys.tags() && !has_options(&chunk.bytes.buffer[range.clone()]) {
+                        chunk.bytes.filled = range.start;
                         return Err(self.untaggable("a simple packet block"));
                     }
-                    chunk.keys.packets.push(placed(packet));
+                    chunk.keys.packets.blocks.push(placed(packet));
                 }
                 BlockKind::Header => {
                     self.sections = self.sections.saturating_add(1);
-                    if chunk.start == range.end {
+                    if chunk.bytes.start == range.end {
                         // The header of a pcap file is no block of the stream.
                         continue;
                     }
                     // The outputs have other blocks behind the header than the input, and which
                     // ones is not known when the header is written.
-                    set_section_length_unspecified(&mut chunk.bytes[range.clone()]);
+                    set_section_length_unspecified(&mut chunk.bytes.buffer[range.clone()]);
                     chunk.add_frame_block();
                 }
                 BlockKind::Interface(_) | BlockKind::Other(_) => {
                     chunk.add_frame_block();
                 }
             }
-            chunk.ends.push(range.end);
+            chunk.layout.ends.push(range.end);
         }
     }
 
-    /// Takes the header of a pcap file, which is `chunk.bytes[..end]`, off the chunk.
+    /// Takes the header of a pcap file, which is `chunk.bytes.buffer[..end]`, off the chunk.
     ///
     /// # Errors
     /// [`Failure`] if this file cannot follow those before it.
     fn begin(&mut self, chunk: &mut Chunk, end: usize) -> Result<(), Failure> {
-        chunk.opens_source = true;
-        let header = &chunk.bytes[..end];
+        chunk.input.is_first = true;
+        let header = &chunk.bytes.buffer[..end];
         if self.keys.tags() && !header.starts_with(&PCAPNG) {
             return Err(self.untaggable("a pcap file"));
         }
         if !header.starts_with(&PCAPNG) {
-            chunk.start = end;
+            chunk.bytes.start = end;
         }
         self.header.join(&self.sources[self.at], header)?;
         if !self.header.is_written() {
             let written = self.header.write(header);
-            chunk.header = (chunk.start > 0).then_some(written);
+            chunk.header.of_stream = (chunk.bytes.start > 0).then_some(written);
         }
         Ok(())
     }

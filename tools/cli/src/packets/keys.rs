@@ -42,26 +42,30 @@ impl PacketKeys {
 
     /// Hashes the key of every packet of the chunk.
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
-        let bytes = &chunk.bytes[..chunk.filled];
+        let bytes = chunk.bytes.all();
         let keys = &self.config.keys;
-        chunk.keys.hashes.reserve(chunk.keys.packets.len());
-        for block in &chunk.keys.packets {
+        chunk.keys.hashes.reserve(chunk.keys.packets.blocks.len());
+        for block in &chunk.keys.packets.blocks {
             let packet = block.packet(bytes);
             let key = keys.key(&packet, &mut self.scratch);
-            chunk.keys.conditions.count(key.conditions);
+            chunk.keys.packets.conditions.count(key.conditions);
             // The head holds the lengths of the other parts, so an empty one adds nothing.
             let parts = key.parts();
             let parts = parts.iter().filter(|part| !part.is_empty());
             let hash = self.hasher.hash_fields(parts.map(|part| Some(*part)));
             chunk.keys.hashes.push(hash);
             if self.config.report {
-                chunk.keys.ignored.push(keys.ignored_fields(&packet));
+                chunk
+                    .keys
+                    .packets
+                    .ignored
+                    .push(keys.ignored_fields(&packet));
             }
         }
         if let Some(resolution) = self.resolution {
             let mut latest = NO_TIME;
             let mut ticks = Ticks::new(resolution);
-            for (from, block) in chunk.keys.packets.iter().enumerate() {
+            for (from, block) in chunk.keys.packets.blocks.iter().enumerate() {
                 let time = block.timestamp.map_or(NO_TIME, |time| ticks.of(time));
                 if time > latest {
                     latest = time;

@@ -12,7 +12,6 @@
 //! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream, and
 //! [`tag`] marks them instead of dropping them.
 
-pub(crate) mod conditions;
 pub(crate) mod feed;
 pub(crate) mod header;
 pub(crate) mod keys;

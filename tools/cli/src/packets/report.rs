@@ -84,7 +84,12 @@ impl CopyReport {
 
     /// Follows the packets of the next chunk of the stream.
     pub(crate) fn observe(&mut self, chunk: &Chunk) {
-        let packets = chunk.keys.packets.iter().zip(&chunk.keys.ignored);
+        let packets = chunk
+            .keys
+            .packets
+            .blocks
+            .iter()
+            .zip(&chunk.keys.packets.ignored);
         for (index, (key, (packet, ignored))) in chunk.keys.hashes.iter().zip(packets).enumerate() {
             self.packets += 1;
             let copy = Original {
@@ -328,10 +333,11 @@ mod tests {
                     .keys
                     .hashes
                     .push(KeyHash::from_uniform(number - u64::from(copy)));
-                chunk.keys.ignored.push(ignored);
+                chunk.keys.packets.ignored.push(ignored);
                 chunk
                     .keys
                     .packets
+                    .blocks
                     .push(echoless_packets::framing::PacketBlock {
                         interface: InterfaceId {
                             section: 0,

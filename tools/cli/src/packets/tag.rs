@@ -35,8 +35,8 @@ pub(crate) fn has_options(block: &[u8]) -> bool {
 
 /// Appends the blocks of a chunk whose verdicts are spread over them, and the length of each.
 pub(crate) fn append_blocks(chunk: &Chunk, out: &mut Vec<u8>, lengths: &mut Vec<u64>) {
-    let mut packets = chunk.keys.packets.iter();
-    let mut unkeyed = chunk.keys.unkeyed.iter().copied().peekable();
+    let mut packets = chunk.keys.packets.blocks.iter();
+    let mut unkeyed = chunk.unkeyed.all.iter().copied().peekable();
     let duplicates = chunk.duplicates();
     for record in 0..chunk.records() {
         let before = out.len();

@@ -1,24 +1,20 @@
 //! A chunk: whole records of the stream and the results of each stage, in memory that is recycled.
 
-mod clock;
-mod edges;
 mod keys;
-mod rejection;
-mod spread;
+mod parts;
+mod unkeyed;
 mod verdicts;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use echoless::{ExchangeError, Filter, Ticket};
 
-use self::clock::ChunkClock;
-pub(crate) use self::edges::{Edge, ElementEdge};
-pub(crate) use self::keys::{ChunkKeys, ClockStep};
+use self::keys::ChunkClock;
+pub(crate) use self::keys::{ChunkKeys, ClockStep, ConditionCounts};
+pub(crate) use self::parts::{ChunkBytes, ChunkHeader, Edge, ElementEdge, InputPart, RecordLayout};
+use self::unkeyed::UnkeyedRecords;
 use self::verdicts::ChunkVerdicts;
-use super::comments::Announced;
-use super::fault::{Fault, Problem};
-use crate::partial::PartialInput;
+use super::fault::Fault;
 
 /// The time of a record that has none: it is earlier than every other, so the record is judged at
 /// the clock.
@@ -32,67 +28,17 @@ const KEPT_RECORDS: usize = 64 << 10;
 const BYTES_PER_RECORD: usize = 64;
 
 /// Whole records of one input, in order, and the results of each stage.
-///
-/// ```text
-/// bytes  | mark | header | record 0 | record 1 | .. | record n-1 | room |
-///               ^ mark   ^ start    ^ ends[0]                    ^ filled
-/// ```
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
-    /// The buffer; its length is its capacity.
-    pub(crate) bytes: Vec<u8>,
-    /// The end of the last whole record.
-    pub(crate) filled: usize,
-    /// The end of the byte order mark if the chunk begins with one, else 0.
-    pub(crate) mark: usize,
-    /// The start of the first record, after a byte order mark and a header.
-    pub(crate) start: usize,
-    /// Whether the header before the first record is that of the file, which is no record.
-    pub(crate) has_file_header: bool,
-    /// The index of the input that the records are from.
-    pub(crate) source: usize,
-    /// Whether the input begins here, and whether it ends here.
-    pub(crate) opens_source: bool,
-    pub(crate) closes_source: bool,
-    /// Whether the input ended and had no place that could hold a record.
-    pub(crate) lacks_records: bool,
-    /// Whether records are values that follow one another, and not the lines of their format.
-    pub(crate) has_joined_values: bool,
-    /// What the first line of the input announces about comment lines.
-    pub(crate) announced: Option<Announced>,
-    /// The names of the fields, if the stream has a header.
-    pub(crate) field_names: Option<Arc<[Vec<u8>]>>,
-    /// The header of the stream, with the byte order mark in front of it, in its first chunk.
-    pub(crate) header: Option<Vec<u8>>,
-    /// Whether the chunk is the first of a stream without a header, and its byte order mark begins
-    /// the main output.
-    pub(crate) copies_mark: bool,
-    /// The number of bytes of the stream read when the chunk was filled, and those of them that are
-    /// not of known inputs.
-    pub(crate) read_until: u64,
-    pub(crate) input_until: u64,
-    /// About how many records there are, before they are found; 0 if that is not needed.
-    pub(crate) expected_records: usize,
-    /// The terminator of the last record, or, if the input ends before it, of the last record in
-    /// the stream that has one.
-    pub(crate) terminator: &'static [u8],
-    /// The end of every record.
-    pub(crate) ends: Vec<usize>,
-    /// Whether the records are the blocks of a capture: those that are no packets are the frame of
-    /// a file that every output needs.
-    pub(crate) frames: bool,
-    /// Where elements around records begin and end, in order.
-    pub(crate) edges: Vec<ElementEdge>,
-    /// The first faulty record; records after it are not read.
-    pub(crate) fault: Option<Fault>,
-    /// The faulty records that are set aside, ascending; they are among those without a key hash.
-    pub(crate) rejected: Vec<Fault>,
-    /// What is wrong with the one record of the chunk: its input ends inside it. It is set aside.
-    pub(crate) incomplete: Option<Problem>,
-    /// Inputs that were left before their end, up to the end of the chunk.
-    pub(crate) partial_inputs: Vec<PartialInput>,
+    pub(crate) bytes: ChunkBytes,
+    pub(crate) input: InputPart,
+    pub(crate) header: ChunkHeader,
+    pub(crate) layout: RecordLayout,
     /// The results of reading the records.
     pub(crate) keys: ChunkKeys,
+    pub(crate) unkeyed: UnkeyedRecords,
+    /// The first faulty record that is not set aside; records after it are not read.
+    pub(crate) fault: Option<Fault>,
     /// The chunk on the clock of the stream.
     pub(crate) clock: ChunkClock,
     /// The results of the filter.
@@ -104,57 +50,23 @@ impl Chunk {
     pub(crate) fn clear(&mut self) {
         // All fields are named, so that none is forgotten.
         let Self {
-            bytes: _,
-            filled,
-            mark,
-            start,
-            has_file_header,
-            opens_source,
-            closes_source,
-            lacks_records,
-            has_joined_values,
-            announced,
-            field_names,
+            bytes,
+            input,
             header,
-            copies_mark,
-            expected_records,
-            ends,
-            frames,
-            edges,
-            fault,
-            rejected,
-            incomplete,
-            partial_inputs,
+            layout,
             keys,
+            unkeyed,
+            fault,
             clock,
             verdicts,
-            // Set whenever the chunk is filled.
-            source: _,
-            read_until: _,
-            input_until: _,
-            terminator: _,
         } = self;
-        *filled = 0;
-        *mark = 0;
-        *start = 0;
-        *has_file_header = false;
-        *opens_source = false;
-        *closes_source = false;
-        *lacks_records = false;
-        *has_joined_values = false;
-        *announced = None;
-        *field_names = None;
-        *header = None;
-        *copies_mark = false;
-        *expected_records = 0;
-        ends.clear();
-        *frames = false;
-        edges.clear();
-        *fault = None;
-        rejected.clear();
-        *incomplete = None;
-        partial_inputs.clear();
+        bytes.clear();
+        *input = InputPart::default();
+        *header = ChunkHeader::default();
+        layout.clear();
         keys.clear();
+        unkeyed.clear();
+        *fault = None;
         clock.clear();
         verdicts.clear();
     }
@@ -164,65 +76,72 @@ impl Chunk {
     pub(crate) fn shrink(&mut self, usual: usize) {
         self.verdicts.shrink();
         self.clear();
-        self.bytes.truncate(usual);
-        self.bytes.shrink_to(usual);
-        self.ends.shrink_to(KEPT_RECORDS);
-        self.rejected.shrink_to(KEPT_RECORDS);
-        self.edges.shrink_to(KEPT_RECORDS);
+        self.bytes.shrink(usual);
+        self.layout.shrink();
         self.keys.shrink();
+        self.unkeyed.shrink();
         self.clock.shrink();
     }
 
     /// Cuts the chunk at the end of a record, before its records are found. Returns the rest.
     pub(crate) fn split_off(&mut self, end: usize) -> Self {
         let rest = Self {
-            bytes: self.bytes[end..self.filled].to_vec(),
-            filled: self.filled - end,
-            source: self.source,
-            closes_source: self.closes_source,
-            has_joined_values: self.has_joined_values,
-            announced: self.announced,
-            read_until: self.read_until,
-            input_until: self.input_until,
-            terminator: self.terminator,
+            bytes: ChunkBytes {
+                buffer: self.bytes.buffer[end..self.bytes.filled].to_vec(),
+                filled: self.bytes.filled - end,
+                ..ChunkBytes::default()
+            },
+            input: InputPart {
+                source: self.input.source,
+                is_last: self.input.is_last,
+                has_joined_values: self.input.has_joined_values,
+                announced: self.input.announced,
+                read_until: self.input.read_until,
+                input_until: self.input.input_until,
+                ..InputPart::default()
+            },
+            layout: RecordLayout {
+                terminator: self.layout.terminator,
+                ..RecordLayout::default()
+            },
             ..Self::default()
         };
-        self.filled = end;
-        self.closes_source = false;
+        self.bytes.filled = end;
+        self.input.is_last = false;
         rest
     }
 
     /// The memory of the chunk in bytes, roughly: before its records are found, with those that are
     /// expected.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let records = self.expected_records.max(self.records());
-        self.bytes.len() + BYTES_PER_RECORD * records
+        let records = self.layout.expected.max(self.records());
+        self.bytes.buffer.len() + BYTES_PER_RECORD * records
     }
 
     /// The number of records before the fault, with and without key hash, and pieces of the frame
     /// around them.
     pub(crate) fn records(&self) -> usize {
-        self.keys.hashes.len() + self.keys.unkeyed.len()
+        self.keys.hashes.len() + self.unkeyed.all.len()
     }
 
     /// The number of records before the fault without the frame around them.
     pub(crate) fn own_records(&self) -> usize {
-        self.records() - self.keys.frame_blocks.len() - self.keys.comments.len()
+        self.keys.hashes.len() + self.unkeyed.own_records()
     }
 
     /// The offset of the first byte of a record.
     #[inline]
     pub(crate) fn record_start(&self, index: usize) -> usize {
         match index {
-            0 => self.start,
-            _ => self.ends[index - 1],
+            0 => self.bytes.start,
+            _ => self.layout.ends[index - 1],
         }
     }
 
     /// The bytes of a range of records.
     #[inline]
     pub(crate) fn bytes_of(&self, records: Range<usize>) -> &[u8] {
-        &self.bytes[self.record_start(records.start)..self.ends[records.end - 1]]
+        &self.bytes.buffer[self.record_start(records.start)..self.layout.ends[records.end - 1]]
     }
 
     /// Passes the key hashes through a filter, and stores their verdicts.
@@ -256,7 +175,7 @@ mod tests {
         let mut chunk = Chunk::default();
         chunk.keys.hashes = keyed.clone().map(KeyHash::from_uniform).collect();
         chunk.clock.ticks = keyed.map(|record| 2 * record).collect();
-        chunk.keys.unkeyed.extend(unkeyed);
+        chunk.unkeyed.all.extend(unkeyed);
         chunk
     }
 

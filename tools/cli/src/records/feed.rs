@@ -120,7 +120,7 @@ impl RecordFeed {
     }
 
     /// Fills chunks of this length, of which many are under way, and sets
-    /// [`Chunk::expected_records`].
+    /// [`RecordLayout::expected`].
     pub(crate) fn with_many_chunks(mut self, bytes: usize) -> Self {
         self.input = self.input.with_chunk_bytes(bytes);
         self.estimates_records = true;
@@ -145,7 +145,7 @@ impl RecordFeed {
                 && let Some(next) = self.waiting.pop_front()
             {
                 *chunk = next;
-                chunk.field_names = self.header.as_ref().map(Header::names);
+                chunk.header.field_names = self.header.as_ref().map(Header::names);
                 return Ok(Filled::Chunk);
             }
             let filled = self.input.fill(chunk, patience)?;
@@ -163,7 +163,7 @@ impl RecordFeed {
                 self.reader = Some(self.key_reader()?);
             }
             if rest.is_none() && self.reader.is_some() && self.waiting.is_empty() {
-                chunk.field_names = self.header.as_ref().map(Header::names);
+                chunk.header.field_names = self.header.as_ref().map(Header::names);
                 return Ok(Filled::Chunk);
             }
             self.wait(mem::take(chunk), rest)?;
@@ -173,30 +173,29 @@ impl RecordFeed {
     /// Prepares a chunk that is filled for its reader. Returns what follows the comment lines at
     /// its start, if that begins with the header.
     fn prepare(&mut self, chunk: &mut Chunk) -> Result<Option<Chunk>, Failure> {
-        chunk.read_until = self.input.bytes_read();
-        chunk.input_until = self.input.input_bytes_read();
-        chunk.partial_inputs = self.input.take_partial_inputs();
-        if chunk.opens_source {
+        chunk.input.read_until = self.input.bytes_read();
+        chunk.input.input_until = self.input.input_bytes_read();
+        chunk.input.left = self.input.take_partial_inputs();
+        if chunk.input.is_first {
             self.header_due = self.header.is_some();
             self.lines_before = 0;
             if self.reading.announced_comments {
-                self.announced = CommentLines::announced(&chunk.bytes[chunk.mark..chunk.filled]);
+                self.announced = CommentLines::announced(chunk.bytes.behind_mark());
             }
         }
-        chunk.announced = self.announced;
+        chunk.input.announced = self.announced;
         let mut rest = if self.header_due {
             self.find_header(chunk)?
         } else {
             None
         };
-        if chunk.source >= self.known && !self.begun {
+        if chunk.input.source >= self.known && !self.begun {
             self.begun = true;
-            chunk.copies_mark = chunk.mark > 0 && chunk.header.is_none();
+            chunk.header.copies_mark = chunk.bytes.mark > 0 && chunk.header.of_stream.is_none();
         }
         if self.estimates_records {
             for chunk in [Some(chunk), rest.as_mut()].into_iter().flatten() {
-                chunk.expected_records =
-                    self.expected_records(&chunk.bytes[chunk.start..chunk.filled]);
+                chunk.layout.expected = self.expected_records(chunk.bytes.of_records());
             }
         }
         Ok(rest)
@@ -210,22 +209,25 @@ impl RecordFeed {
             return Ok(None);
         };
         let name = |source| self.input.name(source);
-        let incomplete = chunk.incomplete.map(|problem| Fault { record: 0, problem });
+        let incomplete = chunk
+            .input
+            .incomplete
+            .map(|problem| Fault { record: 0, problem });
         if let Some(fault) = chunk.fault.or(incomplete) {
             let reporter = FaultReporter::new(self.reading.format.clone());
             let done = InputPosition::after(self.lines_before);
-            return Err(reporter.failure(chunk, fault, name(chunk.source), done));
+            return Err(reporter.failure(chunk, fault, name(chunk.input.source), done));
         }
         let comments = leading_comments(&self.reading, chunk);
         self.lines_before += comments.lines;
-        let is_written = chunk.source >= self.known;
+        let is_written = chunk.input.source >= self.known;
         if let Some(names) = comments.names {
-            header.found_names(names, chunk.source);
+            header.found_names(names, chunk.input.source);
             self.header_due = false;
             self.header_sent |= is_written;
             return Ok(None);
         }
-        if comments.lines > 0 && comments.end == chunk.filled {
+        if comments.lines > 0 && comments.end == chunk.bytes.filled {
             return Ok(None);
         }
         let mut rest = (comments.lines > 0).then(|| chunk.split_off(comments.end));
@@ -235,7 +237,7 @@ impl RecordFeed {
         // The outputs get the header of the first input that is written, in its own spelling.
         if is_written && !self.header_sent {
             self.header_sent = true;
-            with_header.header = Some(with_header.bytes[..with_header.start].to_vec());
+            with_header.header.of_stream = Some(with_header.bytes.head().to_vec());
         }
         Ok(rest)
     }
@@ -247,10 +249,10 @@ impl RecordFeed {
     /// [`Failure`] if chunks of comment lines are longer than a record may be: they are in memory
     /// until the header follows.
     fn wait(&mut self, chunk: Chunk, rest: Option<Chunk>) -> Result<(), Failure> {
-        let source = chunk.source;
+        let source = chunk.input.source;
         self.waiting.push_back(chunk);
         self.waiting.extend(rest);
-        let bytes: usize = self.waiting.iter().map(|chunk| chunk.filled).sum();
+        let bytes: usize = self.waiting.iter().map(|chunk| chunk.bytes.filled).sum();
         let longest = self.reading.max_record;
         if self.reader.is_none() && bytes > longest {
             return Err(Failure::Data {
@@ -336,22 +338,22 @@ struct LeadingComments {
 
 fn leading_comments(reading: &RecordReading, chunk: &Chunk) -> LeadingComments {
     let mut found = LeadingComments {
-        end: chunk.mark,
+        end: chunk.bytes.mark,
         ..LeadingComments::default()
     };
     let comments = reading.comments.as_ref();
-    let Some(prefix) = comments.and_then(|comments| comments.prefix(chunk.announced)) else {
+    let Some(prefix) = comments.and_then(|comments| comments.prefix(chunk.input.announced)) else {
         return found;
     };
-    let (format, bytes) = (&*reading.format, &chunk.bytes[..chunk.filled]);
+    let (format, bytes) = (&*reading.format, chunk.bytes.all());
     let mut ends = Vec::new();
-    format.record_ends(bytes, chunk.mark, &mut ends);
+    format.record_ends(bytes, chunk.bytes.mark, &mut ends);
     for end in ends {
         let content = format.content(&bytes[found.end..end]);
         if !content.starts_with(prefix) {
             break;
         }
-        if let Some(announced) = chunk.announced
+        if let Some(announced) = chunk.input.announced
             && let Some(names) = announced.names(content, format)
         {
             found.names = Some(names);

@@ -86,7 +86,7 @@ pub(crate) trait Format: Debug + Send + Sync {
         None
     }
 
-    /// The format of chunks with [`has_joined_values`](Chunk::has_joined_values).
+    /// The format of chunks with [`has_joined_values`](InputPart::has_joined_values).
     fn of_joined_values(&self) -> Option<&dyn Format> {
         None
     }
@@ -99,7 +99,7 @@ pub(crate) trait Format: Debug + Send + Sync {
 
 /// The format of the records of a chunk, which are of an input of `format`.
 pub(crate) fn format_of_chunk<'a>(format: &'a dyn Format, chunk: &Chunk) -> &'a dyn Format {
-    let joined = (chunk.has_joined_values).then(|| format.of_joined_values());
+    let joined = (chunk.input.has_joined_values).then(|| format.of_joined_values());
     joined.flatten().unwrap_or(format)
 }
 

@@ -46,17 +46,16 @@ impl Header {
         line: u64,
         name: impl Fn(usize) -> String,
     ) -> Result<(), Failure> {
-        let bytes = &chunk.bytes[..chunk.filled];
         let file_header_end = self.format.facts().file_header_end;
-        chunk.has_file_header = file_header_end.is_some();
-        chunk.start = match file_header_end {
-            Some(end) => end(bytes),
-            None => chunk.mark + first_end(&*self.format, &bytes[chunk.mark..]),
+        chunk.header.is_of_file = file_header_end.is_some();
+        chunk.bytes.start = match file_header_end {
+            Some(end) => end(chunk.bytes.all()),
+            None => chunk.bytes.mark + first_end(&*self.format, chunk.bytes.behind_mark()),
         };
-        let record = &bytes[..chunk.start];
+        let record = chunk.bytes.head();
         let own = self.content(record);
         let Some(first) = &self.first else {
-            let names = if chunk.has_file_header {
+            let names = if chunk.header.is_of_file {
                 Vec::new()
             } else {
                 all_fields(&*self.format, own)
@@ -64,14 +63,14 @@ impl Header {
             self.first = Some(FirstHeader {
                 record: Some(record.to_vec()),
                 names: names.into(),
-                source: chunk.source,
+                source: chunk.input.source,
             });
             return Ok(());
         };
         let content = first.record.as_ref().map(|record| self.content(record));
         let is_equal = match content {
             // It is about the file, not about the fields, so each file has another one.
-            Some(_) if chunk.has_file_header => true,
+            Some(_) if chunk.header.is_of_file => true,
             Some(first) => first == own,
             None => *first.names == all_fields(&*self.format, own)[..],
         };
@@ -86,7 +85,7 @@ impl Header {
             ""
         };
         Err(Failure::Data {
-            name: name(chunk.source),
+            name: name(chunk.input.source),
             unit: self.format.facts().unit,
             number: line,
             problem: format!(

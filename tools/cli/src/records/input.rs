@@ -150,10 +150,10 @@ impl Input {
     ) -> Result<Filled, Failure> {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
-            chunk.source = self.at;
-            chunk.opens_source = self.opens_source;
-            chunk.mark = 0;
-            chunk.closes_source = false;
+            chunk.input.source = self.at;
+            chunk.input.is_first = self.opens_source;
+            chunk.bytes.mark = 0;
+            chunk.input.is_last = false;
             if self.overlong {
                 chunk.fault = Some(Fault {
                     record: 0,
@@ -181,12 +181,12 @@ impl Input {
             let may_be_mark = self.opens_source && self.format.facts().is_text;
             let is_open = TextStart::of(&self.tail, false) == TextStart::Undecided;
             let mut searched = if may_be_mark && is_open { 0 } else { len };
-            self.sizes.make_room(&mut chunk.bytes, len, source)?;
-            chunk.bytes[..len].copy_from_slice(&self.tail);
+            self.sizes.make_room(&mut chunk.bytes.buffer, len, source)?;
+            chunk.bytes.buffer[..len].copy_from_slice(&self.tail);
             self.tail.clear();
             let mut is_cut = false;
             let at_end = loop {
-                let room = self.sizes.next_room(&mut chunk.bytes, len);
+                let room = self.sizes.next_room(&mut chunk.bytes.buffer, len);
                 let read = match file.read(patience, room) {
                     Ok(read) => read,
                     // Inside of an element, the next input would be part of it.
@@ -194,7 +194,7 @@ impl Input {
                         if loss_of_data(&error).is_some() && self.last_end.may_be_set_aside() =>
                     {
                         // Records behind the damage are lost, also if it is a cut.
-                        let failure = damaged(source, error, len - chunk.mark);
+                        let failure = damaged(source, error, len - chunk.bytes.mark);
                         self.partial.leave(failure, Loss::Records)?;
                         is_cut = true;
                         break true;
@@ -204,16 +204,16 @@ impl Input {
                 let read = match read {
                     Read::Bytes(read) => read,
                     Read::NotYet => {
-                        self.tail.extend_from_slice(&chunk.bytes[..len]);
+                        self.tail.extend_from_slice(&chunk.bytes.buffer[..len]);
                         return Ok(Filled::NotYet);
                     }
                     Read::Signal => return Ok(Filled::End),
                 };
                 len += read;
                 if may_be_mark {
-                    match TextStart::of(&chunk.bytes[..len], read == 0) {
+                    match TextStart::of(&chunk.bytes.buffer[..len], read == 0) {
                         TextStart::Undecided => continue,
-                        TextStart::Mark(end) => chunk.mark = end,
+                        TextStart::Mark(end) => chunk.bytes.mark = end,
                         TextStart::Foreign(_) if self.detection == Detection::Off => {}
                         TextStart::Foreign(name) => {
                             let text = format!("{name} text");
@@ -229,11 +229,11 @@ impl Input {
                     }
                     break true;
                 }
-                let bytes = &chunk.bytes[chunk.mark..len];
-                let end = (self.last_end).find(bytes, searched.saturating_sub(chunk.mark));
+                let bytes = &chunk.bytes.buffer[chunk.bytes.mark..len];
+                let end = (self.last_end).find(bytes, searched.saturating_sub(chunk.bytes.mark));
                 searched = len;
                 if let Some(end) = end {
-                    chunk.filled = chunk.mark + end;
+                    chunk.bytes.filled = chunk.bytes.mark + end;
                     break false;
                 }
                 if self.last_end.is_malformed() {
@@ -242,13 +242,14 @@ impl Input {
                 if len > self.sizes.longest {
                     break false;
                 }
-                self.sizes.make_room(&mut chunk.bytes, len, source)?;
+                self.sizes.make_room(&mut chunk.bytes.buffer, len, source)?;
             };
-            if may_be_mark && self.detection != Detection::Off && is_tar(&chunk.bytes[..len]) {
+            if may_be_mark && self.detection != Detection::Off && is_tar(&chunk.bytes.buffer[..len])
+            {
                 return Err(unread(source, file, "a tar archive", "tar -xOf"));
             }
 
-            chunk.has_joined_values = self.last_end.has_joined_values();
+            chunk.input.has_joined_values = self.last_end.has_joined_values();
             let format = format_of_chunk(&*self.format, chunk);
             // The end of a cut input is none of its last record.
             let ends_whole = at_end && !is_cut;
@@ -256,21 +257,21 @@ impl Input {
             // Where a malformed record ends is unknown, so it cannot be set aside.
             let sets_aside = self.rejects && self.last_end.may_be_set_aside();
             if ends_whole && (problem.is_none() || sets_aside) {
-                chunk.filled = len;
+                chunk.bytes.filled = len;
             }
             self.last_end.hand_over(chunk);
             if let Some(start) = first_overlong(chunk, len, format, self.sizes.longest) {
-                chunk.filled = start;
+                chunk.bytes.filled = start;
                 chunk.cut_pieces(start);
                 self.overlong = true;
             } else if at_end {
                 if sets_aside {
-                    chunk.incomplete = problem;
+                    chunk.input.incomplete = problem;
                 } else {
                     chunk.fault = problem.map(|problem| Fault { record: 0, problem });
                 }
-                chunk.closes_source = true;
-                chunk.lacks_records =
+                chunk.input.is_last = true;
+                chunk.input.lacks_records =
                     ends_whole && problem.is_none() && self.last_end.lacks_records();
                 self.bytes_before += file.file_bytes();
                 self.file = None;
@@ -281,21 +282,22 @@ impl Input {
                 self.opens_source = true;
                 self.last_end.reset();
             } else {
-                self.tail.extend_from_slice(&chunk.bytes[chunk.filled..len]);
+                self.tail
+                    .extend_from_slice(&chunk.bytes.buffer[chunk.bytes.filled..len]);
             }
             // A chunk without records has no mark, unless it is all of the input.
-            let is_mark_alone = ends_whole && len == chunk.mark && !self.has_header;
-            if chunk.filled <= chunk.mark && !is_mark_alone {
-                chunk.filled = 0;
-                chunk.mark = 0;
+            let is_mark_alone = ends_whole && len == chunk.bytes.mark && !self.has_header;
+            if chunk.bytes.filled <= chunk.bytes.mark && !is_mark_alone {
+                chunk.bytes.filled = 0;
+                chunk.bytes.mark = 0;
             }
-            chunk.start = chunk.mark;
-            if chunk.filled > 0 || chunk.fault.is_some() || chunk.lacks_records {
+            chunk.bytes.start = chunk.bytes.mark;
+            if chunk.bytes.filled > 0 || chunk.fault.is_some() || chunk.input.lacks_records {
                 self.opens_source = at_end && !self.overlong;
-                let records = &chunk.bytes[chunk.mark..chunk.filled];
-                chunk.terminator = match format.terminator_of(records) {
+                let records = chunk.bytes.behind_mark();
+                chunk.layout.terminator = match format.terminator_of(records) {
                     // Between such records nothing is missing, wherever the chunk ends.
-                    Some(_) if chunk.has_joined_values => b"",
+                    Some(_) if chunk.input.has_joined_values => b"",
                     Some(terminator) => {
                         self.terminator = terminator;
                         terminator
@@ -339,24 +341,23 @@ fn damaged(source: &Source, error: io::Error, incomplete: usize) -> Failure {
 /// incomplete one after them, which ends at `len` so far.
 fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize) -> Option<usize> {
     // A chunk is rarely longer than the longest record allowed; only then search its records.
-    if chunk.filled > longest {
-        let mut ends = chunk.ends.clone();
-        let bytes = &chunk.bytes[..chunk.filled];
+    if chunk.bytes.filled > longest {
+        let mut ends = chunk.layout.ends.clone();
+        let bytes = chunk.bytes.all();
         let header = format
             .facts()
             .file_header_end
-            .filter(|_| chunk.opens_source);
-        let mut start = header.map_or(chunk.mark, |end| end(bytes));
+            .filter(|_| chunk.input.is_first);
+        let mut start = header.map_or(chunk.bytes.mark, |end| end(bytes));
         if ends.is_empty() {
             format.record_ends(bytes, start, &mut ends);
         }
         for (index, end) in ends.into_iter().enumerate() {
-            let is_frame = || chunk.keys.frame_blocks.binary_search(&index).is_ok();
-            if end - start > longest && !is_frame() {
+            if end - start > longest && !chunk.unkeyed.is_frame(index) {
                 return Some(start);
             }
             start = end;
         }
     }
-    (len - chunk.filled > longest).then_some(chunk.filled)
+    (len - chunk.bytes.filled > longest).then_some(chunk.bytes.filled)
 }

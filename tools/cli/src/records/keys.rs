@@ -46,7 +46,7 @@ impl KeyReader {
 
     /// Finds the records of the chunk and hashes the key of each, up to the first faulty record.
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
-        match chunk.incomplete {
+        match chunk.input.incomplete {
             Some(problem) => chunk.reject_incomplete(problem),
             None => self.format.read(&mut self.extractor, chunk),
         }
@@ -335,19 +335,19 @@ pub(super) fn read_records<F: Format + ?Sized>(
     extractor: &mut KeyExtractor,
     chunk: &mut Chunk,
 ) {
-    if chunk.ends.is_empty() {
-        let bytes = &chunk.bytes[..chunk.filled];
-        format.record_ends(bytes, chunk.start, &mut chunk.ends);
+    if chunk.layout.ends.is_empty() {
+        let bytes = chunk.bytes.all();
+        format.record_ends(bytes, chunk.bytes.start, &mut chunk.layout.ends);
     }
-    let (faults, announced) = (extractor.faults, chunk.announced);
+    let (faults, announced) = (extractor.faults, chunk.input.announced);
     let (comments, names) = (extractor.comments.clone(), extractor.names.clone());
     let prefix = (comments.as_ref()).and_then(|comments| comments.prefix(announced));
     let unjudged = UnjudgedLines::new(faults, prefix, announced, names.as_deref());
     // The records between two pieces of the frame: all of them, in most formats.
-    let frame = mem::take(&mut chunk.keys.frame_blocks);
+    let frame = mem::take(&mut chunk.unkeyed.frame);
     let mut from = 0;
     for piece in frame.iter().map(Some).chain([None]) {
-        let records = from..piece.copied().unwrap_or(chunk.ends.len());
+        let records = from..piece.copied().unwrap_or(chunk.layout.ends.len());
         // Each call has loops of its own, so that where all lines are judged, none pays for it.
         match &unjudged {
             None if extractor.fields.is_none() && extractor.time.is_none() => {
@@ -363,16 +363,13 @@ pub(super) fn read_records<F: Format + ?Sized>(
             break;
         }
         if let Some(piece) = piece {
-            chunk.keys.unkeyed.push(*piece);
+            chunk.unkeyed.all.push(*piece);
             from = piece + 1;
         }
     }
-    chunk.keys.frame_blocks = frame;
+    chunk.unkeyed.frame = frame;
     if let Some(fault) = chunk.fault {
-        chunk
-            .keys
-            .frame_blocks
-            .retain(|block| *block < fault.record);
+        (chunk.unkeyed.frame).retain(|block| *block < fault.record);
     }
     // A long record may have made them long.
     extractor.scratch.shrink_to(CHUNK_BYTES);
@@ -421,8 +418,8 @@ fn hash_timed<F: Format + ?Sized>(
     let mut start = chunk.record_start(records.start);
     let mut latest = chunk.keys.steps.last().map_or(NO_TIME, |step| step.time);
     for record in records {
-        let end = chunk.ends[record];
-        let content = format.content(&chunk.bytes[start..end]);
+        let end = chunk.layout.ends[record];
+        let content = format.content(&chunk.bytes.buffer[start..end]);
         start = end;
         let judged = match unjudged(content) {
             Some(fate) => Err(fate),
@@ -455,8 +452,8 @@ fn hash_records<F: Format + ?Sized>(
     records: Range<usize>,
 ) {
     let mut start = chunk.record_start(records.start);
-    let contents = chunk.ends[records].iter().map(|&end| {
-        let record = &chunk.bytes[start..end];
+    let contents = chunk.layout.ends[records].iter().map(|&end| {
+        let record = &chunk.bytes.buffer[start..end];
         start = end;
         format.content(record)
     });
@@ -480,8 +477,8 @@ fn hash_judged<F: Format + ?Sized>(
 ) {
     let mut start = chunk.record_start(records.start);
     for record in records {
-        let end = chunk.ends[record];
-        let content = format.content(&chunk.bytes[start..end]);
+        let end = chunk.layout.ends[record];
+        let content = format.content(&chunk.bytes.buffer[start..end]);
         start = end;
         match unjudged(content) {
             None => chunk.keys.hashes.push(extractor.whole(content)),
@@ -504,8 +501,8 @@ fn hash_fields<F: Format + ?Sized>(
 ) {
     let mut start = chunk.record_start(records.start);
     for record in records {
-        let end = chunk.ends[record];
-        let content = format.content(&chunk.bytes[start..end]);
+        let end = chunk.layout.ends[record];
+        let content = format.content(&chunk.bytes.buffer[start..end]);
         start = end;
         let judged = match unjudged(content) {
             Some(fate) => Err(fate),

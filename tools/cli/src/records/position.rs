@@ -39,15 +39,19 @@ impl InputPosition {
     /// Counts a whole chunk as done.
     pub(crate) fn pass(&mut self, chunk: &Chunk) {
         *self = Self {
-            records: self.number(chunk, chunk.ends.len()) - 1,
-            bytes: self.at(chunk).bytes + chunk.filled as u64,
+            records: self.number(chunk, chunk.layout.ends.len()) - 1,
+            bytes: self.at(chunk).bytes + chunk.bytes.filled as u64,
         };
     }
 
     /// The position of a record of the next chunk.
     pub(crate) fn position_of(self, chunk: &Chunk, record: usize) -> RecordPosition {
         let start = chunk.record_start(record);
-        let end = chunk.ends.get(record).map_or(chunk.filled, |end| *end);
+        let end = chunk
+            .layout
+            .ends
+            .get(record)
+            .map_or(chunk.bytes.filled, |end| *end);
         RecordPosition {
             number: self.number(chunk, record),
             offset: self.at(chunk).bytes + start as u64,
@@ -57,7 +61,7 @@ impl InputPosition {
 
     /// What is done of the input of the next chunk.
     fn at(self, chunk: &Chunk) -> Self {
-        if chunk.opens_source {
+        if chunk.input.is_first {
             Self::default()
         } else {
             self
@@ -65,11 +69,13 @@ impl InputPosition {
     }
 
     fn number(self, chunk: &Chunk, record: usize) -> u64 {
-        let frame = &chunk.keys.frame_blocks;
+        let frame = &chunk.unkeyed.frame;
         let before = record - frame.partition_point(|block| *block < record);
-        // A header is not one of `chunk.ends`; that of a file is no record. Comments count, so that
+        // A header is not one of `chunk.layout.ends`; that of a file is no record. Comments count, so that
         // the number of a line is that of its record.
-        let is_header = chunk.start > chunk.mark && !chunk.has_file_header && !chunk.frames;
+        let is_header = chunk.bytes.start > chunk.bytes.mark
+            && !chunk.header.is_of_file
+            && !chunk.input.is_capture;
         let before = before + usize::from(is_header);
         self.at(chunk).records + before as u64 + 1
     }
@@ -109,14 +115,14 @@ impl FaultReporter {
     pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let facts = format_of_chunk(&*self.format, chunk).facts();
-        let lines = facts.lines_in(&chunk.bytes[..chunk.filled]);
+        let lines = facts.lines_in(chunk.bytes.all());
         self.lines = before + lines.unwrap_or(0);
         if let Some(warning) = self.misread_elements(chunk, &name) {
             self.warned = true;
             return Some(warning);
         }
-        let may_warn = chunk.opens_source && !self.warned && self.format.facts().is_text;
-        if may_warn && is_capture(&chunk.bytes[..chunk.filled]) {
+        let may_warn = chunk.input.is_first && !self.warned && self.format.facts().is_text;
+        if may_warn && is_capture(chunk.bytes.all()) {
             self.warned = true;
             return Some(format!(
                 "{} is a capture file, and its bytes are read as text: echoless packets removes \
@@ -126,7 +132,7 @@ impl FaultReporter {
         }
         if may_warn
             && self.format.facts().terminator != b"\0"
-            && let Some(encoding) = looks_wide(&chunk.bytes[..chunk.filled])
+            && let Some(encoding) = looks_wide(chunk.bytes.all())
         {
             self.warned = true;
             return Some(format!(
@@ -136,15 +142,15 @@ impl FaultReporter {
             ));
         }
         // As many lines as records: no record holds a newline.
-        let inner = lines?.saturating_sub(chunk.ends.len() as u64);
+        let inner = lines?.saturating_sub(chunk.layout.ends.len() as u64);
         if inner == 0 || self.warned {
             return None;
         }
         let record = |index| chunk.bytes_of(index..index + 1);
         let stray = |index| Some((index, self.format.swallowing_quote(record(index))?));
-        let (index, quote) = (0..chunk.ends.len()).find_map(stray)?;
+        let (index, quote) = (0..chunk.layout.ends.len()).find_map(stray)?;
         self.warned = true;
-        let above = &chunk.bytes[..chunk.record_start(index) + quote];
+        let above = &chunk.bytes.buffer[..chunk.record_start(index) + quote];
         let line = before + self.format.facts().lines_in(above)? + 1;
         let of_record = self.format.facts().lines_in(record(index))?;
         Some(format!(
@@ -162,14 +168,14 @@ impl FaultReporter {
         if self.warned {
             return None;
         }
-        if chunk.lacks_records {
+        if chunk.input.lacks_records {
             return Some(format!(
                 "{} has no element on the path of ber:container, so all of it is copied and \
                  nothing is compared",
                 name()
             ));
         }
-        if !(chunk.opens_source && chunk.closes_source && chunk.records() == 1) {
+        if !(chunk.input.is_first && chunk.input.is_last && chunk.records() == 1) {
             return None;
         }
         let option = self.format.records_inside(chunk.bytes_of(0..1))?;
@@ -193,7 +199,7 @@ impl FaultReporter {
         if let Some(hint) = hint(fault.problem) {
             problem = format!("{problem} ({hint} allows that)");
         }
-        let before = &chunk.bytes[..chunk.record_start(fault.record)];
+        let before = &chunk.bytes.buffer[..chunk.record_start(fault.record)];
         let facts = format_of_chunk(&*self.format, chunk).facts();
         let lines = facts.lines_in(before);
         Failure::Data {
@@ -282,7 +288,7 @@ impl FaultReporter {
     }
 
     fn lines_before(&self, chunk: &Chunk) -> u64 {
-        if chunk.opens_source { 0 } else { self.lines }
+        if chunk.input.is_first { 0 } else { self.lines }
     }
 }
 

@@ -40,10 +40,10 @@ impl Tag {
     /// The tags of the records of a chunk with verdicts that are not rejected, with their indices.
     pub(crate) fn all(chunk: &Chunk) -> impl Iterator<Item = (usize, Self)> {
         let duplicates = chunk.duplicates();
-        let mut unkeyed = chunk.keys.unkeyed.iter().copied().peekable();
-        let mut comments = chunk.keys.comments.iter().copied().peekable();
-        let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
-        let mut frame = chunk.keys.frame_blocks.iter().copied().peekable();
+        let mut unkeyed = chunk.unkeyed.all.iter().copied().peekable();
+        let mut comments = chunk.unkeyed.comments.iter().copied().peekable();
+        let mut rejected = chunk.unkeyed.rejected_records().peekable();
+        let mut frame = chunk.unkeyed.frame.iter().copied().peekable();
         (0..chunk.records()).filter_map(move |record| {
             let lacks_key = unkeyed.next_if_eq(&record).is_some();
             if frame.next_if_eq(&record).is_some() {
@@ -98,14 +98,13 @@ impl Tagger {
         if self.style != TagStyle::Member {
             return;
         }
-        let mut rejected = chunk.rejected.iter().map(|fault| fault.record).peekable();
-        let records = (0..chunk.records()).filter(|at| rejected.next_if_eq(at).is_none());
+        let mut rejected = chunk.unkeyed.rejected_records().peekable();
+        let records = (0..chunk.records()).filter(move |at| rejected.next_if_eq(at).is_none());
         let fault = |record: usize| {
             let problem = self.check_member(self.content(chunk, record)).err()?;
-            let is_among = |records: &[usize]| records.binary_search(&record).is_ok();
-            let unjudged = is_among(&chunk.keys.unkeyed);
+            let unjudged = chunk.unkeyed.all.binary_search(&record).is_ok();
             let is_blank = || self.format.facts().is_blank(self.content(chunk, record));
-            if unjudged && (is_among(&chunk.keys.comments) || is_blank()) {
+            if unjudged && (chunk.unkeyed.is_comment(record) || is_blank()) {
                 return None;
             }
             let passes = unjudged && !self.rejects && problem != Problem::NoRoomForTag(HAS_MEMBER);
@@ -178,7 +177,8 @@ impl Tagger {
         let bytes = chunk.bytes_of(record..record + 1);
         let content = self.format.content(bytes);
         tagged.extend_from_slice(content);
-        if let (Some(announced), TagStyle::Field(delimiter)) = (chunk.announced, &self.style) {
+        if let (Some(announced), TagStyle::Field(delimiter)) = (chunk.input.announced, &self.style)
+        {
             let named = announced.tag(self.content(chunk, record), delimiter, &self.name);
             tagged.extend(named.into_iter().flatten());
         }

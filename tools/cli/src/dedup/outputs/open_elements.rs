@@ -94,7 +94,12 @@ impl OpenElements {
         };
         let mut done = 0;
         let pieces = chunk.records();
-        for edge in chunk.edges.iter().take_while(|edge| edge.piece < pieces) {
+        for edge in chunk
+            .layout
+            .edges
+            .iter()
+            .take_while(|edge| edge.piece < pieces)
+        {
             match edge.edge {
                 Edge::Opens { length_at, length } => {
                     copy(&mut self.held, done..edge.piece);

@@ -114,14 +114,14 @@ impl Rejects {
         done: InputPosition,
         reporter: &FaultReporter,
     ) -> Result<(), Failure> {
-        for fault in &chunk.rejected {
+        for fault in &chunk.unkeyed.rejected {
             let position = done.position_of(chunk, fault.record);
             let reason = reporter.reason(fault.problem, position);
             self.record_positions.add(input, position, Some(&reason));
         }
         self.record_positions.write()?;
-        let records = chunk.rejected.iter().map(|fault| fault.record);
-        self.records.write_each(chunk, records)
+        self.records
+            .write_each(chunk, chunk.unkeyed.rejected_records())
     }
 }
 
@@ -275,7 +275,7 @@ impl Outputs {
             positions.write()?;
         }
         if let (Some(rejects), Some(reporter)) = (&mut self.rejects, reporter)
-            && !chunk.rejected.is_empty()
+            && !chunk.unkeyed.rejected.is_empty()
         {
             rejects.write(chunk, &input(), done, reporter)?;
         }
@@ -305,8 +305,8 @@ impl Outputs {
             PassedRecords::All => {
                 self.withheld.clear();
                 self.withheld.resize(chunk.records().div_ceil(64), 0);
-                for fault in &chunk.rejected {
-                    self.withheld[fault.record / 64] |= 1 << (fault.record % 64);
+                for record in chunk.unkeyed.rejected_records() {
+                    self.withheld[record / 64] |= 1 << (record % 64);
                 }
                 let all = Runs::new(&self.withheld, chunk.records(), false);
                 self.records.write_runs(chunk, all)
@@ -331,7 +331,7 @@ impl Outputs {
         self.lengths.clear();
         append(&mut self.assembled, &mut self.lengths);
         let lengths = self.lengths.iter().copied();
-        (self.records).write_assembled(&self.assembled, lengths, chunk.terminator)
+        (self.records).write_assembled(&self.assembled, lengths, chunk.layout.terminator)
     }
 
     /// Writes the keys with the most duplicates.

@@ -103,24 +103,24 @@ impl Sink {
     /// Writes the runs of a chunk's records. If the last one lacks its terminator, that of the
     /// chunk is written before any later record.
     pub(crate) fn write_runs(&mut self, chunk: &Chunk, runs: Runs<'_>) -> Result<(), Failure> {
-        if !chunk.edges.is_empty() || self.elements.holds_back() {
+        if !chunk.layout.edges.is_empty() || self.elements.holds_back() {
             let rewritable = self.rewritable();
             self.elements.append(chunk, runs, rewritable);
             return self.write_held(rewritable);
         }
         // Only the last record of such an input may need a terminator.
-        let last = (chunk.has_joined_values).then(|| runs.clone().last());
+        let last = (chunk.input.has_joined_values).then(|| runs.clone().last());
         let runs_end = last.flatten().map_or(0, |run| run.end);
         let bytes = runs.clone().map(|records| chunk.bytes_of(records));
         let lengths = runs.flatten().map(|record| {
-            let length = chunk.ends[record] - chunk.record_start(record);
+            let length = chunk.layout.ends[record] - chunk.record_start(record);
             length as u64
         });
         let ends_chunk = || runs_end == chunk.records();
-        let terminator = if chunk.has_joined_values && !ends_chunk() {
+        let terminator = if chunk.input.has_joined_values && !ends_chunk() {
             b""
         } else {
-            chunk.terminator
+            chunk.layout.terminator
         };
         self.write_records(bytes, lengths, terminator)
     }
@@ -226,7 +226,7 @@ impl Sink {
     ) -> Result<(), Failure> {
         let bytes = |record| chunk.bytes_of(record..record + 1);
         let lengths = records.clone().map(|record| bytes(record).len() as u64);
-        self.write_records(records.clone().map(bytes), lengths, chunk.terminator)
+        self.write_records(records.clone().map(bytes), lengths, chunk.layout.terminator)
     }
 
     /// Writes adjacent records with these lengths.

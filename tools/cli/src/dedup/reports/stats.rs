@@ -12,8 +12,8 @@ use crate::config::{Content, DedupConfig, Keep, Late, WindowConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::backwards::PassErrors;
 use crate::dedup::top_keys::TopKeys;
-use crate::packets::conditions::ConditionCounts;
 use crate::packets::report::{CopyReport, CopyStats};
+use crate::records::chunk::ConditionCounts;
 use crate::time::span::Span;
 
 /// The version of the JSON. It rises when a stable field changes its name, type or meaning.

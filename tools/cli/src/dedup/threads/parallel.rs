@@ -191,7 +191,7 @@ impl<'a, F: Filter> Stages for WorkerStages<'a, F> {
                 if self.reader.is_none() {
                     self.reader = feed.reader();
                 }
-                return FillOutcome::Bytes(chunk.filled);
+                return FillOutcome::Bytes(chunk.bytes.filled);
             }
             Ok(Filled::NotYet) => return FillOutcome::NotYet,
             Ok(Filled::End) => Ok(feed.end()),
@@ -215,7 +215,7 @@ impl<'a, F: Filter> Stages for WorkerStages<'a, F> {
         if let Some(reader) = reader {
             reader.read(chunk);
         }
-        chunk.expected_records = 0;
+        chunk.layout.expected = 0;
         filled.correct_bytes(chunk.memory_bytes());
         if let Some((window, clock)) = &run.timing {
             let number = filled.number();

@@ -160,9 +160,9 @@ impl LastEnd for LastPiece {
 
     fn hand_over(&mut self, chunk: &mut Chunk) {
         let Found { ends, frame, edges } = &mut self.found;
-        chunk.ends.append(ends);
-        chunk.keys.frame_blocks.append(frame);
-        chunk.edges.append(edges);
+        chunk.layout.ends.append(ends);
+        chunk.unkeyed.frame.append(frame);
+        chunk.layout.edges.append(edges);
     }
 
     fn lacks_records(&self) -> bool {

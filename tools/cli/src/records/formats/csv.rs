@@ -153,7 +153,7 @@ impl Format for Csv {
 
     fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
         // Most chunks have no quote, and searching for one is cheaper than scanning for pairs.
-        if memchr(QUOTE, &chunk.bytes[chunk.start..chunk.filled]).is_none() {
+        if memchr(QUOTE, chunk.bytes.of_records()).is_none() {
             read_records(&self.unquoted, extractor, chunk);
         } else {
             read_records(self, extractor, chunk);

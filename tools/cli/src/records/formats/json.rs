@@ -216,7 +216,7 @@ impl Format for JsonLines {
     }
 
     fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
-        if chunk.has_joined_values {
+        if chunk.input.has_joined_values {
             read_records(&self.values, extractor, chunk);
         } else {
             read_records(self, extractor, chunk);

@@ -73,8 +73,8 @@ impl Example {
         };
         let extractor = KeyExtractor::new(hasher, Some(self.key.clone()), faults);
         let mut chunk = Chunk::default();
-        chunk.bytes.extend_from_slice(bytes);
-        chunk.filled = bytes.len();
+        chunk.bytes.buffer.extend_from_slice(bytes);
+        chunk.bytes.filled = bytes.len();
         KeyReader::new(self.format.clone(), extractor).read(&mut chunk);
         chunk
     }
@@ -272,14 +272,14 @@ fn samples_cut_at_every_byte() {
             let chunk = example.read(&bytes[..whole], Missing::Error);
             assert_eq!(chunk.fault, None, "{}, {cut}", example.name);
             assert_eq!(
-                chunk.ends,
-                ends[..chunk.ends.len()],
+                chunk.layout.ends,
+                ends[..chunk.layout.ends.len()],
                 "{}, {cut}",
                 example.name
             );
             assert_eq!(
                 chunk.keys.hashes.len(),
-                chunk.ends.len(),
+                chunk.layout.ends.len(),
                 "{}, {cut}",
                 example.name
             );
@@ -343,11 +343,11 @@ proptest! {
             }
             for missing in [Missing::Error, Missing::Skip, Missing::Empty] {
                 let chunk = example.read(&bytes, missing);
-                prop_assert!(chunk.ends.is_sorted_by(|one, next| one < next), "{}", example.name);
-                prop_assert_eq!(chunk.ends.last(), Some(&bytes.len()), "{}", example.name);
+                prop_assert!(chunk.layout.ends.is_sorted_by(|one, next| one < next), "{}", example.name);
+                prop_assert_eq!(chunk.layout.ends.last(), Some(&bytes.len()), "{}", example.name);
                 let read = match chunk.fault {
                     Some(Fault { record, .. }) => record,
-                    None => chunk.ends.len(),
+                    None => chunk.layout.ends.len(),
                 };
                 prop_assert_eq!(chunk.records(), read, "{}", example.name);
                 prop_assert!(missing != Missing::Skip || chunk.fault.is_none());

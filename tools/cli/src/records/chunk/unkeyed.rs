@@ -1,21 +1,116 @@
 //! Records that leave the path of keys: set aside, passed without a verdict, or ending the run.
 
-use super::{Chunk, ClockStep, NO_TIME};
+use std::borrow::Cow;
+
+use super::keys::retain_others;
+use super::{Chunk, KEPT_RECORDS};
 use crate::records::fault::{Fate, Fault, Problem};
+
+/// The records without a key hash, by their indices. All lists ascend.
+#[derive(Debug, Default)]
+pub(crate) struct UnkeyedRecords {
+    pub(crate) all: Vec<usize>,
+    /// Those that are the frame of a file, which every output needs: blocks of a capture that are
+    /// no packets, or what is around records inside of elements.
+    pub(crate) frame: Vec<usize>,
+    /// Those that are comment lines.
+    pub(crate) comments: Vec<usize>,
+    /// Those that are faulty and set aside.
+    pub(crate) rejected: Vec<Fault>,
+}
+
+impl UnkeyedRecords {
+    /// Removes everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        let Self {
+            all,
+            frame,
+            comments,
+            rejected,
+        } = self;
+        all.clear();
+        frame.clear();
+        comments.clear();
+        rejected.clear();
+    }
+
+    /// Gives back the memory that only very many records need.
+    pub(super) fn shrink(&mut self) {
+        let Self {
+            all,
+            frame,
+            comments,
+            rejected,
+        } = self;
+        all.shrink_to(KEPT_RECORDS);
+        frame.shrink_to(KEPT_RECORDS);
+        comments.shrink_to(KEPT_RECORDS);
+        rejected.shrink_to(KEPT_RECORDS);
+    }
+
+    /// Whether the record is one of the frame.
+    pub(crate) fn is_frame(&self, record: usize) -> bool {
+        self.frame.binary_search(&record).is_ok()
+    }
+
+    /// Whether the record is a comment line.
+    pub(crate) fn is_comment(&self, record: usize) -> bool {
+        self.comments.binary_search(&record).is_ok()
+    }
+
+    /// Those that are set aside.
+    pub(crate) fn rejected_records(&self) -> impl Iterator<Item = usize> + Clone {
+        self.rejected.iter().map(|fault| fault.record)
+    }
+
+    /// The number of those that count as records.
+    pub(crate) fn own_records(&self) -> usize {
+        self.all.len() - self.frame.len() - self.comments.len()
+    }
+
+    /// The numbers, from 0, of those that count as records, if only such are counted. `all` is
+    /// returned where all of them do.
+    pub(crate) fn own_numbers(&self) -> Cow<'_, [usize]> {
+        if self.own_records() == self.all.len() {
+            return Cow::Borrowed(&self.all);
+        }
+        let mut before = 0;
+        let own = self.all.iter().filter_map(|&record| {
+            if self.is_frame(record) || self.is_comment(record) {
+                before += 1;
+                return None;
+            }
+            Some(record - before)
+        });
+        Cow::Owned(own.collect())
+    }
+
+    /// Removes the records from this one on, which is not set aside.
+    fn truncate(&mut self, record: usize) {
+        self.all.retain(|unkeyed| *unkeyed < record);
+        self.frame.retain(|block| *block < record);
+        self.comments.retain(|line| *line < record);
+    }
+
+    fn reject(&mut self, faults: &[Fault]) {
+        self.rejected.extend(faults);
+        self.rejected.sort_unstable_by_key(|fault| fault.record);
+    }
+}
 
 impl Chunk {
     /// Notes a record without a verdict. Returns whether the records after it are read.
     #[cold]
     pub(in crate::records) fn set_aside(&mut self, record: usize, fate: Fate) -> bool {
         match fate {
-            Fate::Passed => self.keys.unkeyed.push(record),
+            Fate::Passed => self.unkeyed.all.push(record),
             Fate::Comment => {
-                self.keys.unkeyed.push(record);
-                self.keys.comments.push(record);
+                self.unkeyed.all.push(record);
+                self.unkeyed.comments.push(record);
             }
             Fate::Rejected(problem) => {
-                self.keys.unkeyed.push(record);
-                self.rejected.push(Fault { record, problem });
+                self.unkeyed.all.push(record);
+                self.unkeyed.rejected.push(Fault { record, problem });
             }
             Fate::EndsRun(problem) => {
                 self.fault = Some(Fault { record, problem });
@@ -27,18 +122,18 @@ impl Chunk {
 
     /// Notes that the next record is a block of a capture that is no packet.
     pub(crate) fn add_frame_block(&mut self) {
-        self.keys.frame_blocks.push(self.ends.len());
-        self.keys.unkeyed.push(self.ends.len());
+        self.unkeyed.frame.push(self.layout.ends.len());
+        self.unkeyed.all.push(self.layout.ends.len());
     }
 
     /// The index of the record with this key hash.
     pub(crate) fn record_of(&self, hash: usize) -> usize {
         // Each record without a key hash that is not behind it moves it by one. There are `i` of
         // them before record `unkeyed[i]`, so that one has `unkeyed[i] - i` hashes before it.
-        let (mut low, mut high) = (0, self.keys.unkeyed.len());
+        let (mut low, mut high) = (0, self.unkeyed.all.len());
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.keys.unkeyed[middle] - middle <= hash {
+            if self.unkeyed.all[middle] - middle <= hash {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -51,26 +146,10 @@ impl Chunk {
     /// without a verdict.
     pub(crate) fn remove_hashes(&mut self, removed: &[usize]) {
         let records: Vec<usize> = removed.iter().map(|hash| self.record_of(*hash)).collect();
-        self.keys.unkeyed.extend(records);
-        self.keys.unkeyed.sort_unstable();
-        retain_others(&mut self.keys.hashes, removed);
-        retain_others(&mut self.keys.packets, removed);
-        retain_others(&mut self.keys.ignored, removed);
-        retain_others(&mut self.keys.times, removed);
+        self.unkeyed.all.extend(records);
+        self.unkeyed.all.sort_unstable();
+        self.keys.remove(removed);
         retain_others(&mut self.clock.ticks, removed);
-        self.find_steps();
-    }
-
-    /// Finds the steps from the times.
-    pub(crate) fn find_steps(&mut self) {
-        self.keys.steps.clear();
-        let mut latest = NO_TIME;
-        for (from, &time) in self.keys.times.iter().enumerate() {
-            if time > latest {
-                latest = time;
-                self.keys.steps.push(ClockStep { from, time });
-            }
-        }
     }
 
     /// Ends the records before the one with this key hash, which is faulty.
@@ -81,15 +160,9 @@ impl Chunk {
 
     /// Ends the records before this one.
     pub(crate) fn end_at(&mut self, fault: Fault) {
-        self.keys.unkeyed.retain(|unkeyed| *unkeyed < fault.record);
-        self.keys.frame_blocks.retain(|block| *block < fault.record);
-        self.keys.comments.retain(|line| *line < fault.record);
-        let hashes = fault.record - self.keys.unkeyed.len();
-        self.keys.hashes.truncate(hashes);
-        self.keys.packets.truncate(hashes);
-        self.keys.ignored.truncate(hashes);
-        self.keys.times.truncate(hashes);
-        self.keys.steps.retain(|step| step.from < hashes);
+        self.unkeyed.truncate(fault.record);
+        let hashes = fault.record - self.unkeyed.all.len();
+        self.keys.truncate(hashes);
         self.clock.ticks.truncate(hashes);
         self.fault = Some(fault);
     }
@@ -101,43 +174,36 @@ impl Chunk {
             problem,
         };
         let faults: Vec<Fault> = hashes.iter().map(fault).collect();
-        self.note_rejected(&faults);
+        self.unkeyed.reject(&faults);
         self.remove_hashes(hashes);
     }
 
     /// Sets aside these records, ascending, with and without key hash.
     pub(crate) fn reject_records(&mut self, faults: &[Fault]) {
         let keyed = faults.iter().filter_map(|fault| {
-            let before = self.keys.unkeyed.binary_search(&fault.record).err()?;
+            let before = self.unkeyed.all.binary_search(&fault.record).err()?;
             Some(fault.record - before)
         });
         let hashes: Vec<usize> = keyed.collect();
-        self.note_rejected(faults);
+        self.unkeyed.reject(faults);
         self.remove_hashes(&hashes);
-    }
-
-    fn note_rejected(&mut self, faults: &[Fault]) {
-        self.rejected.extend(faults);
-        self.rejected.sort_unstable_by_key(|fault| fault.record);
     }
 
     /// Makes the chunk one record without a key hash, of which the input lacks the end.
     pub(crate) fn reject_incomplete(&mut self, problem: Problem) {
-        self.ends.push(self.filled);
-        self.keys.unkeyed.push(0);
-        self.rejected.push(Fault { record: 0, problem });
+        self.layout.ends.push(self.bytes.filled);
+        self.unkeyed.all.push(0);
+        self.unkeyed.rejected.push(Fault { record: 0, problem });
     }
-}
 
-/// Keeps the items whose indices are not in `removed`, which ascends.
-fn retain_others<T>(items: &mut Vec<T>, removed: &[usize]) {
-    let mut removed = removed.iter().copied().peekable();
-    let mut index = 0;
-    items.retain(|_| {
-        let keep = removed.next_if_eq(&index).is_none();
-        index += 1;
-        keep
-    });
+    /// Removes the pieces behind this end of one, which were handed over with the chunk.
+    pub(crate) fn cut_pieces(&mut self, end: usize) {
+        let layout = &mut self.layout;
+        let pieces = layout.ends.partition_point(|piece_end| *piece_end <= end);
+        layout.ends.truncate(pieces);
+        layout.edges.retain(|edge| edge.piece < pieces);
+        self.unkeyed.frame.retain(|block| *block < pieces);
+    }
 }
 
 #[cfg(test)]
@@ -166,7 +232,7 @@ mod tests {
             let gone: Vec<usize> = removed.iter().map(|hash| keyed[*hash]).collect();
             let is_gone = |record: &usize| unkeyed.contains(record) || gone.contains(record);
             let expected: Vec<usize> = (0..records).filter(is_gone).collect();
-            prop_assert_eq!(&chunk.keys.unkeyed, &expected);
+            prop_assert_eq!(&chunk.unkeyed.all, &expected);
             let kept: Vec<usize> = keyed.into_iter().filter(|key| !gone.contains(key)).collect();
             let left = chunk.keys.hashes.iter().map(|key| key.get() as usize);
             prop_assert_eq!(left.collect::<Vec<_>>(), kept.clone());

@@ -1,0 +1,162 @@
+//! The parts of a chunk that its records are cut from: its bytes, the input that they are of, its
+//! header, and where its records are.
+
+use std::sync::Arc;
+
+use super::KEPT_RECORDS;
+use crate::partial::PartialInput;
+use crate::records::comments::Announced;
+use crate::records::fault::Problem;
+
+/// The bytes of a chunk.
+///
+/// ```text
+/// buffer | mark | header | record 0 | record 1 | .. | record n-1 | room |
+///               ^ mark   ^ start    ^ ends[0]                    ^ filled
+/// ```
+#[derive(Debug, Default)]
+pub(crate) struct ChunkBytes {
+    /// Its length is its capacity.
+    pub(crate) buffer: Vec<u8>,
+    /// The end of the last whole record.
+    pub(crate) filled: usize,
+    /// The end of the byte order mark if the chunk begins with one, else 0.
+    pub(crate) mark: usize,
+    /// The start of the first record, after a byte order mark and a header.
+    pub(crate) start: usize,
+}
+
+impl ChunkBytes {
+    /// All of them, up to the end of the last whole record.
+    pub(crate) fn all(&self) -> &[u8] {
+        &self.buffer[..self.filled]
+    }
+
+    /// Those behind the byte order mark.
+    pub(crate) fn behind_mark(&self) -> &[u8] {
+        &self.buffer[self.mark..self.filled]
+    }
+
+    /// Those in front of the records.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.buffer[..self.start]
+    }
+
+    /// Those of the records.
+    pub(crate) fn of_records(&self) -> &[u8] {
+        &self.buffer[self.start..self.filled]
+    }
+
+    /// Removes everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        *self = Self {
+            buffer: std::mem::take(&mut self.buffer),
+            ..Self::default()
+        };
+    }
+
+    /// Gives back the memory beyond the `usual` length.
+    pub(super) fn shrink(&mut self, usual: usize) {
+        self.buffer.truncate(usual);
+        self.buffer.shrink_to(usual);
+    }
+}
+
+/// The part of an input that a chunk is.
+#[derive(Debug, Default)]
+pub(crate) struct InputPart {
+    /// The index of the input.
+    pub(crate) source: usize,
+    /// Whether the input begins here.
+    pub(crate) is_first: bool,
+    /// Whether the input ends here.
+    pub(crate) is_last: bool,
+    /// Whether the records are the blocks of a capture: those that are no packets are the frame of
+    /// a file that every output needs.
+    pub(crate) is_capture: bool,
+    /// Whether the input ended and had no place that could hold a record.
+    pub(crate) lacks_records: bool,
+    /// Whether records are values that follow one another, and not the lines of their format.
+    pub(crate) has_joined_values: bool,
+    /// What the first line of the input announces about comment lines.
+    pub(crate) announced: Option<Announced>,
+    /// What is wrong with the one record of the chunk: the input ends inside it. It is set aside.
+    pub(crate) incomplete: Option<Problem>,
+    /// Inputs that were left before their end, up to the end of the chunk.
+    pub(crate) left: Vec<PartialInput>,
+    /// The number of bytes of the stream read when the chunk was filled.
+    pub(crate) read_until: u64,
+    /// Those of them that are not of known inputs.
+    pub(crate) input_until: u64,
+}
+
+/// The header in front of the records of a chunk, and what the stream has of its own.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkHeader {
+    /// Whether it is that of the file, which is no record.
+    pub(crate) is_of_file: bool,
+    /// The header of the stream, with the byte order mark in front of it, in its first chunk.
+    pub(crate) of_stream: Option<Vec<u8>>,
+    /// The names of the fields, if the stream has a header.
+    pub(crate) field_names: Option<Arc<[Vec<u8>]>>,
+    /// Whether the chunk is the first of a stream without a header, and its byte order mark begins
+    /// the main output.
+    pub(crate) copies_mark: bool,
+}
+
+/// Where the records of a chunk are.
+#[derive(Debug, Default)]
+pub(crate) struct RecordLayout {
+    /// The end of every record.
+    pub(crate) ends: Vec<usize>,
+    /// Where elements around records begin and end, in order.
+    pub(crate) edges: Vec<ElementEdge>,
+    /// The terminator of the last record, or, if the input ends before it, of the last record in
+    /// the stream that has one.
+    pub(crate) terminator: &'static [u8],
+    /// About how many records there are, before they are found; 0 if that is not needed.
+    pub(crate) expected: usize,
+}
+
+impl RecordLayout {
+    /// Removes everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        let Self {
+            ends,
+            edges,
+            terminator,
+            expected,
+        } = self;
+        ends.clear();
+        edges.clear();
+        *terminator = b"";
+        *expected = 0;
+    }
+
+    /// Gives back the memory that only very many records need.
+    pub(super) fn shrink(&mut self) {
+        self.ends.shrink_to(KEPT_RECORDS);
+        self.edges.shrink_to(KEPT_RECORDS);
+    }
+}
+
+/// The begin or the end of an element around records, whose length is that of its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ElementEdge {
+    /// The index of the piece, a record or a part of the frame, that has the begin, or behind which
+    /// the end is.
+    pub(crate) piece: usize,
+    pub(crate) edge: Edge,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// The piece consists of the tag and the length of the element.
+    Opens {
+        /// The offset of the length in the bytes of the chunk.
+        length_at: usize,
+        /// The length of the content in the input; `None` if it is indefinite.
+        length: Option<u64>,
+    },
+    Closes,
+}
