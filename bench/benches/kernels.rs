@@ -42,7 +42,7 @@ fn check(filter: &mut Box<dyn LineFilter>, keys: &[KeyHash], quarters: usize) {
     let mut words = vec![0; BATCH / 64];
     let mut hits = 0;
     for batch in keys.chunks_exact(BATCH).chain(keys.chunks_exact(BATCH)) {
-        filter.observe_words(batch, &mut words);
+        filter.observe_batch(batch.into(), &mut words);
         hits += words
             .iter()
             .map(|word| word.count_ones() as usize)
@@ -80,7 +80,7 @@ fn kernels(criterion: &mut Criterion) {
                 group.bench_function(hits, |bencher| {
                     bencher.iter(|| {
                         let batch = batches.next().expect("a cycle has no end");
-                        filter.observe_words(batch, &mut words);
+                        filter.observe_batch(batch.into(), &mut words);
                         words[0]
                     });
                 });

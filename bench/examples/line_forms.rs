@@ -18,7 +18,7 @@ const KEYS: u64 = 4096;
 
 #[inline(never)]
 fn pass_batch(filter: &mut dyn Filter, keys: &[KeyHash], words: &mut [u64]) {
-    filter.observe_words(keys, words);
+    filter.observe_batch(keys.into(), words);
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

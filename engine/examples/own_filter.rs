@@ -1,6 +1,6 @@
 //! A filter of one's own in an engine, and batches that lose no key when it panics.
 //!
-//! A filter needs four methods. This one is exact, for a stream whose keys fit in memory, and has a
+//! A filter needs five methods. This one is exact, for a stream whose keys fit in memory, and has a
 //! bug: it panics at one key. The engine goes on without that partition; the caller takes what
 //! is known of the batch, replaces the partition and sends only the unknown keys again. The example
 //! `two_phase` is about sinks that fail.
@@ -13,7 +13,8 @@ use std::collections::HashSet;
 use std::error::Error;
 
 use echoless::{
-    Engine, ExchangeError, Filter, KeyHash, KeyHasher, Partitioned, Partitioning, Port, Verdicts,
+    Batch, Engine, ExchangeError, Filter, KeyHash, KeyHasher, Partitioned, Partitioning, Port,
+    Report, Tally, Verdicts,
 };
 
 /// Keeps every key.
@@ -25,12 +26,10 @@ struct Exact {
 }
 
 impl Filter for Exact {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        let keys = batch.keys();
         assert!(self.bad.is_none_or(|bad| !keys.contains(&bad)), "a bug");
-        duplicates.fill(0);
-        for (index, key) in keys.iter().enumerate() {
-            duplicates[index / 64] |= u64::from(!self.keys.insert(*key)) << (index % 64);
-        }
+        batch.observe_each(duplicates, |key| !self.keys.insert(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -41,8 +40,12 @@ impl Filter for Exact {
         self.keys.clear();
     }
 
-    fn memory_bytes(&self) -> u64 {
-        (self.keys.capacity() * size_of::<KeyHash>()) as u64
+    fn tally(&self) -> Tally {
+        Tally::new((self.keys.capacity() * size_of::<KeyHash>()) as u64)
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

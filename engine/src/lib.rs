@@ -203,7 +203,7 @@ pub use audit::Audit;
 pub use error::{BuildError, MemoryError, SpecError};
 pub use filters::adapters::tree::{BloomTree, SharedTree, TreeMode, TreeSpec};
 pub use filters::lines::LineFilter;
-pub use filters::{Filter, Replacement, report_of};
+pub use filters::{Batch, Filter, Replacement, Ticks, report_of};
 pub use hash::{KeyHash, KeyHasher};
 pub use isa::Kernel;
 pub use kernels::LookAhead;

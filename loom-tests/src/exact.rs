@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::panic::resume_unwind;
 
-use echoless::{Filter, KeyHash, Partitioned, Partitioning, Verdicts};
+use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally, Verdicts};
 
 /// The key at which [`Exact`] panics. [`key`] never returns it.
 pub const PANICS: KeyHash = KeyHash::from_uniform(u64::MAX >> 1);
@@ -26,16 +26,13 @@ impl Exact {
 }
 
 impl Filter for Exact {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        if keys.contains(&PANICS) {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        if batch.keys().contains(&PANICS) {
             // A payload without a message: `sync::spawn` of the engine takes panics with one for
             // failed assertions. No hook runs, which would use locks of the standard library.
             resume_unwind(Box::new(PANICS));
         }
-        duplicates.fill(0);
-        for (index, key) in keys.iter().enumerate() {
-            duplicates[index / 64] |= u64::from(!self.0.insert(*key)) << (index % 64);
-        }
+        batch.observe_each(duplicates, |key| !self.0.insert(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -46,8 +43,12 @@ impl Filter for Exact {
         self.0.clear();
     }
 
-    fn memory_bytes(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally::default()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The look-ahead that a filter chose by measuring, against every fixed one, in turns.
 
 use echoless::memory::LINE_BYTES;
-use echoless::{KeyHash, LookAhead};
+use echoless::{Batch, KeyHash, LookAhead};
 
 use super::arguments::Arguments;
 use super::candidates::Candidate;
@@ -38,10 +38,12 @@ pub(super) fn compare(
     let mut words = vec![0; BATCH / 64];
     let mut observed = 0;
     let mut observe = |keys: &[KeyHash]| {
-        if candidate.timed {
-            filter.advance_to(observed / TICK_KEYS);
-        }
-        filter.observe_words(keys, &mut words);
+        let batch = if candidate.timed {
+            Batch::at(keys, observed / TICK_KEYS)
+        } else {
+            Batch::new(keys)
+        };
+        filter.observe_batch(batch, &mut words);
         observed += keys.len() as u64;
     };
     let warm_up = bytes / LINE_BYTES * WARM_UP;

@@ -2,7 +2,7 @@
 
 use echoless::filters::lines::LineFilter;
 use echoless::memory::LINE_BYTES;
-use echoless::{Kernel, KeyHash, LookAhead};
+use echoless::{Batch, Kernel, KeyHash, LookAhead};
 
 use super::arguments::Arguments;
 use super::candidates::{Candidate, candidates};
@@ -121,10 +121,12 @@ fn measure(
     let mut words = vec![0; BATCH / 64];
     let mut counts = Counts::default();
     let mut observe = |filter: &mut dyn LineFilter, counts: &mut Counts, keys: &[KeyHash]| {
-        if candidate.timed {
-            filter.advance_to(counts.observed / TICK_KEYS);
-        }
-        filter.observe_words(keys, &mut words);
+        let batch = if candidate.timed {
+            Batch::at(keys, counts.observed / TICK_KEYS)
+        } else {
+            Batch::new(keys)
+        };
+        filter.observe_batch(batch, &mut words);
         counts.observed += keys.len() as u64;
         counts.duplicates += words
             .iter()

@@ -67,7 +67,7 @@ fn shared(budget: Budget, layout: SharedLayout) -> Candidate {
 
 impl Peer for Box<dyn LineFilter> {
     fn observe(&mut self, keys: &[KeyHash], seen: &mut [u64]) {
-        self.observe_words(keys, seen);
+        self.observe_batch(keys.into(), seen);
     }
 
     fn holds(&self, key: KeyHash) -> bool {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::partition_state::PartitionState;
 use super::status::Status;
-use crate::filters::Filter;
+use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
 use crate::sync::{Arc, contain, discard, panicking};
 use crate::verdicts::Verdicts;
@@ -20,18 +20,6 @@ pub(super) enum Judged {
     Lost,
 }
 
-/// When the keys of a pass are judged. A partition has the clock of the stream.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Ticks<'a> {
-    /// At the clock as it is.
-    Unmoved,
-    /// All at one tick.
-    One(u64),
-    /// Each at its own, which are in ascending order. The last tick is that of the whole batch, of
-    /// which the partition may not own the last key.
-    Each(&'a [u64], u64),
-}
-
 /// The filter of a partition, or its absence.
 #[derive(Debug)]
 pub(super) struct OwnedFilter<F> {
@@ -40,8 +28,9 @@ pub(super) struct OwnedFilter<F> {
     _mark: UnwindMark,
     /// None while the partition is lost.
     filter: Option<F>,
-    /// The clock of the stream: the largest tick so far, which outlives the filter.
-    clock: u64,
+    /// The clock of the stream: the largest tick so far, which outlives the filter. None before
+    /// the first one.
+    clock: Option<u64>,
     state: Arc<PartitionState<F>>,
 }
 
@@ -64,33 +53,32 @@ impl<F: Filter> OwnedFilter<F> {
         Self {
             _mark: UnwindMark(Arc::clone(state.status())),
             filter: Some(filter),
-            clock: 0,
+            clock: None,
             state,
         }
     }
 
-    /// Passes keys through the filter. No verdict bit is set unless all are known.
+    /// Passes keys through the filter, and moves its clock to `tick` afterwards: the last one of
+    /// the whole batch, of which the partition may not own the last key. No verdict bit is set
+    /// unless all are known.
     pub(super) fn judge(
         &mut self,
-        ticks: Ticks<'_>,
-        keys: &[KeyHash],
+        batch: Batch<'_>,
+        tick: Option<u64>,
         verdicts: &mut [u64],
     ) -> Judged {
-        let judged = self.run(ticks, verdicts, |filter, verdicts| match ticks {
-            Ticks::Unmoved => filter.observe_words(keys, verdicts),
-            Ticks::One(tick) => {
+        let judged = self.run(tick, verdicts, |filter, verdicts| {
+            filter.observe_batch(batch, verdicts);
+            if let (Ticks::Each(ticks), Some(tick)) = (batch.ticks(), tick)
+                && ticks.last() != Some(&tick)
+            {
                 filter.advance_to(tick);
-                filter.observe_words(keys, verdicts);
-            }
-            Ticks::Each(of_keys, last) => {
-                filter.observe_words_at(keys, of_keys, verdicts);
-                filter.advance_to(last);
             }
         });
-        let status = self.state.status();
+        let (status, keys) = (self.state.status(), batch.keys().len());
         match judged {
-            Judged::Known => status.count_judged(keys.len(), verdicts),
-            Judged::Lost => status.count_unknown(keys.len()),
+            Judged::Known => status.count_judged(keys, verdicts),
+            Judged::Lost => status.count_unknown(keys),
         }
         judged
     }
@@ -103,8 +91,7 @@ impl<F: Filter> OwnedFilter<F> {
         keys: &[KeyHash],
         verdicts: &mut [u64],
     ) -> Judged {
-        let ticks = tick.map_or(Ticks::Unmoved, Ticks::One);
-        self.run(ticks, verdicts, |filter, verdicts| {
+        self.run(tick, verdicts, |filter, verdicts| {
             let mut found = Verdicts::new();
             if let Some(tick) = tick {
                 filter.advance_to(tick);
@@ -114,23 +101,22 @@ impl<F: Filter> OwnedFilter<F> {
         })
     }
 
-    /// Calls `pass` with the filter, and catches its panic. No verdict bit is set unless `pass`
+    /// Calls `pass`, which moves the clock to `tick`, with the filter, and catches its panic. No verdict bit is set unless `pass`
     /// returns.
     fn run(
         &mut self,
-        ticks: Ticks<'_>,
+        tick: Option<u64>,
         verdicts: &mut [u64],
         pass: impl FnOnce(&mut F, &mut [u64]),
     ) -> Judged {
         // A filter that was never used has no clock that late keys could leave as it is.
-        let clock_of_new = self.filter.is_none().then_some(self.clock);
-        self.clock = match ticks {
-            Ticks::Unmoved => self.clock,
-            Ticks::One(tick) | Ticks::Each(_, tick) => self.clock.max(tick),
-        };
-        if clock_of_new.is_some() {
+        let mut clock_of_new = None;
+        if self.filter.is_none() {
             self.filter = self.state.take_restored();
+            clock_of_new = self.clock;
         }
+        // No tick is less than any.
+        self.clock = self.clock.max(tick);
         let panic = self.filter.as_mut().map(|filter| {
             // Unwind safe: after a panic the filter is dropped and the verdict bits are cleared.
             catch_unwind(AssertUnwindSafe(|| {
@@ -156,7 +142,7 @@ impl<F: Filter> OwnedFilter<F> {
     pub(super) fn take(&mut self) -> Option<F> {
         if self.filter.is_none() {
             // Takes a filter that replaces the lost one, and moves it to the clock of the stream.
-            self.run(Ticks::Unmoved, &mut [], |_, _| {});
+            self.run(None, &mut [], |_, _| {});
         }
         self.filter.take()
     }

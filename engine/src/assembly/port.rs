@@ -207,6 +207,7 @@ impl Port {
     /// The retry of a batch, half of which was lost with its partition.
     /// ```
     /// # use std::collections::HashSet;
+    /// # use echoless::{Batch, Report, Tally};
     /// use echoless::{ExchangeError, Engine, Filter, KeyHash, Partitioned, Partitioning, Verdicts};
     /// /// An exact filter, which panics as long as it is broken.
     /// #[derive(Clone, Default)]
@@ -215,16 +216,14 @@ impl Port {
     ///     broken: bool,
     /// }
     /// # impl Filter for Brittle {
-    /// #     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    /// #     fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
     /// #         assert!(!self.broken, "a bug of this filter");
-    /// #         duplicates.fill(0);
-    /// #         for (index, key) in keys.iter().enumerate() {
-    /// #             duplicates[index / 64] |= u64::from(!self.keys.insert(*key)) << (index % 64);
-    /// #         }
+    /// #         batch.observe_each(duplicates, |key| !self.keys.insert(key));
     /// #     }
     /// #     fn contains(&self, _: KeyHash) -> bool { false }
     /// #     fn clear(&mut self) {}
-    /// #     fn memory_bytes(&self) -> u64 { 0 }
+    /// #     fn tally(&self) -> Tally { Tally::default() }
+    /// #     fn report_on(&self, tally: Tally) -> Report { Report::new(tally) }
     /// # }
     /// let broken = Brittle { broken: true, ..Brittle::default() };
     /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle::default(), broken])?;

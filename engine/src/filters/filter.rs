@@ -2,41 +2,34 @@
 
 use std::fmt;
 
-use super::sliced::Sliced;
+use super::batch::Batch;
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
-use crate::verdicts::{Verdict, Verdicts, clear_tail, scatter};
+use crate::verdicts::{Verdict, Verdicts};
 
 /// A duplicate filter: reports for each key of an endless stream whether the key was seen before,
 /// in fixed memory.
 ///
-/// Four methods are required. [`observe_words`](Self::observe_words) is the hot one: every other
-/// observation goes through it, unless the filter implements that one, too, with the same verdicts
-/// and counters. A filter with counters also implements [`tally`](Self::tally), and
-/// one that can estimate its errors [`report_on`](Self::report_on).
+/// Five methods are required. [`observe_batch`](Self::observe_batch) is the hot one: it has the
+/// keys and their ticks, and every other observation, the clock included, goes through it. So a
+/// filter around another one forwards the required methods, and nothing else can be forgotten:
+/// [`prefetch`](Self::prefetch), [`contains_each`](Self::contains_each) and
+/// [`memory_bytes`](Self::memory_bytes) only make a filter faster, and nothing implements the rest.
 ///
 /// A filter is `Send` and `Sync`, so threads can own one, call [`contains`](Self::contains) of the
 /// same one, and pass the errors that return filters on as `Box<dyn Error + Send + Sync>`.
-///
-/// A filter around another one forwards every method that it does not change, those with defaults
-/// too: without `advance_to` and `observe_words_at` a window never moves, without `tally` and
-/// `report_on` the report is empty, without `prefetch` and `contains_each` it is slow, and without
-/// `slices` and `slices_mut` slices cannot fail.
 ///
 /// # Examples
 /// An exact filter, for the tests of other filters. Its memory is not fixed.
 /// ```
 /// use std::collections::HashSet;
-/// use echoless::{Filter, KeyHash, KeyHasher, Verdict};
+/// use echoless::{Batch, Filter, KeyHash, KeyHasher, Report, Tally, Verdict};
 ///
 /// struct Exact(HashSet<KeyHash>);
 ///
 /// impl Filter for Exact {
-///     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-///         duplicates.fill(0);
-///         for (index, key) in keys.iter().enumerate() {
-///             duplicates[index / 64] |= u64::from(!self.0.insert(*key)) << (index % 64);
-///         }
+///     fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+///         batch.observe_each(duplicates, |key| !self.0.insert(key));
 ///     }
 ///
 ///     fn contains(&self, key: KeyHash) -> bool {
@@ -47,8 +40,12 @@ use crate::verdicts::{Verdict, Verdicts, clear_tail, scatter};
 ///         self.0.clear();
 ///     }
 ///
-///     fn memory_bytes(&self) -> u64 {
-///         8 * self.0.capacity() as u64
+///     fn tally(&self) -> Tally {
+///         Tally::new(8 * self.0.capacity() as u64)
+///     }
+///
+///     fn report_on(&self, tally: Tally) -> Report {
+///         Report::new(tally)
 ///     }
 /// }
 ///
@@ -58,7 +55,9 @@ use crate::verdicts::{Verdict, Verdicts, clear_tail, scatter};
 /// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 /// ```
 pub trait Filter: Send + Sync {
-    /// Probes and inserts each key in order, so that equal keys inside a batch are duplicates.
+    /// Probes and inserts each key in order, so that equal keys inside a batch are duplicates. A
+    /// filter with a window moves its clock to the [ticks](super::Ticks) of the batch, also if the
+    /// batch has no keys; a filter without one ignores them.
     ///
     /// Sets bit `i % 64` of `duplicates[i / 64]` if key `i` is a duplicate. Overwrites every word;
     /// bits past the last key are zero.
@@ -66,60 +65,29 @@ pub trait Filter: Send + Sync {
     /// # Panics
     /// If `duplicates` is not `keys.len().div_ceil(64)` words long, or a key belongs to another
     /// partition.
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]);
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]);
 
-    /// Moves the filter's clock to `tick`, at which the next keys are judged and recorded. An
-    /// earlier tick has no effect: a stream has one clock, the largest event time seen so far, and
-    /// its first value is 0.
-    ///
-    /// A filter without a window has no clock and ignores the call. The meaning of a tick is the
-    /// caller's: a second, a millisecond, the number of a record. No filter reads a system clock.
-    fn advance_to(&mut self, _tick: u64) {}
-
-    /// Probes and inserts each key in order at its own tick: the verdicts are those of
-    /// [`advance_to`](Self::advance_to) and [`observe_words`](Self::observe_words) for one key
-    /// after the other. Writes `duplicates` as `observe_words` does.
-    ///
-    /// `ticks` has the tick of every key. A tick before the clock leaves the clock as it is, so the
-    /// ticks need not be sorted. Afterwards the clock is at the latest of them.
-    ///
-    /// A stream with fine ticks has few keys of one tick, and a filter can only look ahead in the
-    /// batch that it gets. Filters of lines look ahead across ticks; other filters get a batch for
-    /// each run of equal ticks.
+    /// Whether the key would be reported as a duplicate now. Changes nothing.
     ///
     /// # Panics
-    /// As `observe_words`, and if `ticks` is not as long as `keys`.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Filter, FilterSpec, KeyHasher};
-    /// let key = KeyHasher::seeded(0).hash_u64(17);
-    /// let spec: FilterSpec = "stamped:window=10,memory=1MiB".parse()?;
-    /// let mut filter = spec.build()?;
-    /// let mut duplicates = [0];
-    /// filter.observe_words_at(&[key; 4], &[5, 15, 15, 26], &mut duplicates);
-    /// // The last one comes 11 ticks after the one before it.
-    /// assert_eq!(duplicates, [0b0110]);
-    /// # Ok::<(), echoless::BuildError>(())
-    /// ```
-    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
-        check_ticks(keys, ticks);
-        check_length(keys, duplicates);
-        duplicates.fill(0);
-        let mut part = Vec::new();
-        let mut from = 0;
-        for ticks in ticks.chunk_by(|one, next| one == next) {
-            let end = from + ticks.len();
-            part.clear();
-            part.resize(ticks.len().div_ceil(64), 0);
-            self.advance_to(ticks[0]);
-            self.observe_words(&keys[from..end], &mut part);
-            // A filter from outside this crate may set bits past its last key.
-            clear_tail(&mut part, ticks.len());
-            // A run begins at any bit of a word.
-            scatter(&part, duplicates, |index| from + index);
-            from = end;
-        }
+    /// If the key belongs to another partition.
+    fn contains(&self, key: KeyHash) -> bool;
+
+    /// Removes all keys, and resets the counters and the clock.
+    fn clear(&mut self);
+
+    /// The counters so far; [`Tally::new`] with the memory alone, if the filter has none. This may
+    /// read the whole memory of the filter.
+    fn tally(&self) -> Tally;
+
+    /// The report of the whole filter that this one is a partition of; [`Report::new`] if the
+    /// filter estimates nothing. `tally` is the sum of the tallies of all partitions.
+    fn report_on(&self, tally: Tally) -> Report;
+
+    /// The memory of the filter's state, in bytes. Filters implement it if their tally reads
+    /// memory.
+    fn memory_bytes(&self) -> u64 {
+        self.tally().memory_bytes
     }
 
     /// Starts to load what the next observations of these keys touch. It is a hint without effect
@@ -138,12 +106,6 @@ pub trait Filter: Send + Sync {
     /// # Ok::<(), echoless::BuildError>(())
     /// ```
     fn prefetch(&self, _keys: &[KeyHash]) {}
-
-    /// Whether the key would be reported as a duplicate now. Changes nothing.
-    ///
-    /// # Panics
-    /// If the key belongs to another partition.
-    fn contains(&self, key: KeyHash) -> bool;
 
     /// Whether each key [would be a duplicate now](Self::contains), for the batch as it is: a key
     /// that occurs twice in it is not a duplicate for that. Changes nothing. Resizes `verdicts` to
@@ -175,60 +137,40 @@ pub trait Filter: Send + Sync {
         }
     }
 
-    /// Removes all keys, and resets the counters and the clock.
-    fn clear(&mut self);
-
-    /// The memory of the filter's state, in bytes.
-    fn memory_bytes(&self) -> u64;
-
-    /// The counters so far. This may read the whole memory of the filter.
-    fn tally(&self) -> Tally {
-        Tally::new(self.memory_bytes())
-    }
-
-    /// The report of the whole filter that this one is a partition of. `tally` is the sum of the
-    /// tallies of all partitions.
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
-    }
-
-    /// The slices of the filter, if it has slices that can fail.
-    fn slices(&self) -> Option<&dyn Sliced> {
-        None
-    }
-
-    /// The slices of the filter, to fail and restore them.
-    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
-        None
-    }
-
     /// Counters and error estimates of this filter. This may read the whole memory of the filter.
     fn report(&self) -> Report {
         self.report_on(self.tally())
     }
 
+    /// Moves the filter's clock to `tick`: a [batch](Batch::at) without keys. An earlier tick has no
+    /// effect, and neither has any without a window.
+    fn advance_to(&mut self, tick: u64) {
+        self.observe_batch(Batch::at(&[], tick), &mut []);
+    }
+
     /// Probes and inserts the keys of a batch in order. Resizes `verdicts` to the batch.
     fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
         verdicts.reset(keys.len());
-        self.observe_words(keys, verdicts.words_mut());
+        self.observe_batch(Batch::new(keys), verdicts.words_mut());
         verdicts.clear_tail();
     }
 
-    /// Probes and inserts the keys of a batch in order, each [at its own
-    /// tick](Self::observe_words_at). Resizes `verdicts` to the batch.
+    /// Probes and inserts the keys of a batch in order, each [at its own tick](Batch::at_each).
+    /// Resizes `verdicts` to the batch.
     ///
     /// # Panics
     /// If `ticks` is not as long as `keys`.
     fn observe_at(&mut self, keys: &[KeyHash], ticks: &[u64], verdicts: &mut Verdicts) {
+        let batch = Batch::at_each(keys, ticks);
         verdicts.reset(keys.len());
-        self.observe_words_at(keys, ticks, verdicts.words_mut());
+        self.observe_batch(batch, verdicts.words_mut());
         verdicts.clear_tail();
     }
 
     /// Probes and inserts one key.
     fn observe_one(&mut self, key: KeyHash) -> Verdict {
         let mut word = [0];
-        self.observe_words(&[key], &mut word);
+        self.observe_batch(Batch::new(&[key]), &mut word);
         // A filter from outside this crate may set more bits than there are keys.
         Verdict::from_bit(word[0] & 1 == 1)
     }
@@ -261,44 +203,11 @@ pub fn report_of<F: Filter>(partitions: &[F]) -> Report {
     partitions[0].report_on(tally)
 }
 
-/// What is passed on to the filter behind a pointer: every method that a filter may implement
-/// itself.
+/// What is passed on to the filter behind a pointer: what is required, and what makes it faster.
 macro_rules! forward_to_pointee {
     () => {
-        fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-            (**self).observe_words(keys, duplicates);
-        }
-
-        fn observe(&mut self, keys: &[KeyHash], verdicts: &mut Verdicts) {
-            (**self).observe(keys, verdicts);
-        }
-
-        fn observe_at(&mut self, keys: &[KeyHash], ticks: &[u64], verdicts: &mut Verdicts) {
-            (**self).observe_at(keys, ticks, verdicts);
-        }
-
-        fn observe_one(&mut self, key: KeyHash) -> Verdict {
-            (**self).observe_one(key)
-        }
-
-        fn contains_each(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
-            (**self).contains_each(keys, verdicts);
-        }
-
-        fn report(&self) -> Report {
-            (**self).report()
-        }
-
-        fn advance_to(&mut self, tick: u64) {
-            (**self).advance_to(tick);
-        }
-
-        fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
-            (**self).observe_words_at(keys, ticks, duplicates);
-        }
-
-        fn prefetch(&self, keys: &[KeyHash]) {
-            (**self).prefetch(keys);
+        fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+            (**self).observe_batch(batch, duplicates);
         }
 
         fn contains(&self, key: KeyHash) -> bool {
@@ -309,10 +218,6 @@ macro_rules! forward_to_pointee {
             (**self).clear();
         }
 
-        fn memory_bytes(&self) -> u64 {
-            (**self).memory_bytes()
-        }
-
         fn tally(&self) -> Tally {
             (**self).tally()
         }
@@ -321,12 +226,16 @@ macro_rules! forward_to_pointee {
             (**self).report_on(tally)
         }
 
-        fn slices(&self) -> Option<&dyn Sliced> {
-            (**self).slices()
+        fn memory_bytes(&self) -> u64 {
+            (**self).memory_bytes()
         }
 
-        fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
-            (**self).slices_mut()
+        fn prefetch(&self, keys: &[KeyHash]) {
+            (**self).prefetch(keys);
+        }
+
+        fn contains_each(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
+            (**self).contains_each(keys, verdicts);
         }
     };
 }
@@ -348,46 +257,10 @@ impl fmt::Debug for dyn Filter {
     }
 }
 
-/// Observes a batch key by key, for filters without a batch loop of their own. `observe` returns
-/// whether the key is a duplicate.
-///
-/// # Panics
-/// If `duplicates` is not `keys.len().div_ceil(64)` words long.
-#[inline(always)]
-pub(super) fn observe_each(
-    keys: &[KeyHash],
-    duplicates: &mut [u64],
-    mut observe: impl FnMut(KeyHash) -> bool,
-) {
-    check_length(keys, duplicates);
-    for (keys, word) in keys.chunks(64).zip(duplicates) {
-        *word = 0;
-        for (index, key) in keys.iter().enumerate() {
-            *word |= u64::from(observe(*key)) << index;
-        }
-    }
-}
-
 /// The tally of a filter whose only counter is that of its cells.
 pub(super) fn tally_of_cells(memory_bytes: u64, cells: crate::report::Cells) -> Tally {
     Tally {
         cells: Some(cells),
         ..Tally::new(memory_bytes)
     }
-}
-
-/// Panics unless every key has a tick.
-#[inline(always)]
-pub(super) fn check_ticks(keys: &[KeyHash], ticks: &[u64]) {
-    assert_eq!(ticks.len(), keys.len(), "one tick for each key");
-}
-
-/// Panics unless `duplicates` has one bit for each key and no whole word more.
-#[inline(always)]
-pub(super) fn check_length(keys: &[KeyHash], duplicates: &[u64]) {
-    assert_eq!(
-        duplicates.len(),
-        keys.len().div_ceil(64),
-        "one verdict bit for each key"
-    );
 }

@@ -19,6 +19,7 @@
 //!   a filter of it to the rows of `scattered::rows`.
 
 pub mod adapters;
+mod batch;
 mod cell_table;
 mod filter;
 pub mod lines;
@@ -29,7 +30,8 @@ mod scattered;
 mod sliced;
 pub(crate) mod units;
 
+pub use batch::{Batch, Ticks};
 pub use filter::{Filter, report_of};
 pub use replacement::Replacement;
 pub use row::{Facts, Form};
-pub use sliced::{SliceCounts, Sliced};
+pub use sliced::{SliceCounts, Sliced, SlicedFilter};

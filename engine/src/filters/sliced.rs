@@ -1,9 +1,39 @@
 //! Slices that fail and are restored while the filter is in use, and the counters of a sliced
 //! filter.
 
+use std::fmt;
+
+use super::filter::Filter;
 use crate::error::SpecError;
 
-/// The slices of a filter; [`Filter::slices`](crate::Filter::slices) gives access to them.
+/// A filter with slices that can fail. [`FilterSpec::build_sliced`](crate::FilterSpec::build_sliced)
+/// builds one.
+pub trait SlicedFilter: Filter {
+    /// The slices of the filter.
+    fn slices(&self) -> &dyn Sliced;
+
+    /// The slices of the filter, to fail and restore them.
+    fn slices_mut(&mut self) -> &mut dyn Sliced;
+}
+
+impl<F: SlicedFilter + ?Sized> SlicedFilter for Box<F> {
+    fn slices(&self) -> &dyn Sliced {
+        (**self).slices()
+    }
+
+    fn slices_mut(&mut self) -> &mut dyn Sliced {
+        (**self).slices_mut()
+    }
+}
+
+impl fmt::Debug for dyn SlicedFilter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let filter: &dyn Filter = self;
+        filter.fmt(formatter)
+    }
+}
+
+/// The slices of a [`SlicedFilter`].
 ///
 /// A slice is named by a path: `[2]` is slice 2, and in a diced filter `[2, 5]` is piece 5 of slice
 /// 2. A slice that fails loses its keys, and the policy of the filter decides the keys that need
@@ -11,15 +41,16 @@ use crate::error::SpecError;
 ///
 /// # Examples
 /// ```
+/// use echoless::filters::SlicedFilter;
 /// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
 /// let key = KeyHasher::seeded(0).hash_u64(1);
 /// let spec: FilterSpec = "horizontal:slices=1,failed=duplicate/bloom:k=4,memory=1KiB".parse()?;
-/// let mut filter = spec.build()?;
-/// filter.slices_mut().unwrap().fail(&[0])?;
+/// let mut filter = spec.build_sliced()?;
+/// filter.slices_mut().fail(&[0])?;
 /// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// filter.slices_mut().unwrap().restore(&[0])?;
+/// filter.slices_mut().restore(&[0])?;
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// assert_eq!(filter.slices().unwrap().counts().unavailable, 1);
+/// assert_eq!(filter.slices().counts().unavailable, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Sliced {

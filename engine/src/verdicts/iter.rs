@@ -220,15 +220,18 @@ impl Verdicts {
     /// A batch of which one partition was lost.
     /// ```
     /// use echoless::{Engine, Filter, KeyHash, Partitioned, Partitioning, Verdicts};
+    /// # use echoless::{Batch, Report, Tally};
     /// struct Brittle; // a filter that panics at the greatest key; all others are fresh
     /// # impl Filter for Brittle {
-    /// #     fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-    /// #         assert!(!keys.contains(&KeyHash::from_uniform(u64::MAX)), "a bug of this filter");
+    /// #     fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+    /// #         let bad = KeyHash::from_uniform(u64::MAX);
+    /// #         assert!(!batch.keys().contains(&bad), "a bug of this filter");
     /// #         duplicates.fill(0);
     /// #     }
     /// #     fn contains(&self, _: KeyHash) -> bool { false }
     /// #     fn clear(&mut self) {}
-    /// #     fn memory_bytes(&self) -> u64 { 0 }
+    /// #     fn tally(&self) -> Tally { Tally::default() }
+    /// #     fn report_on(&self, tally: Tally) -> Report { Report::new(tally) }
     /// # }
     /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle, Brittle])?;
     /// let (engine, mut ports) = Engine::builder(halves).build()?;

@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use echoless::{Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
+use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
 
 /// A set of keys that outlives the filters on it, like a copy that is always up to date.
 pub(crate) type Keys = Arc<Mutex<HashSet<KeyHash>>>;
@@ -37,7 +37,7 @@ impl Exact {
 }
 
 impl Filter for Exact {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
         match &mut self.passes_left {
             Some(0) => {
                 // A filter may leave anything behind in the verdicts.
@@ -47,11 +47,8 @@ impl Filter for Exact {
             Some(passes) => *passes -= 1,
             None => {}
         }
-        duplicates.fill(0);
         let mut held = self.keys.lock().unwrap();
-        for (index, key) in keys.iter().enumerate() {
-            duplicates[index / 64] |= u64::from(!held.insert(*key)) << (index % 64);
-        }
+        batch.observe_each(duplicates, |key| !held.insert(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -62,8 +59,12 @@ impl Filter for Exact {
         self.keys.lock().unwrap().clear();
     }
 
-    fn memory_bytes(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally::default()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 
@@ -74,15 +75,11 @@ pub(crate) struct Breakable<F> {
 }
 
 impl<F: Filter> Filter for Breakable<F> {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
         if self.switch.swap(false, Ordering::Relaxed) {
             fail();
         }
-        self.inner.observe_words(keys, duplicates);
-    }
-
-    fn advance_to(&mut self, tick: u64) {
-        self.inner.advance_to(tick);
+        self.inner.observe_batch(batch, duplicates);
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -91,10 +88,6 @@ impl<F: Filter> Filter for Breakable<F> {
 
     fn clear(&mut self) {
         self.inner.clear();
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.inner.memory_bytes()
     }
 
     fn tally(&self) -> Tally {

@@ -2,14 +2,15 @@
 //! them.
 
 use echoless::{
-    Engine, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Verdict, Verdicts,
+    Batch, Engine, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Report, Tally,
+    Verdict, Verdicts,
 };
 
 /// Sets every bit of every word.
 struct SetsAllBits;
 
 impl Filter for SetsAllBits {
-    fn observe_words(&mut self, _: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_batch(&mut self, _: Batch<'_>, duplicates: &mut [u64]) {
         duplicates.fill(u64::MAX);
     }
 
@@ -19,8 +20,12 @@ impl Filter for SetsAllBits {
 
     fn clear(&mut self) {}
 
-    fn memory_bytes(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally::default()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use echoless::{
-    Engine, ExchangeError, Filter, KeyHash, LossPolicy, OrderedFilter, Partitioned, Partitioning,
-    Port, Verdicts,
+    Batch, Engine, ExchangeError, Filter, KeyHash, LossPolicy, OrderedFilter, Partitioned,
+    Partitioning, Port, Report, Tally, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -183,18 +183,21 @@ fn the_payload_of_a_panic_may_panic_again() {
 fn the_payload_of_a_panic_at_the_end_may_panic_again() {
     struct Unmovable;
     impl Filter for Unmovable {
-        fn observe_words(&mut self, _: &[KeyHash], _: &mut [u64]) {
+        fn observe_batch(&mut self, batch: Batch<'_>, _: &mut [u64]) {
+            if batch.keys().is_empty() {
+                resume_unwind(Box::new(Payload { panics: true }));
+            }
             resume_unwind(Box::new("lost once"));
-        }
-        fn advance_to(&mut self, _: u64) {
-            resume_unwind(Box::new(Payload { panics: true }));
         }
         fn contains(&self, _: KeyHash) -> bool {
             false
         }
         fn clear(&mut self) {}
-        fn memory_bytes(&self) -> u64 {
-            0
+        fn tally(&self) -> Tally {
+            Tally::default()
+        }
+        fn report_on(&self, tally: Tally) -> Report {
+            Report::new(tally)
         }
     }
     let whole = || Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![Unmovable]).unwrap();
@@ -202,15 +205,15 @@ fn the_payload_of_a_panic_at_the_end_may_panic_again() {
     let expected = [(0, "a panic without a message".to_owned())];
 
     let (engine, mut ports) = Engine::builder(whole()).build().unwrap();
-    ports[0].observe(&[GOOD_KEY], &mut verdicts).unwrap_err();
+    ports[0].submit_at(1, &[GOOD_KEY]).unwrap();
+    ports[0].drain(&mut verdicts).unwrap_err();
     engine.replace(0, Unmovable).unwrap();
     assert_eq!(engine.shutdown().err().unwrap().lost, expected);
 
     let filter = OrderedFilter::builder(whole()).build();
-    filter
-        .handle()
-        .observe(&[GOOD_KEY], &mut verdicts)
-        .unwrap_err();
+    let mut handle = filter.handle();
+    let observed = handle.ticket().observe_at(&[1], &[GOOD_KEY], &mut verdicts);
+    observed.unwrap_err();
     filter.replace(0, Unmovable).unwrap();
     assert_eq!(filter.shutdown().err().unwrap().lost, expected);
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use echoless::{
-    Engine, ExchangeError, Filter, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, Partitioned,
-    Partitioning, Verdicts,
+    Batch, Engine, ExchangeError, Filter, KeyHash, LossPolicy, NotReplaceable, OrderedFilter,
+    Partitioned, Partitioning, Report, Tally, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -61,31 +61,34 @@ fn a_thread_that_leaves_with_its_ticket_blocks_no_other() {
 /// clock, is lost as well.
 #[test]
 fn a_panic_at_the_shutdown_is_a_loss() {
-    struct Brittle;
+    /// Whether its clock can be moved.
+    struct Brittle(bool);
     impl Filter for Brittle {
-        fn observe_words(&mut self, _: &[KeyHash], _: &mut [u64]) {
-            panic!("it is never used");
-        }
-        fn advance_to(&mut self, _: u64) {
-            panic!("a bug of the clock");
+        fn observe_batch(&mut self, batch: Batch<'_>, _: &mut [u64]) {
+            assert!(batch.keys().is_empty(), "it is never used");
+            assert!(self.0, "a bug of the clock");
         }
         fn contains(&self, _: KeyHash) -> bool {
             false
         }
         fn clear(&mut self) {}
-        fn memory_bytes(&self) -> u64 {
-            0
+        fn tally(&self) -> Tally {
+            Tally::default()
+        }
+        fn report_on(&self, tally: Tally) -> Report {
+            Report::new(tally)
         }
     }
-    let halves = Partitioned::new(Partitioning::new(2, 2).unwrap(), vec![Brittle, Brittle]);
+    let halves = vec![Brittle(true), Brittle(true)];
+    let halves = Partitioned::new(Partitioning::new(2, 2).unwrap(), halves);
     let filter = OrderedFilter::builder(halves.unwrap()).build();
     let mut handle = filter.handle();
     let mut verdicts = Verdicts::new();
-    let lost = handle.observe(&[LOW], &mut verdicts);
+    let lost = handle.ticket().observe_at(&[1], &[LOW], &mut verdicts);
     assert_eq!(lost, Err(ExchangeError::Panicked(0)));
-    filter.replace(0, Brittle).unwrap();
+    filter.replace(0, Brittle(false)).unwrap();
     let error = filter.shutdown().err().unwrap();
-    // The other partition had no key, and its clock did not move.
+    // The clock of the other partition has moved.
     let message = "a bug of the clock";
     assert_eq!(error.lost, [(0, message.to_owned())]);
     let closed = handle.observe(&[LOW], &mut verdicts);

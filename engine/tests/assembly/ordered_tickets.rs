@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use echoless::{
-    ExchangeError, Filter, FilterSpec, KeyHash, OrderedFilter, Partitioned, Partitioning, Report,
-    Verdicts, report_of,
+    Batch, ExchangeError, Filter, FilterSpec, KeyHash, OrderedFilter, Partitioned, Partitioning,
+    Report, Tally, Verdicts, report_of,
 };
 use proptest::prelude::*;
 
@@ -138,7 +138,7 @@ fn a_ticket_looks_at_its_tick() {
 fn a_lookup_that_panics_loses_its_partition() {
     struct Blind;
     impl Filter for Blind {
-        fn observe_words(&mut self, _: &[KeyHash], duplicates: &mut [u64]) {
+        fn observe_batch(&mut self, _: Batch<'_>, duplicates: &mut [u64]) {
             duplicates.fill(0);
         }
         fn contains(&self, key: KeyHash) -> bool {
@@ -148,8 +148,11 @@ fn a_lookup_that_panics_loses_its_partition() {
             false
         }
         fn clear(&mut self) {}
-        fn memory_bytes(&self) -> u64 {
-            0
+        fn tally(&self) -> Tally {
+            Tally::default()
+        }
+        fn report_on(&self, tally: Tally) -> Report {
+            Report::new(tally)
         }
     }
     let partitioning = Partitioning::new(2, 2).unwrap();

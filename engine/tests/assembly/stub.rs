@@ -3,7 +3,7 @@
 
 use std::panic::resume_unwind;
 
-use echoless::{Filter, KeyHash, Partitioned, Partitioning};
+use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
 
 /// A filter that returns Fresh for every key, and calls `each_batch` first.
 #[derive(Clone)]
@@ -24,8 +24,8 @@ impl<S> Stub<S> {
 }
 
 impl<S: Send + Sync> Filter for Stub<S> {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        (self.each_batch)(&mut self.state, keys);
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        (self.each_batch)(&mut self.state, batch.keys());
         duplicates.fill(0);
     }
 
@@ -35,8 +35,12 @@ impl<S: Send + Sync> Filter for Stub<S> {
 
     fn clear(&mut self) {}
 
-    fn memory_bytes(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally::default()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

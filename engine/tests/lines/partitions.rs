@@ -1,7 +1,7 @@
 //! Every kind of line filter returns the same verdicts in batches of any length, whole and in
 //! partitions.
 
-use echoless::{Filter, KeyHash, KeyHasher, Verdicts};
+use echoless::{Batch, Filter, KeyHash, KeyHasher, Verdicts};
 use proptest::prelude::*;
 
 use crate::harness::{observe, parse};
@@ -84,7 +84,7 @@ fn verdict_slices_of_another_length_panic() {
         let spec = parse("bloom:k=4,form=line,memory=8KiB");
         let mut filter = spec.build_lines().expect("valid");
         let observed = std::panic::AssertUnwindSafe(|| {
-            filter.observe_words(&keys, &mut vec![0; words]);
+            filter.observe_batch(Batch::new(&keys), &mut vec![0; words]);
         });
         assert!(std::panic::catch_unwind(observed).is_err(), "{words} words");
     }

@@ -1,7 +1,7 @@
 //! Dense lines: the age at which misses begin, and the memory for it, without and with a window.
 
 use echoless::theory::dense::DenseGeometry;
-use echoless::{Filter, FilterSpec, KeyHash};
+use echoless::{Batch, Filter, FilterSpec, KeyHash};
 
 use crate::trial::{assert_close, fresh_keys};
 
@@ -19,7 +19,7 @@ fn measured_age(spec: FilterSpec, geometry: DenseGeometry, rounds: u64) -> f64 {
     let (mut missed, mut probed) = ([0_u64; STEPS], [0_u64; STEPS]);
     for _ in 0..rounds {
         let keys: Vec<KeyHash> = stream.by_ref().take(filled).collect();
-        filter.observe_words(&keys, &mut words);
+        filter.observe_batch(Batch::new(&keys), &mut words);
         for step in 0..STEPS {
             for age in age_of(step)..age_of(step + 1) {
                 let index = filled - 1 - age;

@@ -35,7 +35,7 @@ fn measure(adapter: &str) -> Measured {
     let spec: FilterSpec = text.parse().expect("valid");
     let mut mean = Measured::default();
     for first in 0..5 {
-        let mut filter = spec.build().expect("small");
+        let mut filter = spec.build_sliced().expect("small");
         // The hybrid heuristic takes many keys for duplicates, and does not insert them.
         let mut inserted = Vec::new();
         for key in fresh_keys(KEYS) {
@@ -43,7 +43,7 @@ fn measure(adapter: &str) -> Measured {
                 inserted.push(key);
             }
         }
-        let slices = filter.slices_mut().expect("sliced");
+        let slices = filter.slices_mut();
         for slice in (first..40).step_by(5) {
             slices.fail(&[slice]).expect("exists");
         }
@@ -118,16 +118,12 @@ fn diced_rates_are_those_of_all_pieces() {
     // v-h: one of the five pieces of each vertical slice, each of which has one bit of a key.
     let failures = Failures::new(8, 40);
     let text = "vertical:slices=8/horizontal:slices=5/bloom:k=8,memory=16KiB";
-    let mut filter = text.parse::<FilterSpec>().unwrap().build().unwrap();
+    let mut filter = text.parse::<FilterSpec>().unwrap().build_sliced().unwrap();
     for key in fresh_keys(KEYS) {
         filter.observe_one(key);
     }
     for slice in 0..8 {
-        filter
-            .slices_mut()
-            .unwrap()
-            .fail(&[slice, slice % 5])
-            .unwrap();
+        filter.slices_mut().fail(&[slice, slice % 5]).unwrap();
     }
     let fill = bloom::fill(HASHES, KEYS, BITS);
     let expected = failures.vertical_fpr(HASHES, fill);
@@ -135,12 +131,12 @@ fn diced_rates_are_those_of_all_pieces() {
     assert!(fresh_keys(KEYS).all(|key| filter.contains(key)));
     // h-v: the keys of a slice have one bit in each of its eight vertical slices.
     let text = "horizontal:slices=5/vertical:slices=8/bloom:k=8,memory=16KiB";
-    let mut filter = text.parse::<FilterSpec>().unwrap().build().unwrap();
+    let mut filter = text.parse::<FilterSpec>().unwrap().build_sliced().unwrap();
     for key in fresh_keys(KEYS) {
         filter.observe_one(key);
     }
     for piece in 0..5 {
-        filter.slices_mut().unwrap().fail(&[piece, piece]).unwrap();
+        filter.slices_mut().fail(&[piece, piece]).unwrap();
     }
     assert_close(probed_fpr(&*filter, 5 * PROBES), fill.powi(7), 0.1, text);
     assert!(fresh_keys(KEYS).all(|key| filter.contains(key)));
@@ -176,11 +172,11 @@ fn vertical_slices_balance_skewed_streams_better() {
     let uniform: Vec<KeyHash> = (0..50_000).map(|key| hasher.hash_u64(key)).collect();
     let loads = |adapter: &str, keys: &[KeyHash]| {
         let text = format!("{adapter}:slices=20/bloom:k=4,memory=64KiB");
-        let mut filter = text.parse::<FilterSpec>().unwrap().build().unwrap();
+        let mut filter = text.parse::<FilterSpec>().unwrap().build_sliced().unwrap();
         for key in keys {
             filter.observe_one(*key);
         }
-        filter.slices().unwrap().loads().to_vec()
+        filter.slices().loads().to_vec()
     };
     for adapter in ["horizontal", "vertical"] {
         let uniform = loads(adapter, &uniform);
@@ -207,7 +203,7 @@ fn horizontal_slices_have_the_fpr_of_uneven_ones() {
         // The slices fill differently with each choice of keys.
         for run in 0..20 {
             let hasher = KeyHasher::seeded(run);
-            let mut filter = spec.build().expect("small");
+            let mut filter = spec.build_sliced().expect("small");
             for number in 0..8000 {
                 filter.observe_one(hasher.hash_u64(number));
             }

@@ -7,7 +7,7 @@
 //! `promise` checks what [`echoless::Window`] promises with a map of keys to times. `lists` checks
 //! every verdict and counter with lines that are lists of keys, so that full lines evict.
 //! `steps` checks lines that expire in steps against lines that expire at once. `assembly` checks
-//! that threads change nothing.
+//! that threads change nothing, `wrapped` that a filter around a window cannot forget its clock.
 
 #[path = "../testing/arrivals.rs"]
 mod arrivals;
@@ -23,5 +23,6 @@ mod steps;
 #[cfg(feature = "threads")]
 #[path = "../testing/verdicts.rs"]
 mod testing;
+mod wrapped;
 
 use echoless::Kernel;

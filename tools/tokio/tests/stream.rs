@@ -8,8 +8,8 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use echoless::{
-    Engine, ExchangeError, Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher, Partitioned,
-    Partitioning, Port, Verdict,
+    Batch, Engine, ExchangeError, Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher,
+    Partitioned, Partitioning, Port, Report, Tally, Verdict,
 };
 use echoless_tokio::{Batching, Dedup};
 use proptest::prelude::*;
@@ -268,14 +268,11 @@ struct Fragile(HashSet<KeyHash>);
 const BAD: KeyHash = KeyHash::from_uniform(u64::MAX);
 
 impl Filter for Fragile {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        if keys.contains(&BAD) {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        if batch.keys().contains(&BAD) {
             std::panic::resume_unwind(Box::new("this key panics on purpose"));
         }
-        duplicates.fill(0);
-        for (index, key) in keys.iter().enumerate() {
-            duplicates[index / 64] |= u64::from(!self.0.insert(*key)) << (index % 64);
-        }
+        batch.observe_each(duplicates, |key| !self.0.insert(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -286,8 +283,12 @@ impl Filter for Fragile {
         self.0.clear();
     }
 
-    fn memory_bytes(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally::default()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

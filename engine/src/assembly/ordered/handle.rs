@@ -5,10 +5,9 @@ use super::partition::{OrderedPartition, TakenFilters};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
-use crate::assembly::owned::Ticks;
 use crate::assembly::pending_batch::PendingBatch;
 use crate::assembly::routing::{Messages, Router};
-use crate::filters::Filter;
+use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
 use crate::sync::Arc;
 use crate::transport::Parker;
@@ -181,20 +180,22 @@ impl Buffers {
     ) -> Result<(), ExchangeError> {
         self.begin(keys);
         // Most batches of a coarse clock have one tick.
-        let ticks = match ticks {
-            Some(ticks @ [first, .., last]) if first < last => Ticks::Each(ticks, *last),
-            Some([.., last]) => Ticks::One(*last),
-            Some([]) | None => Ticks::Unmoved,
+        let batch = match ticks {
+            Some(ticks @ [first, .., last]) if first < last => Batch::at_each(keys, ticks),
+            Some([.., last]) => Batch::at(keys, *last),
+            Some([]) | None => Batch::new(keys),
         };
+        let last = ticks.and_then(<[u64]>::last).copied();
         if let [only] = &*shared.partitions {
-            return self.pass_whole(shared, only, passage, ticks, keys, verdicts);
+            return self.pass_whole(shared, only, passage, batch, last, verdicts);
         }
         self.route(keys);
-        if let Ticks::Each(ticks, _) = ticks {
+        let ticks = batch.ticks();
+        if let Ticks::Each(ticks) = ticks {
             self.router.route_ticks(ticks, &self.batch.selections);
         }
         for index in 0..shared.partitions.len() {
-            self.pass_part(shared, passage, index, ticks);
+            self.pass_part(shared, passage, index, ticks, last);
         }
         self.finish(shared.policy, verdicts)
     }
@@ -205,13 +206,14 @@ impl Buffers {
         shared: &OrderedState<F>,
         only: &OrderedPartition<F>,
         passage: &mut Passage<'_, F>,
-        ticks: Ticks<'_>,
-        keys: &[KeyHash],
+        batch: Batch<'_>,
+        last: Option<u64>,
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
+        let keys = batch.keys();
         verdicts.reset(keys.len());
         let judged = match &mut passage.wait_for_turn(0, &mut self.parker, shared.wait) {
-            Ok(turn) => only.judge(0, turn, ticks, keys, verdicts.words_mut()),
+            Ok(turn) => only.judge(0, turn, batch, last, verdicts.words_mut()),
             Err(forked) => Err(RequestOutcome::Closed(*forked)),
         };
         if judged.is_ok() {
@@ -231,22 +233,24 @@ impl Buffers {
         passage: &mut Passage<'_, F>,
         index: usize,
         ticks: Ticks<'_>,
+        last: Option<u64>,
     ) {
         let selections = &self.batch.selections;
         let keys = self.router.keys_of(selections, index, &mut self.keys);
-        let ticks = match ticks {
-            Ticks::Each(all, last) => {
+        let batch = match ticks {
+            Ticks::Each(all) => {
                 let of_keys = (self.router).ticks_of(all, selections, index, &mut self.ticks);
-                Ticks::Each(of_keys, last)
+                Batch::at_each(keys, of_keys)
             }
-            other => other,
+            Ticks::One(tick) => Batch::at(keys, tick),
+            Ticks::Unmoved => Batch::new(keys),
         };
         self.words.clear();
         self.words.resize(keys.len().div_ceil(64), 0);
         // A turn is dropped after the verdicts are taken.
         let mut turn = passage.wait_for_turn(index, &mut self.parker, shared.wait);
         let judged = match &mut turn {
-            Ok(turn) => shared.partitions[index].judge(index, turn, ticks, keys, &mut self.words),
+            Ok(turn) => shared.partitions[index].judge(index, turn, batch, last, &mut self.words),
             Err(forked) => Err(RequestOutcome::Closed(*forked)),
         };
         self.take_outcomes(index, judged, shared.policy);

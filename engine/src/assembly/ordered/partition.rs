@@ -5,10 +5,10 @@ use crossbeam_utils::CachePadded;
 use super::turns::{Turn, Turns};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
-use crate::assembly::owned::{Judged, OwnedFilter, Ticks};
+use crate::assembly::owned::{Judged, OwnedFilter};
 use crate::assembly::partition_state::PartitionState;
 use crate::assembly::status::Status;
-use crate::filters::Filter;
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::sync::{Arc, Mutex, unpoisoned};
 
@@ -34,7 +34,8 @@ impl<F: Filter> OrderedPartition<F> {
         }
     }
 
-    /// Passes keys through the partition, in the turn of their batch. Ends the turn; a thread that
+    /// Passes keys through the partition, in the turn of their batch, and moves its clock to `tick`,
+    /// the last one of the batch. Ends the turn; a thread that
     /// parks for the next one is woken once `turn` is dropped.
     ///
     /// # Errors
@@ -44,13 +45,14 @@ impl<F: Filter> OrderedPartition<F> {
         &self,
         index: usize,
         turn: &mut Turn<'_>,
-        ticks: Ticks<'_>,
-        keys: &[KeyHash],
+        batch: Batch<'_>,
+        tick: Option<u64>,
         verdicts: &mut [u64],
     ) -> Result<(), RequestOutcome> {
-        let judged = match (ticks, keys) {
-            (Ticks::Unmoved, []) => Ok(()),
-            _ => self.run(index, |owned| owned.judge(ticks, keys, verdicts)),
+        let judged = if batch.keys().is_empty() && tick.is_none() {
+            Ok(())
+        } else {
+            self.run(index, |owned| owned.judge(batch, tick, verdicts))
         };
         turn.end();
         judged

@@ -3,8 +3,8 @@
 
 use super::link::{LinksByPort, ServerLink};
 use crate::assembly::message::Answer;
-use crate::assembly::owned::{Judged, OwnedFilter, Ticks};
-use crate::filters::Filter;
+use crate::assembly::owned::{Judged, OwnedFilter};
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::verdicts::bits_of_words;
 
@@ -84,8 +84,9 @@ impl<F: Filter> Pass<F> {
         self.verdicts.clear();
         self.verdicts
             .resize(self.keys.len().div_ceil(u64::BITS as usize), 0);
-        let ticks = self.tick.map_or(Ticks::Unmoved, Ticks::One);
-        let judged = self.owned.judge(ticks, &self.keys, &mut self.verdicts);
+        let keys = &*self.keys;
+        let batch = (self.tick).map_or(Batch::new(keys), |tick| Batch::at(keys, tick));
+        let judged = self.owned.judge(batch, self.tick, &mut self.verdicts);
         self.keys.clear();
         let unknown = judged == Judged::Lost;
         let mut start = 0;

@@ -1,14 +1,14 @@
 //! Rows of the table of adapters.
 
 use super::ADAPTERS;
-use super::layers::Layers;
+use super::layers::{Built, Layers};
 use crate::error::{BuildError, SpecError};
 use crate::filters::row::{Head, Named};
-use crate::filters::{Facts, Filter, Form};
+use crate::filters::{Facts, Form};
 use crate::options::{Options, one_of};
 
 /// Builds an adapter and the layers under it.
-type Build = fn(&Named, Layers<'_>) -> Result<Box<dyn Filter>, BuildError>;
+type Build = fn(&Named, Layers<'_>) -> Result<Built, BuildError>;
 
 /// An adapter around a filter. What it adapts, the layers under it, holds the memory and the seed
 /// of the whole.

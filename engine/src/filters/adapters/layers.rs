@@ -7,7 +7,7 @@ use crate::error::{BuildError, SpecError};
 use crate::filters::cell_table::CellTable;
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan, MOST_LINES};
 use crate::filters::row::{FilterRow, Named};
-use crate::filters::{Facts, Filter, Form};
+use crate::filters::{Facts, Filter, Form, Sliced, SlicedFilter};
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
 use crate::memory::LINE_BYTES;
@@ -30,6 +30,51 @@ pub(crate) struct Layers<'a> {
     pub(crate) memory: u64,
     pub(crate) seed: u64,
     pub(crate) kernel: Option<Kernel>,
+}
+
+/// Layers as a filter.
+#[derive(Debug)]
+pub(crate) enum Built {
+    Plain(Box<dyn Filter>),
+    /// The outermost layer has slices that can fail.
+    Sliced(Box<dyn SlicedFilter>),
+}
+
+impl Built {
+    pub(crate) fn into_filter(self) -> Box<dyn Filter> {
+        match self {
+            Self::Plain(filter) => filter,
+            Self::Sliced(filter) => filter,
+        }
+    }
+
+    pub(super) fn filter(&self) -> &dyn Filter {
+        match self {
+            Self::Plain(filter) => &**filter,
+            Self::Sliced(filter) => &**filter,
+        }
+    }
+
+    pub(super) fn filter_mut(&mut self) -> &mut dyn Filter {
+        match self {
+            Self::Plain(filter) => &mut **filter,
+            Self::Sliced(filter) => &mut **filter,
+        }
+    }
+
+    pub(super) fn slices(&self) -> Option<&dyn Sliced> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Sliced(filter) => Some(filter.slices()),
+        }
+    }
+
+    pub(super) fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Sliced(filter) => Some(filter.slices_mut()),
+        }
+    }
 }
 
 impl<'a> Layers<'a> {
@@ -70,17 +115,20 @@ impl<'a> Layers<'a> {
     }
 
     /// Builds all layers.
-    pub(crate) fn build(self) -> Result<Box<dyn Filter>, BuildError> {
+    pub(crate) fn build(self) -> Result<Built, BuildError> {
         match (self.split(), self.form) {
             (Some((outer, inner)), _) => (AdapterRow::of(outer).build)(outer, inner),
             (None, Form::Scattered) => match self.row().scattered {
-                Some(build) => build(&self.kind, self.memory, self.seed),
+                Some(build) => build(&self.kind, self.memory, self.seed).map(Built::Plain),
                 None => {
                     let allowed = format!("line, the only form of {}", self.kind.name());
                     Err(SpecError::new("form", "scattered", allowed).into())
                 }
             },
-            (None, Form::Line) => Ok(self.plan()?.whole(|lines| self.build_lines(lines))?),
+            (None, Form::Line) => {
+                let filter = self.plan()?.whole(|lines| self.build_lines(lines))?;
+                Ok(Built::Plain(filter))
+            }
         }
     }
 

@@ -2,8 +2,7 @@
 //! then detects the duplicates of some keys well, instead of those of all keys badly.
 
 use crate::error::SpecError;
-use crate::filters::filter::check_length;
-use crate::filters::{Filter, Sliced};
+use crate::filters::{Batch, Filter, Sliced, SlicedFilter};
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 
@@ -89,8 +88,8 @@ impl TrackedFraction {
 /// assert!((900..1100).contains(&found));
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
-pub struct Tracked {
-    inner: Box<dyn Filter>,
+pub struct Tracked<F> {
+    inner: F,
     /// The highest remixed hash that is tracked.
     highest: u64,
     /// The tracked keys of a batch.
@@ -99,10 +98,10 @@ pub struct Tracked {
     verdicts: Vec<u64>,
 }
 
-impl Tracked {
+impl<F: Filter> Tracked<F> {
     /// A filter that passes the tracked keys on to `inner`.
     #[must_use]
-    pub fn new(inner: Box<dyn Filter>, fraction: TrackedFraction) -> Self {
+    pub fn new(inner: F, fraction: TrackedFraction) -> Self {
         Self {
             inner,
             highest: fraction.highest(),
@@ -121,11 +120,9 @@ impl Tracked {
     fn tracks(&self, key: KeyHash) -> bool {
         key.remix(TRACKED_STREAM) <= self.highest
     }
-}
 
-impl Filter for Tracked {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        check_length(keys, duplicates);
+    /// Passes the tracked keys on.
+    fn observe_keys(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         for (keys, duplicates) in keys.chunks(BATCH).zip(duplicates.chunks_mut(BATCH / 64)) {
             // Compact the tracked keys, let the inner filter observe them, and expand its verdicts:
             //
@@ -141,7 +138,8 @@ impl Filter for Tracked {
                 }
             }
             self.verdicts.resize(self.keys.len().div_ceil(64), 0);
-            self.inner.observe_words(&self.keys, &mut self.verdicts);
+            let tracked_keys = Batch::new(&self.keys);
+            self.inner.observe_batch(tracked_keys, &mut self.verdicts);
             let mut next = 0;
             for (word, mut tracked) in duplicates.iter_mut().zip(tracked) {
                 *word = 0;
@@ -154,9 +152,16 @@ impl Filter for Tracked {
             }
         }
     }
+}
 
-    fn advance_to(&mut self, tick: u64) {
-        self.inner.advance_to(tick);
+impl<F: Filter> Filter for Tracked<F> {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.inner.advance_to(tick);
+            }
+            self.observe_keys(batch.keys(), duplicates);
+        });
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -190,12 +195,14 @@ impl Filter for Tracked {
             ..inner
         }
     }
+}
 
-    fn slices(&self) -> Option<&dyn Sliced> {
+impl<F: SlicedFilter> SlicedFilter for Tracked<F> {
+    fn slices(&self) -> &dyn Sliced {
         self.inner.slices()
     }
 
-    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+    fn slices_mut(&mut self) -> &mut dyn Sliced {
         self.inner.slices_mut()
     }
 }

@@ -10,14 +10,12 @@ use super::plan::LineAllocation;
 use super::rule::{Counts, Rule};
 use super::rule_loop::{RuleLoop, for_kernel, observe_one};
 use crate::error::BuildError;
-use crate::filters::Filter;
-use crate::filters::filter::{check_length, check_ticks};
+use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
 use crate::isa::{DetectedKernel, HotLoop};
 use crate::kernels::{BatchCounts, Bucket, LineRange, PAGE_LINES};
 use crate::memory::{Line, LineArray};
 use crate::report::{Cells, RateSum, Report, Tally};
-use crate::verdicts::Verdict;
 
 /// A rule on a range of lines. The batch loop alone is compiled for a kernel.
 #[derive(Debug)]
@@ -57,6 +55,23 @@ impl<R: Rule> RuleLines<R> {
         self.counts.evictions += counts.evictions;
     }
 
+    /// Observes keys at the clock as it is.
+    fn observe_keys(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        self.prepare(keys);
+        let (lines, range) = (&mut self.lines, self.range);
+        let counts = (self.rule_loop).observe(self.rule, lines, range, keys, duplicates);
+        self.count(keys, counts);
+    }
+
+    /// The same with one key; true means duplicate.
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        self.prepare(&[key]);
+        let bucket = R::Bucket::at_mut(&mut self.lines, self.range.position(key));
+        let counts = observe_one(self.kernel, self.rule, bucket, key);
+        self.count(&[key], counts);
+        counts.duplicates == 1
+    }
+
     /// Observes keys at ticks of the current era of the clock, or before it.
     fn observe_in_era(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
         self.prepare(keys);
@@ -65,6 +80,43 @@ impl<R: Rule> RuleLines<R> {
         self.count(keys, counts);
         // The loop moved a copy of the clock, which ended at the latest tick.
         self.rule.follow(ticks.iter().copied().max().unwrap_or(0));
+    }
+
+    /// Observes keys each at its own tick. Whole words of keys are one batch up to the next era.
+    /// The keys of the word in which the clock enters a new era are observed one by one.
+    fn observe_at_each(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
+        let mut from = 0;
+        while from < keys.len() {
+            self.advance(ticks[from]);
+            let era = self.rule.next_era();
+            let in_era = ticks[from..].iter().position(|tick| *tick >= era);
+            let end = in_era.map_or(keys.len(), |count| from + count / 64 * 64);
+            if end > from {
+                let words = &mut duplicates[from / 64..end.div_ceil(64)];
+                self.observe_in_era(&keys[from..end], &ticks[from..end], words);
+                from = end;
+                continue;
+            }
+            let end = keys.len().min(from + 64);
+            let mut word = 0;
+            for at in from..end {
+                self.advance(ticks[at]);
+                word |= u64::from(self.observe_key(keys[at])) << (at - from);
+            }
+            duplicates[from / 64] = word;
+            from = end;
+        }
+    }
+
+    /// Moves the clock.
+    fn advance(&mut self, tick: u64) {
+        let before = self.rule;
+        let passed = self.rule.advance_to(tick);
+        if let Some(passed) = passed
+            && self.holds_times
+        {
+            self.expiry = Expiry::begin(self.expiry.take(), before, passed, &mut self.lines);
+        }
     }
 }
 
@@ -86,61 +138,22 @@ impl<R: Rule> HotLoop for CountLines<'_, R> {
 }
 
 impl<R: Rule> Filter for RuleLines<R> {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        self.prepare(keys);
-        let (lines, range) = (&mut self.lines, self.range);
-        let counts = (self.rule_loop).observe(self.rule, lines, range, keys, duplicates);
-        self.count(keys, counts);
-    }
-
-    fn observe_one(&mut self, key: KeyHash) -> Verdict {
-        self.prepare(&[key]);
-        let bucket = R::Bucket::at_mut(&mut self.lines, self.range.position(key));
-        let rule = self.rule;
-        let counts = observe_one(self.kernel, rule, bucket, key);
-        self.count(&[key], counts);
-        Verdict::from_bit(counts.duplicates == 1)
-    }
-
-    /// Whole words of keys are one batch up to the next era. The keys of the word in which the
-    /// clock enters a new era are observed one by one.
-    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
-        check_ticks(keys, ticks);
-        check_length(keys, duplicates);
-        if !R::HAS_CLOCK {
-            return self.observe_words(keys, duplicates);
-        }
-        let mut from = 0;
-        while from < keys.len() {
-            self.advance_to(ticks[from]);
-            let era = self.rule.next_era();
-            let in_era = ticks[from..].iter().position(|tick| *tick >= era);
-            let end = in_era.map_or(keys.len(), |count| from + count / 64 * 64);
-            if end > from {
-                let words = &mut duplicates[from / 64..end.div_ceil(64)];
-                self.observe_in_era(&keys[from..end], &ticks[from..end], words);
-                from = end;
-                continue;
+    // Not inlined into the methods that are derived from it: each would be another copy for each
+    // rule.
+    #[inline(never)]
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.check_length(duplicates);
+        match batch.ticks() {
+            Ticks::Each(ticks) if R::HAS_CLOCK => {
+                return self.observe_at_each(batch.keys(), ticks, duplicates);
             }
-            let end = keys.len().min(from + 64);
-            let mut word = 0;
-            for at in from..end {
-                self.advance_to(ticks[at]);
-                let duplicate = self.observe_one(keys[at]).is_duplicate();
-                word |= u64::from(duplicate) << (at - from);
-            }
-            duplicates[from / 64] = word;
-            from = end;
+            Ticks::One(tick) => self.advance(tick),
+            Ticks::Each(_) | Ticks::Unmoved => {}
         }
-    }
-
-    fn advance_to(&mut self, tick: u64) {
-        let before = self.rule;
-        let passed = self.rule.advance_to(tick);
-        if let Some(passed) = passed
-            && self.holds_times
-        {
-            self.expiry = Expiry::begin(self.expiry.take(), before, passed, &mut self.lines);
+        match (batch.keys(), duplicates) {
+            ([], _) => {}
+            ([key], [word]) => *word = u64::from(self.observe_key(*key)),
+            (keys, duplicates) => self.observe_keys(keys, duplicates),
         }
     }
 

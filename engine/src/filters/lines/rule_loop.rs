@@ -4,10 +4,10 @@
 //! its code again, by the kernel ([`observe_one`]):
 //!
 //! ```text
-//! observe_words -> RuleLoop::observe (two dynamic calls for a batch)
+//! observe_batch -> RuleLoop::observe (two dynamic calls for a batch)
 //!   -> BatchLoop or BlockLoop, for kernel O  prefetch, one line per key, pack verdicts
 //!        -> RuleStep::visit -> R::visit      inlined: the rule on the line, by the operations of O
-//! observe_one (a dynamic call, and branches on the kernel)
+//! observe_batch of one key -> observe_one (a dynamic call, and branches on the kernel)
 //!   -> SingleVisit, for kernel O -> RuleStep::visit -> R::visit
 //! ```
 

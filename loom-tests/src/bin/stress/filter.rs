@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use echoless::{Filter, KeyHash, Partitioned, Partitioning};
+use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
 
 /// A set of keys that outlives the filter, so that a filter that replaces it goes on with it.
 pub(crate) type Keys = Arc<Mutex<HashSet<KeyHash>>>;
@@ -26,17 +26,14 @@ impl Exact {
 }
 
 impl Filter for Exact {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
         match &mut self.passes_left {
             Some(0) => resume_unwind(Box::new("a panic of this scenario")),
             Some(left) => *left -= 1,
             None => {}
         }
         let mut seen = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        duplicates.fill(0);
-        for (index, key) in keys.iter().enumerate() {
-            duplicates[index / 64] |= u64::from(!seen.insert(*key)) << (index % 64);
-        }
+        batch.observe_each(duplicates, |key| !seen.insert(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -48,7 +45,11 @@ impl Filter for Exact {
         *self = Self::default();
     }
 
-    fn memory_bytes(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally::default()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }

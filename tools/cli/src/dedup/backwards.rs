@@ -24,7 +24,7 @@ use std::mem;
 use std::time::SystemTime;
 
 use echoless::audit::{ErrorEstimates, Estimate};
-use echoless::{Filter, KeyHash, Report, Verdict, Verdicts};
+use echoless::{Batch, Filter, KeyHash, Report, Tally, Verdict, Verdicts};
 
 use super::delivery::fault_reporter;
 use super::feed::{Direction, Feed, StreamEnd};
@@ -406,7 +406,7 @@ impl BitStack {
 pub(super) struct NoFilter;
 
 impl Filter for NoFilter {
-    fn observe_words(&mut self, _keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_batch(&mut self, _batch: Batch<'_>, duplicates: &mut [u64]) {
         duplicates.fill(0);
     }
 
@@ -416,8 +416,12 @@ impl Filter for NoFilter {
 
     fn clear(&mut self) {}
 
-    fn memory_bytes(&self) -> u64 {
-        0
+    fn tally(&self) -> Tally {
+        Tally::default()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

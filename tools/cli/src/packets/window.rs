@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use echoless::{BuildError, Filter, FilterSpec, KeyHash, Report, Tally};
+use echoless::{Batch, BuildError, Filter, FilterSpec, KeyHash, Report, Tally, Ticks};
 
 /// The windows of a run and the filters that remember their keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,11 +128,14 @@ impl Counted {
 }
 
 impl Filter for Counted {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    /// The ticks of the batch are those of another clock.
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        let keys = batch.keys();
         let mut ticks = std::mem::take(&mut self.ticks);
         ticks.clear();
         ticks.extend(keys.iter().map(|_| self.count()));
-        self.filter.observe_words_at(keys, &ticks, duplicates);
+        let batch = Batch::at_each(keys, &ticks);
+        self.filter.observe_batch(batch, duplicates);
         self.ticks = ticks;
     }
 
@@ -176,7 +179,8 @@ impl Both {
     fn intersect(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         self.in_packets.clear();
         self.in_packets.resize(duplicates.len(), 0);
-        self.packets.observe_words(keys, &mut self.in_packets);
+        let batch = Batch::new(keys);
+        self.packets.observe_batch(batch, &mut self.in_packets);
         for (word, other) in duplicates.iter_mut().zip(&self.in_packets) {
             *word &= other;
         }
@@ -196,39 +200,32 @@ impl Both {
 }
 
 impl Filter for Both {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        let keys = batch.keys();
         if self.refresh {
-            self.time.observe_words(keys, duplicates);
-            self.intersect(keys, duplicates);
-        } else {
-            set_bits(keys, duplicates, |index, ahead| {
-                self.prefetch(ahead);
-                self.is_duplicate(keys[index])
-            });
+            self.time.observe_batch(batch, duplicates);
+            return self.intersect(keys, duplicates);
         }
-    }
-
-    fn observe_words_at(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
-        if self.refresh {
-            self.time.observe_words_at(keys, ticks, duplicates);
-            self.intersect(keys, duplicates);
-        } else {
-            assert_eq!(ticks.len(), keys.len());
-            set_bits(keys, duplicates, |index, ahead| {
-                self.prefetch(ahead);
+        let ticks = match batch.ticks() {
+            Ticks::Each(ticks) => Some(ticks),
+            Ticks::One(tick) => {
+                self.time.advance_to(tick);
+                None
+            }
+            Ticks::Unmoved => None,
+        };
+        set_bits(keys, duplicates, |index, ahead| {
+            self.prefetch(ahead);
+            if let Some(ticks) = ticks {
                 self.time.advance_to(ticks[index]);
-                self.is_duplicate(keys[index])
-            });
-        }
+            }
+            self.is_duplicate(keys[index])
+        });
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {
         self.time.prefetch(keys);
         self.packets.prefetch(keys);
-    }
-
-    fn advance_to(&mut self, tick: u64) {
-        self.time.advance_to(tick);
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -356,12 +353,12 @@ mod tests {
                         clock
                     })
                     .collect();
-                if one_tick {
-                    filter.advance_to(clock);
-                    filter.observe_words(&keys, &mut words);
+                let observed = if one_tick {
+                    Batch::at(&keys, clock)
                 } else {
-                    filter.observe_words_at(&keys, &ticks, &mut words);
-                }
+                    Batch::at_each(&keys, &ticks)
+                };
+                filter.observe_batch(observed, &mut words);
                 for (index, (key, _)) in batch.iter().enumerate() {
                     number += 1;
                     let clock = ticks[index];

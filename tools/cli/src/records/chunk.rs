@@ -163,7 +163,7 @@ impl Chunk {
 
 #[cfg(test)]
 mod tests {
-    use echoless::{KeyHash, OrderedFilter, Partitioned, Partitioning};
+    use echoless::{Batch, KeyHash, OrderedFilter, Partitioned, Partitioning, Report, Tally};
     use proptest::prelude::*;
 
     use super::*;
@@ -182,21 +182,19 @@ mod tests {
     /// Records every key with the clock that it is observed at; every third key is a duplicate.
     #[derive(Default)]
     struct Recorder {
-        clock: u64,
-        observed: Vec<(u64, u64)>,
+        clock: Option<u64>,
+        observed: Vec<(Option<u64>, u64)>,
     }
 
     impl Filter for Recorder {
-        fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-            duplicates.fill(0);
-            for (index, key) in keys.iter().enumerate() {
-                self.observed.push((self.clock, key.get()));
-                duplicates[index / 64] |= u64::from(key.get() % 3 == 0) << (index % 64);
-            }
-        }
-
-        fn advance_to(&mut self, tick: u64) {
-            self.clock = self.clock.max(tick);
+        fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+            batch.observe_runs(duplicates, |tick, batch, duplicates| {
+                self.clock = self.clock.max(tick);
+                batch.observe_each(duplicates, |key| {
+                    self.observed.push((self.clock, key.get()));
+                    key.get() % 3 == 0
+                });
+            });
         }
 
         fn contains(&self, _key: KeyHash) -> bool {
@@ -205,8 +203,12 @@ mod tests {
 
         fn clear(&mut self) {}
 
-        fn memory_bytes(&self) -> u64 {
-            0
+        fn tally(&self) -> Tally {
+            Tally::default()
+        }
+
+        fn report_on(&self, tally: Tally) -> Report {
+            Report::new(tally)
         }
     }
 
@@ -246,7 +248,7 @@ mod tests {
             prop_assert_eq!(chunk.observe(filter.handle().ticket()), Ok(()));
             let whole = filter.shutdown().unwrap();
             let observed = &whole.filters()[0].observed;
-            let expected = (0..records as u64).map(|key| (if timed { 2 * key } else { 0 }, key));
+            let expected = (0..records as u64).map(|key| (timed.then_some(2 * key), key));
             prop_assert_eq!(observed, &expected.collect::<Vec<_>>());
             for record in 0..records {
                 prop_assert_eq!(chunk.verdicts.of_keys.is_duplicate(record), record % 3 == 0);

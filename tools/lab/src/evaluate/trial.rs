@@ -3,7 +3,7 @@
 use std::slice;
 use std::time::{Duration, Instant};
 
-use echoless::{BuildError, Filter, FilterSpec, KeyHash};
+use echoless::{Batch, BuildError, Filter, FilterSpec, KeyHash};
 
 use super::evaluation::{AgeBin, Evaluation, Point};
 use crate::oracle::{Score, Truth};
@@ -77,7 +77,7 @@ impl Trial {
     fn observe_batches(&mut self, hashes: &[KeyHash]) {
         let verdicts = self.verdicts.chunks_mut(BATCH / 64);
         for (hashes, verdicts) in hashes.chunks(BATCH).zip(verdicts) {
-            self.filter.observe_words(hashes, verdicts);
+            self.filter.observe_batch(hashes.into(), verdicts);
         }
     }
 
@@ -85,12 +85,10 @@ impl Trial {
     fn observe_ticks(&mut self, clock: u64, hashes: &[KeyHash]) {
         self.verdicts.fill(0);
         for (index, hash) in hashes.iter().enumerate() {
-            self.filter.advance_to(clock + 1 + index as u64);
-            let mut verdict = 0;
-            let key = slice::from_ref(hash);
-            self.filter
-                .observe_words(key, slice::from_mut(&mut verdict));
-            self.verdicts[index / 64] |= verdict << (index % 64);
+            let batch = Batch::at(slice::from_ref(hash), clock + 1 + index as u64);
+            let mut verdict = [0];
+            self.filter.observe_batch(batch, &mut verdict);
+            self.verdicts[index / 64] |= verdict[0] << (index % 64);
         }
         self.clock = Some(clock + hashes.len() as u64);
     }

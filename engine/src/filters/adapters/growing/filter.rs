@@ -4,9 +4,8 @@ use std::fmt;
 
 use super::Threshold;
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
 use crate::filters::cell_table::CellTable;
-use crate::filters::filter::observe_each;
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, rate_text};
 use crate::report::{Cells, RateSum, Report, Tally};
@@ -211,14 +210,9 @@ impl Growing {
         self.room = self.room.saturating_sub(1);
         false
     }
-}
 
-impl Filter for Growing {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
-    }
-
-    fn advance_to(&mut self, tick: u64) {
+    /// Moves the clock.
+    fn advance(&mut self, tick: u64) {
         if tick <= self.tick {
             return;
         }
@@ -250,6 +244,17 @@ impl Filter for Growing {
         if self.newest().inserted == 0 {
             self.room = 0;
         }
+    }
+}
+
+impl Filter for Growing {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.advance(tick);
+            }
+            batch.observe_each(duplicates, |key| self.observe_key(key));
+        });
     }
 
     fn contains(&self, key: KeyHash) -> bool {

@@ -4,7 +4,7 @@ use super::Growing;
 use crate::error::{BuildError, SpecError};
 use crate::filters::Facts;
 use crate::filters::adapters::adapter::AdapterRow;
-use crate::filters::adapters::layers::Layers;
+use crate::filters::adapters::layers::{Built, Layers};
 use crate::filters::row::{FilterRow, Head, Named, OptionRow};
 use crate::options::{Allowed, Value, names};
 
@@ -47,7 +47,7 @@ pub(in crate::filters::adapters) static ROW: AdapterRow = AdapterRow {
         options: |_| OPTIONS,
         complete: Named::as_given,
     },
-    build: |named, inner| Ok(Box::new(build(named, inner)?)),
+    build: |named, inner| Ok(Built::Plain(Box::new(build(named, inner)?))),
     facts: |named, inner| {
         let (size, most) = filters_in(named, inner.memory);
         let one = Layers {

@@ -45,8 +45,7 @@
 use super::shape::{NodeId, Shape};
 use super::spec::{TreeMode, TreeSpec};
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
-use crate::filters::filter::observe_each;
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 use crate::verdicts::{Verdict, Verdicts};
@@ -201,7 +200,8 @@ impl<F: Filter> BloomTree<F> {
     ) {
         verdicts.reset(keys.len());
         let leaf = self.shape.leaf_of(producer);
-        observe_each(keys, verdicts.words_mut(), |key| self.observe_at(leaf, key));
+        let words = verdicts.words_mut();
+        Batch::new(keys).observe_each(words, |key| self.observe_at(leaf, key));
     }
 
     /// Whether the key would be reported as a duplicate if this producer observed it now. Changes
@@ -319,18 +319,17 @@ impl<F: Filter> BloomTree<F> {
 
 impl<F: Filter> Filter for BloomTree<F> {
     /// Deals the keys to the producers in turn.
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| {
-            let leaf = self.turn;
-            self.turn = (leaf + 1) % self.shape.leaves();
-            self.observe_at(leaf, key)
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.nodes.iter_mut().for_each(|node| node.advance_to(tick));
+            }
+            batch.observe_each(duplicates, |key| {
+                let leaf = self.turn;
+                self.turn = (leaf + 1) % self.shape.leaves();
+                self.observe_at(leaf, key)
+            });
         });
-    }
-
-    fn advance_to(&mut self, tick: u64) {
-        for node in &mut self.nodes {
-            node.advance_to(tick);
-        }
     }
 
     fn contains(&self, key: KeyHash) -> bool {

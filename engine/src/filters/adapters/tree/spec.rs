@@ -5,7 +5,7 @@ use super::shape::Shape;
 use super::shared::SharedTree;
 use crate::error::{BuildError, SpecError};
 use crate::filters::adapters::adapter::AdapterRow;
-use crate::filters::adapters::layers::Layers;
+use crate::filters::adapters::layers::{Built, Layers};
 use crate::filters::row::{Head, Named, OptionRow};
 use crate::filters::{Facts, Filter, Form};
 use crate::limits::within;
@@ -319,10 +319,11 @@ pub(in crate::filters::adapters) static ROW: AdapterRow = AdapterRow {
                 seed,
                 ..inner
             };
-            node.build()
+            Ok(node.build()?.into_filter())
         };
         let spec = TreeSpec::of(named);
-        Ok(Box::new(spec.build(inner.memory, inner.seed, node)?))
+        let tree = spec.build(inner.memory, inner.seed, node)?;
+        Ok(Built::Plain(Box::new(tree)))
     },
     facts: |named, inner| {
         let spec = TreeSpec::of(named);

@@ -2,13 +2,13 @@
 
 use super::{Ageing, BitTable, Reservoir};
 use crate::error::BuildError;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
-use crate::filters::{Filter, Form, lines};
+use crate::filters::{Batch, Filter, Form, lines};
 use crate::hash::KeyHash;
 use crate::memory::LINE_BYTES;
-use crate::report::Tally;
+use crate::report::{Report, Tally};
 use crate::theory::RateModel;
 
 /// The parameters of a bit filter, except its memory.
@@ -87,8 +87,8 @@ impl BitFilters {
 }
 
 impl Filter for BitFilters {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -107,6 +107,10 @@ impl Filter for BitFilters {
 
     fn tally(&self) -> Tally {
         tally_of_cells(self.memory_bytes(), self.table.cells())
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

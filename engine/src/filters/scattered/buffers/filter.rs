@@ -2,15 +2,15 @@
 
 use super::lru::LruSet;
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::limits::bits_of;
 use crate::memory::LINE_BYTES;
 use crate::options::{Allowed, Value, names};
-use crate::report::Tally;
+use crate::report::{Report, Tally};
 
 /// The number of bytes that an entry of the buffer is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,8 +113,8 @@ impl LruFilter {
 }
 
 impl Filter for LruFilter {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -133,6 +133,10 @@ impl Filter for LruFilter {
 
     fn tally(&self) -> Tally {
         tally_of_cells(self.memory_bytes(), self.set.occupied())
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

@@ -1,15 +1,15 @@
 //! The block-decaying Bloom filter: cells hold wrapping timestamps of a window divided into blocks.
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::storage::PackedCells;
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, at_least_bits, bits_of, within};
 use crate::memory::LINE_BYTES;
 use crate::options::Allowed;
-use crate::report::{Cells, Tally};
+use crate::report::{Cells, Report, Tally};
 
 /// The parameters of a block-decaying Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -142,8 +142,8 @@ impl DecayingBloom {
 }
 
 impl Filter for DecayingBloom {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     #[inline(always)]
@@ -165,6 +165,10 @@ impl Filter for DecayingBloom {
         let live = self.cells.iter().filter(|cell| *cell > self.block);
         let cells = Cells::new(live.count() as u64, self.cells.len());
         tally_of_cells(self.memory_bytes(), cells)
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

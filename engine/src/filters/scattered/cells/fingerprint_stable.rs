@@ -3,16 +3,16 @@
 
 use super::primes::prime_at_most;
 use crate::error::BuildError;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::scattered::storage::PackedCells;
-use crate::filters::{Filter, Form, lines};
+use crate::filters::{Batch, Filter, Form, lines};
 use crate::hash::KeyHash;
 use crate::limits::at_least_bits;
 use crate::memory::LINE_BYTES;
 use crate::options::names;
-use crate::report::{Cells, Tally};
+use crate::report::{Cells, Report, Tally};
 
 /// How a key's fingerprint is written to a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,8 +237,8 @@ impl FingerprintStableBloom {
 }
 
 impl Filter for FingerprintStableBloom {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     #[inline(always)]
@@ -265,6 +265,10 @@ impl Filter for FingerprintStableBloom {
         let occupied = self.cells.iter().filter(|cell| cell & max != 0);
         let cells = Cells::new(occupied.count() as u64, self.cells.len());
         tally_of_cells(self.memory_bytes(), cells)
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

@@ -2,16 +2,16 @@
 //! them.
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
 use crate::filters::scattered::storage::PackedCells;
-use crate::filters::{Filter, Form, lines};
+use crate::filters::{Batch, Filter, Form, lines};
 use crate::hash::KeyHash;
 use crate::limits::{at_least_bits, rate_text, within};
 use crate::memory::LINE_BYTES;
 use crate::options::{Allowed, Value, names};
-use crate::report::Tally;
+use crate::report::{Report, Tally};
 use crate::theory::RateModel;
 use crate::theory::stable::{decrements_for, stable_point_fpr};
 
@@ -296,8 +296,8 @@ impl StableBloom {
 }
 
 impl Filter for StableBloom {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     #[inline(always)]
@@ -316,6 +316,10 @@ impl Filter for StableBloom {
 
     fn tally(&self) -> Tally {
         tally_of_cells(self.memory_bytes(), self.cells.occupied())
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

@@ -3,15 +3,15 @@
 use std::mem::swap;
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::bits::BitTable;
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, bits_of, rate_text};
 use crate::memory::LINE_BYTES;
 use crate::options::{Allowed, Value, names};
-use crate::report::{Cells, Tally};
+use crate::report::{Cells, Report, Tally};
 use crate::theory::generations::{insertions_to_half_fill, pair_hashes};
 
 /// The role of the second Bloom filter.
@@ -162,8 +162,8 @@ impl GenerationFilter {
 }
 
 impl Filter for GenerationFilter {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -187,6 +187,10 @@ impl Filter for GenerationFilter {
         let occupied = active.occupied + other.occupied;
         let cells = Cells::new(occupied, active.total + other.total);
         tally_of_cells(self.memory_bytes(), cells)
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

@@ -4,14 +4,14 @@
 use super::fingerprint::{Fingerprint, nonzero_values};
 use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, rows_in};
 use crate::error::BuildError;
-use crate::filters::Filter;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::memory::LINE_BYTES;
 use crate::options::names;
-use crate::report::Tally;
+use crate::report::{Report, Tally};
 
 /// The parameters of a cuckoo filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -133,8 +133,8 @@ impl CuckooFilter {
 }
 
 impl Filter for CuckooFilter {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -154,6 +154,10 @@ impl Filter for CuckooFilter {
 
     fn tally(&self) -> Tally {
         tally_of_cells(self.memory_bytes(), self.store.occupied())
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

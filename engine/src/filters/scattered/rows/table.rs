@@ -4,14 +4,14 @@
 use super::fingerprint::{Fingerprint, nonzero_values};
 use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, rows_in};
 use crate::error::{BuildError, SpecError};
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
-use crate::filters::{Filter, Form, Replacement, lines};
+use crate::filters::{Batch, Filter, Form, Replacement, lines};
 use crate::hash::KeyHash;
 use crate::memory::LINE_BYTES;
 use crate::options::{Allowed, Value, names};
-use crate::report::Tally;
+use crate::report::{Report, Tally};
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
 /// Which fingerprint leaves a full row, and what a fingerprint that is found does to its row.
@@ -124,8 +124,8 @@ impl RowFilter {
 }
 
 impl Filter for RowFilter {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -146,6 +146,10 @@ impl Filter for RowFilter {
 
     fn tally(&self) -> Tally {
         tally_of_cells(self.memory_bytes(), self.store.occupied())
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The age-partitioned Bloom filter: slices that move from young to old.
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::bits::BitTable;
 use crate::filters::units::{self, Units};
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, at_least_bits, within};
 use crate::memory::LINE_BYTES;
@@ -137,15 +137,9 @@ impl AgePartitionedBloom {
         }
         seen
     }
-}
 
-impl Filter for AgePartitionedBloom {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        self.slices.step(keys.len());
-        observe_each(keys, duplicates, |key| self.observe_key(key));
-    }
-
-    fn advance_to(&mut self, tick: u64) {
+    /// Moves the clock.
+    fn advance(&mut self, tick: u64) {
         let now = self.units.number(tick);
         if now <= self.now {
             return;
@@ -156,6 +150,18 @@ impl Filter for AgePartitionedBloom {
             self.shift();
         }
         self.now = now;
+    }
+}
+
+impl Filter for AgePartitionedBloom {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.advance(tick);
+            }
+            self.slices.step(batch.keys().len());
+            batch.observe_each(duplicates, |key| self.observe_key(key));
+        });
     }
 
     /// Searches for a run of k set bits, as the source does: from the oldest k slices on.

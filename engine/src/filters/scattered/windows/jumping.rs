@@ -2,11 +2,11 @@
 //! window.
 
 use crate::error::BuildError;
-use crate::filters::Filter;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::{self, Units};
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::memory::LINE_BYTES;
 use crate::report::{Cells, RateSum, Report, Tally};
@@ -153,15 +153,9 @@ impl JumpingBloom {
         }
         seen
     }
-}
 
-impl Filter for JumpingBloom {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        self.cells.step(keys.len());
-        observe_each(keys, duplicates, |key| self.observe_key(key));
-    }
-
-    fn advance_to(&mut self, tick: u64) {
+    /// Moves the clock.
+    fn advance(&mut self, tick: u64) {
         let (unit, len) = (self.units.number(tick), self.cells.len());
         if unit < self.now {
             return;
@@ -183,6 +177,18 @@ impl Filter for JumpingBloom {
         let end = self.units.elapsed(tick, len).max(self.emptied);
         self.empty(self.expired(), self.emptied, end);
         self.emptied = end;
+    }
+}
+
+impl Filter for JumpingBloom {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.advance(tick);
+            }
+            self.cells.step(batch.keys().len());
+            batch.observe_each(duplicates, |key| self.observe_key(key));
+        });
     }
 
     fn contains(&self, key: KeyHash) -> bool {

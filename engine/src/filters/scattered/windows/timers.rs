@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::Filter;
 use crate::filters::cell_table::CellTable;
-use crate::filters::filter::{observe_each, tally_of_cells};
+use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::storage::PackedCells;
 use crate::filters::units::{self, Units};
+use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::limits::{MOST_HASHES, within};
 use crate::memory::LINE_BYTES;
@@ -267,15 +267,9 @@ impl TimerBloom {
         }
         ages
     }
-}
 
-impl Filter for TimerBloom {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        self.cells.step(keys.len());
-        observe_each(keys, duplicates, |key| self.observe_key(key));
-    }
-
-    fn advance_to(&mut self, tick: u64) {
+    /// Moves the clock.
+    fn advance(&mut self, tick: u64) {
         let now = self.units.number(tick);
         if now <= self.now {
             return;
@@ -287,6 +281,18 @@ impl Filter for TimerBloom {
             self.sweep_parts(passed);
         }
         self.now = now;
+    }
+}
+
+impl Filter for TimerBloom {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.advance(tick);
+            }
+            self.cells.step(batch.keys().len());
+            batch.observe_each(duplicates, |key| self.observe_key(key));
+        });
     }
 
     fn contains(&self, key: KeyHash) -> bool {

@@ -255,7 +255,7 @@ mod tests {
     use std::panic::{self, AssertUnwindSafe, catch_unwind};
     use std::time::Instant;
 
-    use echoless::{KeyHash, Partitioned, Partitioning};
+    use echoless::{Batch, KeyHash, Partitioned, Partitioning, Report, Tally};
 
     use super::*;
     use crate::args::{Command, parse_from};
@@ -267,9 +267,9 @@ mod tests {
     struct Brittle(u64);
 
     impl Filter for Brittle {
-        fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+        fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
             duplicates.fill(0);
-            self.0 = self.0.saturating_sub(keys.len() as u64);
+            self.0 = self.0.saturating_sub(batch.keys().len() as u64);
             if self.0 == 0 {
                 panic::panic_any(PANIC);
             }
@@ -281,8 +281,12 @@ mod tests {
 
         fn clear(&mut self) {}
 
-        fn memory_bytes(&self) -> u64 {
-            0
+        fn tally(&self) -> Tally {
+            Tally::default()
+        }
+
+        fn report_on(&self, tally: Tally) -> Report {
+            Report::new(tally)
         }
     }
 

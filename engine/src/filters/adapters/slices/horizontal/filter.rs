@@ -2,9 +2,9 @@
 
 use super::FailedKeys;
 use crate::error::SpecError;
+use crate::filters::adapters::layers::Built;
 use crate::filters::adapters::slices::path::{check_index, wrong_depth};
-use crate::filters::filter::check_length;
-use crate::filters::{Filter, SliceCounts, Sliced};
+use crate::filters::{Batch, Filter, SliceCounts, Sliced, SlicedFilter};
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
 use crate::report::{Report, Tally};
@@ -15,7 +15,7 @@ use crate::verdicts::scatter;
 const BATCH: usize = 4096;
 
 /// The keys that needed a failed piece within a slice.
-fn unavailable_in(slice: &dyn Filter) -> u64 {
+fn unavailable_in(slice: &Built) -> u64 {
     (slice.slices()).map_or(0, |slices| slices.counts().unavailable)
 }
 
@@ -48,7 +48,7 @@ struct SliceBatch {
 
 /// S filters, one of which a key belongs to. Cache lines touched per key: those of a slice.
 pub(super) struct Horizontal {
-    slices: Vec<Box<dyn Filter>>,
+    slices: Vec<Built>,
     chooser: Chooser,
     policy: FailedKeys,
     failed: Vec<bool>,
@@ -70,7 +70,7 @@ pub(super) struct Horizontal {
 }
 
 impl Horizontal {
-    pub(super) fn new(slices: Vec<Box<dyn Filter>>, chooser: Chooser, policy: FailedKeys) -> Self {
+    pub(super) fn new(slices: Vec<Built>, chooser: Chooser, policy: FailedKeys) -> Self {
         let count = slices.len();
         Self {
             slices,
@@ -89,9 +89,19 @@ impl Horizontal {
         }
     }
 
+    /// Moves the clock of all slices that have not failed.
+    fn advance(&mut self, tick: u64) {
+        self.tick = self.tick.max(tick);
+        for (slice, failed) in self.slices.iter_mut().zip(&self.failed) {
+            if !failed {
+                slice.filter_mut().advance_to(tick);
+            }
+        }
+    }
+
     /// Observes at most [`BATCH`] keys: sorts them by slice, in order within a slice, and scatters
     /// the verdicts of each slice back to the order of the batch.
-    fn observe_batch(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    fn observe_part(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
         duplicates.fill(0);
         for (origin, key) in keys.iter().enumerate() {
             let slice = self.chooser.slice(*key);
@@ -111,7 +121,8 @@ impl Horizontal {
         for slice in self.used.drain(..) {
             let SliceBatch { keys, origins } = &mut self.batches[slice];
             self.words.resize(keys.len().div_ceil(64), 0);
-            self.slices[slice].observe_words(keys, &mut self.words);
+            let filter = self.slices[slice].filter_mut();
+            filter.observe_batch(Batch::new(keys), &mut self.words);
             scatter(&self.words, duplicates, |index| origins[index]);
             self.loads[slice] += keys.len() as u64;
             self.counts.probed += keys.len() as u64;
@@ -142,6 +153,10 @@ impl Horizontal {
         self.slices[slice].slices_mut().ok_or_else(error)
     }
 
+    fn filters(&self) -> impl Iterator<Item = &dyn Filter> {
+        self.slices.iter().map(Built::filter)
+    }
+
     fn failed_fraction(&self) -> f64 {
         let failed = self.failed.iter().filter(|failed| **failed).count();
         failed as f64 / self.failed.len() as f64
@@ -159,8 +174,8 @@ impl Sliced for Horizontal {
             self.nested(slice, path)?.fail(rest)?;
         } else if !self.failed[slice] {
             self.failed[slice] = true;
-            self.nested_unavailable += unavailable_in(&*self.slices[slice]);
-            self.slices[slice].clear();
+            self.nested_unavailable += unavailable_in(&self.slices[slice]);
+            self.slices[slice].filter_mut().clear();
         }
         self.lost_keys = true;
         Ok(())
@@ -174,7 +189,7 @@ impl Sliced for Horizontal {
         if self.failed[slice] {
             self.failed[slice] = false;
             // It was cleared, its pieces were restored, and its clock went back.
-            self.slices[slice].advance_to(self.tick);
+            self.slices[slice].filter_mut().advance_to(self.tick);
         } else if let Some(nested) = self.slices[slice].slices_mut() {
             for piece in 0..nested.slice_count() {
                 nested.restore(&[piece])?;
@@ -211,20 +226,16 @@ impl Sliced for Horizontal {
 }
 
 impl Filter for Horizontal {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        check_length(keys, duplicates);
-        for (keys, duplicates) in keys.chunks(BATCH).zip(duplicates.chunks_mut(BATCH / 64)) {
-            self.observe_batch(keys, duplicates);
-        }
-    }
-
-    fn advance_to(&mut self, tick: u64) {
-        self.tick = self.tick.max(tick);
-        for (slice, failed) in self.slices.iter_mut().zip(&self.failed) {
-            if !failed {
-                slice.advance_to(tick);
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.advance(tick);
             }
-        }
+            let words = duplicates.chunks_mut(BATCH / 64);
+            for (keys, duplicates) in batch.keys().chunks(BATCH).zip(words) {
+                self.observe_part(keys, duplicates);
+            }
+        });
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -232,13 +243,13 @@ impl Filter for Horizontal {
         if self.failed[slice] {
             return self.policy == FailedKeys::Duplicate;
         }
-        self.slices[slice].contains(key)
+        self.slices[slice].filter().contains(key)
     }
 
     /// Restores all slices, too.
     fn clear(&mut self) {
         for slice in &mut self.slices {
-            slice.clear();
+            slice.filter_mut().clear();
         }
         self.failed.fill(false);
         self.lost_keys = false;
@@ -250,17 +261,13 @@ impl Filter for Horizontal {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.slices.iter().map(Filter::memory_bytes).sum()
+        self.filters().map(Filter::memory_bytes).sum()
     }
 
     /// The sum of the slices. Once keys were lost, the absence of evictions promises nothing.
     fn tally(&self) -> Tally {
-        let sum: Tally = self.slices.iter().map(Filter::tally).sum();
-        let nested: u64 = self
-            .slices
-            .iter()
-            .map(|slice| unavailable_in(&**slice))
-            .sum();
+        let sum: Tally = self.filters().map(Filter::tally).sum();
+        let nested: u64 = self.slices.iter().map(unavailable_in).sum();
         Tally {
             observed: Some(self.counts.observed),
             fresh: Some(self.fresh),
@@ -272,7 +279,7 @@ impl Filter for Horizontal {
 
     fn report_on(&self, tally: Tally) -> Report {
         // Only the lines of one filter have estimates that follow from the sum of the tallies.
-        let inner = self.slices[0].report_on(tally);
+        let inner = self.slices[0].filter().report_on(tally);
         let report = match self.chooser {
             Chooser::Lines(_) => inner,
             Chooser::Hash { .. } => Report {
@@ -298,12 +305,14 @@ impl Filter for Horizontal {
             ..report
         }
     }
+}
 
-    fn slices(&self) -> Option<&dyn Sliced> {
-        Some(self)
+impl SlicedFilter for Horizontal {
+    fn slices(&self) -> &dyn Sliced {
+        self
     }
 
-    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
-        Some(self)
+    fn slices_mut(&mut self) -> &mut dyn Sliced {
+        self
     }
 }

@@ -2,11 +2,11 @@
 
 use super::filter::{Chooser, Horizontal};
 use crate::error::{BuildError, SpecError};
+use crate::filters::Facts;
 use crate::filters::adapters::adapter::AdapterRow;
-use crate::filters::adapters::layers::Layers;
+use crate::filters::adapters::layers::{Built, Layers};
 use crate::filters::adapters::slices::path::MOST_SLICES;
 use crate::filters::row::{Head, Named, OptionRow};
-use crate::filters::{Facts, Filter};
 use crate::memory::check_available;
 use crate::options::names;
 
@@ -113,13 +113,13 @@ fn cuts_lines(inner: Layers<'_>) -> bool {
     inner.has_partitions() && inner.split().is_none()
 }
 
-fn build(named: &Named, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError> {
+fn build(named: &Named, inner: Layers<'_>) -> Result<Built, BuildError> {
     let count = named.small("slices");
     let (chooser, slices) = if cuts_lines(inner) {
         check_lines(named, inner.plan()?.buckets())?;
         let (partitioning, slices) = inner.partitions(count as usize)?.into_parts();
-        let boxed = slices.into_iter().map(|slice| slice as Box<dyn Filter>);
-        (Chooser::Lines(partitioning), boxed.collect())
+        let slices = slices.into_iter().map(|slice| Built::Plain(slice));
+        (Chooser::Lines(partitioning), slices.collect())
     } else {
         // Each slice alone could fit where all of them do not.
         check_available(inner.memory)?;
@@ -131,11 +131,12 @@ fn build(named: &Named, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError
         (chooser, slices.collect::<Result<_, _>>()?)
     };
     let policy = named.choice("failed", &FAILED);
-    Ok(Box::new(Horizontal::new(slices, chooser, policy)))
+    let filter = Horizontal::new(slices, chooser, policy);
+    Ok(Built::Sliced(Box::new(filter)))
 }
 
 /// Builds one of `count` slices. An error about its memory states that it is that of a slice.
-fn build_slice(inner: Layers<'_>, count: u32, index: u32) -> Result<Box<dyn Filter>, BuildError> {
+fn build_slice(inner: Layers<'_>, count: u32, index: u32) -> Result<Built, BuildError> {
     inner
         .part(count, index)
         .build()

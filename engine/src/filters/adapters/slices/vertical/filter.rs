@@ -7,8 +7,7 @@ use crate::error::SpecError;
 use crate::filters::adapters::slices::cut::Cut;
 use crate::filters::adapters::slices::path::{check_index, wrong_depth};
 use crate::filters::cell_table::CellTable;
-use crate::filters::filter::observe_each;
-use crate::filters::{Filter, SliceCounts, Sliced};
+use crate::filters::{Batch, Filter, SliceCounts, Sliced, SlicedFilter};
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 use crate::window::Window;
@@ -243,12 +242,13 @@ impl Sliced for Vertical {
 }
 
 impl Filter for Vertical {
-    fn observe_words(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
-        observe_each(keys, duplicates, |key| self.observe_key(key));
-    }
-
-    fn advance_to(&mut self, tick: u64) {
-        self.table.advance_to(tick);
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.table.advance_to(tick);
+            }
+            batch.observe_each(duplicates, |key| self.observe_key(key));
+        });
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -286,12 +286,14 @@ impl Filter for Vertical {
             ..Report::new(tally)
         }
     }
+}
 
-    fn slices(&self) -> Option<&dyn Sliced> {
-        Some(self)
+impl SlicedFilter for Vertical {
+    fn slices(&self) -> &dyn Sliced {
+        self
     }
 
-    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
-        Some(self)
+    fn slices_mut(&mut self) -> &mut dyn Sliced {
+        self
     }
 }

@@ -2,13 +2,13 @@
 
 use super::filter::Vertical;
 use crate::error::{BuildError, SpecError};
+use crate::filters::Facts;
 use crate::filters::adapters::adapter::AdapterRow;
-use crate::filters::adapters::layers::Layers;
+use crate::filters::adapters::layers::{Built, Layers};
 use crate::filters::adapters::slices::cut::Cut;
 use crate::filters::adapters::slices::horizontal;
 use crate::filters::adapters::slices::path::MOST_SLICES;
 use crate::filters::row::{Head, Named, OptionRow};
-use crate::filters::{Facts, Filter};
 use crate::limits::{MOST_HASHES, within};
 use crate::options::names;
 
@@ -134,7 +134,7 @@ fn pieces(inner: Layers<'_>) -> Result<(u32, Layers<'_>), SpecError> {
     }
 }
 
-fn build(named: &Named, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError> {
+fn build(named: &Named, inner: Layers<'_>) -> Result<Built, BuildError> {
     let slices = named.small("slices");
     let (pieces, table) = pieces(inner)?;
     let table = table.cell_table(named.name())?;
@@ -153,5 +153,6 @@ fn build(named: &Named, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError
     }
     let cut = Cut::new(table.len(), slices, pieces);
     let (spec, window) = (VerticalSpec::of(named), inner.facts().window);
-    Ok(Box::new(Vertical::new(table, cut, spec, window)))
+    let filter = Vertical::new(table, cut, spec, window);
+    Ok(Built::Sliced(Box::new(filter)))
 }
