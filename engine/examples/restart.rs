@@ -10,11 +10,11 @@
 
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process;
 
-use echoless::spec::SavedState;
+use echoless::state::{SavedState, replace_file};
 use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Verdicts};
 
 const RECORDS: u64 = 10_000;
@@ -32,25 +32,20 @@ fn start(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(spec.build_lines()?),
         Err(error) => return Err(error.into()),
     };
-    let saved = SavedState::open(BufReader::new(file))?;
+    let saved = SavedState::open(file)?;
     // With other memory or another seed, no saved key would be found: better an error than silence.
     saved.check(spec, hasher)?;
-    Ok(saved.restore()?)
+    Ok(saved.restore()?.filter)
 }
 
-/// Saves the filter beside the old state and then renames it over that, so that a crash leaves the
-/// old or the new state.
+/// Saves the filter. A crash leaves the old or the new state.
 fn stop(
     path: &Path,
     spec: &FilterSpec,
     hasher: &KeyHasher,
     filter: Box<dyn LineFilter>,
 ) -> Result<(), Box<dyn Error>> {
-    let fresh = path.with_extension("new");
-    let file = File::create(&fresh)?;
-    spec.save(&mut [filter], hasher, &file)?;
-    file.sync_all()?;
-    fs::rename(fresh, path)?;
+    replace_file(path, |file| spec.save(&mut [filter], hasher, b"", file))?;
     Ok(())
 }
 

@@ -153,7 +153,8 @@
 //! |---|---|
 //! | [`audit`] | estimates of the errors of a running filter, with bounds |
 //! | [`filters`] | the [`Filter`] trait and all filters, scattered as published or in cache lines |
-//! | [`spec`] | specifications of filters in text, in files and in code; saved states |
+//! | [`spec`] | specifications of filters in text, in files and in code |
+//! | [`state`] | saved states: filters and the keys after them in files |
 //! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
 //! | [`assembly`] | partitions on threads: engines, their ports, and ordered filters |
 //! | [`shared`] | the filter that all threads share |
@@ -162,7 +163,7 @@
 //! | [`memory`] | cache lines and the arrays that hold them |
 //! | [`transport`] | waiting and waking |
 //!
-//! A filter in lines can be [saved](FilterSpec::save) and [restored](spec::SavedState) after a
+//! A filter in lines can be [saved](FilterSpec::save) and [restored](state::SavedState) after a
 //! restart, in another number of partitions too.
 //!
 //! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. An
@@ -187,6 +188,7 @@ mod serde_report;
 pub mod shared;
 mod size;
 pub mod spec;
+pub mod state;
 mod sync;
 pub mod theory;
 #[cfg(feature = "threads")]

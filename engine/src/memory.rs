@@ -54,6 +54,20 @@ impl Line {
     }
 }
 
+/// The bytes of lines as they are in memory.
+pub(crate) fn line_bytes(lines: &[Line]) -> &[u8] {
+    // SAFETY: a line is an array of words (`repr(C)`), 64 bytes without padding, and bytes need no
+    // alignment. The slice borrows `lines`.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines)) }
+}
+
+/// As [`line_bytes`], to overwrite them.
+pub(crate) fn line_bytes_mut(lines: &mut [Line]) -> &mut [u8] {
+    // SAFETY: as in `line_bytes`, and every bit pattern is a line. The borrow of `lines` is
+    // exclusive.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), size_of_val(lines)) }
+}
+
 /// A zeroed array of lines, aligned to a huge page if it is at least that large.
 ///
 /// The system backs a page with memory when it is first written, so an empty filter uses none.

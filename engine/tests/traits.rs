@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use echoless::spec::StateError;
+use echoless::state::StateError;
 use echoless::{BuildError, FingerprintSpec, KeyHash, SlotWidth};
 
 #[test]

@@ -138,6 +138,11 @@ impl<F: Filter> OwnedFilter<F> {
         Judged::Lost
     }
 
+    /// The filter as it is. `None` if the partition is lost.
+    pub(super) const fn filter(&self) -> Option<&F> {
+        self.filter.as_ref()
+    }
+
     /// The filter, to be [put back](Self::put_back). None if the partition is lost.
     pub(super) fn take(&mut self) -> Option<F> {
         if self.filter.is_none() {

@@ -37,6 +37,8 @@ pub(super) trait ReplacementPolicy: Copy + fmt::Debug + Send + Sync + 'static {
     const FILTER: &'static str;
     /// Whether a duplicate is inserted again, so that a row can hold copies of a fingerprint.
     const RECORDS_DUPLICATES: bool;
+    /// Whether a duplicate can move slots.
+    const CHANGED_BY_DUPLICATES: bool = true;
     /// The moment from which distinct keys bring a key closer to its eviction. `None` if copies of
     /// other keys do so, too.
     const AGE_ORIGIN: Option<AgeOrigin>;
@@ -66,6 +68,7 @@ impl ReplacementPolicy for Fifo {
     const NAME: &'static str = "fifo";
     const FILTER: &'static str = "qqht";
     const RECORDS_DUPLICATES: bool = false;
+    const CHANGED_BY_DUPLICATES: bool = false;
     const AGE_ORIGIN: Option<AgeOrigin> = Some(AgeOrigin::Recorded);
 
     #[inline(always)]

@@ -20,12 +20,6 @@ const WYHASH_SECRET: [u64; 4] = [
     0x5899_65cc_7537_4cc3,
 ];
 
-/// A checksum of bytes that follow others with the checksum `before`; 0 at the beginning. It finds
-/// damage, not forgery.
-pub(crate) fn checksum(before: u64, bytes: &[u8]) -> u64 {
-    wyhash(bytes, before, WYHASH_SECRET)
-}
-
 /// Encodes a missing field, in place of a length. No field is this long.
 const MISSING: u64 = u64::MAX;
 
@@ -192,6 +186,15 @@ impl KeyHasher {
         Self {
             algorithm: Algorithm::Keyed(Box::new(Domains::new(&key))),
             kernel: DetectedKernel::best(),
+        }
+    }
+
+    /// The name of the algorithm: `wyhash` or `siphash-2-4`.
+    #[must_use]
+    pub const fn algorithm(&self) -> &'static str {
+        match self.algorithm {
+            Algorithm::Seeded { .. } => "wyhash",
+            Algorithm::Keyed(_) => "siphash-2-4",
         }
     }
 

@@ -17,5 +17,4 @@ mod key_hash;
 mod keys;
 
 pub use bytes::KeyHasher;
-pub(crate) use bytes::checksum;
 pub use key_hash::KeyHash;

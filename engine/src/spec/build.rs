@@ -176,7 +176,7 @@ impl FilterSpec {
         }
     }
 
-    pub(super) fn needed_layers(&self) -> Result<Layers<'_>, SpecError> {
+    pub(crate) fn needed_layers(&self) -> Result<Layers<'_>, SpecError> {
         Ok(self.layers(self.needed_memory()?))
     }
 
@@ -186,7 +186,7 @@ impl FilterSpec {
     }
 
     /// Checks that nothing lies between the caller and the lines.
-    pub(super) fn check_bare(&self) -> Result<(), SpecError> {
+    pub(crate) fn check_bare(&self) -> Result<(), SpecError> {
         if !self.adapters.is_empty() {
             let allowed = "none, because access to the lines needs the filter itself";
             let adapters = self.adapters.to_string();

@@ -1,5 +1,4 @@
-//! Specifications: one way to name a filter, in text, in a file, or in code; saved states of
-//! filters.
+//! Specifications: one way to name a filter, in text, in a file, or in code.
 //!
 //! The command, the planner, the lab and the engine all use [`FilterSpec`], which names any filter
 //! in text; [`FingerprintSpec`] builds the default one, [`SharedSpec`](crate::SharedSpec) the one
@@ -17,7 +16,6 @@ mod information;
 mod serde_form;
 #[cfg(feature = "serde")]
 mod serde_text;
-mod state;
 mod text;
 
 pub use crate::filters::adapters::tracked::TrackedFraction;
@@ -27,4 +25,3 @@ pub use crate::size::{format_bytes, parse_bytes};
 pub use catalogue::{CatalogueEntry, catalogue};
 pub use filter::FilterSpec;
 pub use fingerprint::FingerprintSpec;
-pub use state::{SavedState, StateError};

@@ -59,7 +59,7 @@ impl FilterSpec {
 
     /// The options of the text form: those of the kind, then the common ones that differ from their
     /// defaults.
-    pub(super) fn options(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = self.kind.options();
         if self.form != FilterRow::of(&self.kind).default_form() {
             options.push(("form", self.form.to_string()));

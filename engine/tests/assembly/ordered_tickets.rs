@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use echoless::{
-    Batch, ExchangeError, Filter, FilterSpec, KeyHash, OrderedFilter, Partitioned, Partitioning,
-    Report, Tally, Verdicts, report_of,
+    Batch, ExchangeError, Filter, FilterSpec, KeyHash, LineFilter, OrderedFilter, Partitioned,
+    Partitioning, Report, Tally, Verdicts, report_of,
 };
 use proptest::prelude::*;
 
@@ -218,6 +218,110 @@ fn a_panic_beside_the_filters_loses_none() {
     handle.observe(&[LOW, HIGH], &mut verdicts).unwrap();
     assert_eq!(verdicts.count_duplicates(), 0);
     assert!(filter.lost().is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// In the turn of a batch, each partition has observed the batches up to it and no other.
+    #[test]
+    fn a_partition_in_the_turn_of_a_batch_is_that_of_the_batches_up_to_it(
+        count in 1u64..2000, seed: u64, parts in 1usize..6, threads in 1usize..4,
+        size in 1usize..300,
+    ) {
+        let keys = stream(count, seed);
+        let batches = batches(&keys, size);
+        let mut expected = Vec::new();
+        let (partitioning, mut filters) = spec().build_partitions(parts).unwrap().into_parts();
+        for batch in &batches {
+            for key in *batch {
+                filters[partitioning.partition_of(*key)].observe_one(*key);
+            }
+            expected.push(filters.iter().map(|part| part.lines().to_vec()).collect::<Vec<_>>());
+        }
+
+        let filter = spec().build_partitions(parts).unwrap();
+        let filter = OrderedFilter::builder(filter).build();
+        let input = Mutex::new(batches.iter().enumerate());
+        let run = || {
+            let mut handle = filter.handle();
+            loop {
+                let mut input = input.lock().unwrap();
+                let Some((number, batch)) = input.next() else { return };
+                let ticket = handle.ticket();
+                drop(input);
+                let mut seen = Vec::new();
+                let mut verdicts = Verdicts::new();
+                ticket
+                    .observe_then(None, batch, &mut verdicts, |partition, part| {
+                        assert_eq!(partition, seen.len());
+                        seen.push(part.lines().to_vec());
+                    })
+                    .unwrap();
+                assert!(seen == expected[number]);
+                assert_eq!(verdicts.len(), batch.len());
+            }
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+}
+
+/// A batch without keys and ticks has a turn at every partition, too; one that is lost is left out.
+#[test]
+fn the_turn_of_an_empty_batch_shows_the_partitions_that_are_not_lost() {
+    let filter = OrderedFilter::builder(fragile(2)).build();
+    let mut handle = filter.handle();
+    let mut verdicts = Verdicts::new();
+    for expected in [vec![0, 1], vec![0]] {
+        let mut seen = Vec::new();
+        let ticket = handle.ticket();
+        ticket
+            .observe_then(None, &[], &mut verdicts, |index, _| seen.push(index))
+            .unwrap();
+        assert_eq!(seen, expected);
+        handle.observe(&[BAD_KEY], &mut verdicts).unwrap_err();
+    }
+}
+
+/// A panic in a turn is the caller's: no partition is lost, and no other thread is blocked.
+#[test]
+fn a_panic_in_a_turn_loses_no_filter() {
+    for parts in [1, 2] {
+        let filter = OrderedFilter::builder(Exact::partitions(parts, None)).build();
+        let mut handle = filter.handle();
+        let mut verdicts = Verdicts::new();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let ticket = handle.ticket();
+            ticket.observe_then(None, &[LOW], &mut verdicts, |_, _| {
+                resume_unwind(Box::new("outside the filter"))
+            })
+        }));
+        assert!(panicked.is_err());
+        handle.observe(&[LOW, HIGH], &mut verdicts).unwrap();
+        // The key of the partition in whose turn it was has been recorded.
+        assert_eq!(verdicts.to_bools(), [true, false]);
+        assert!(filter.lost().is_empty());
+    }
+}
+
+#[test]
+fn ticks_of_a_batch_hold_in_its_turns() {
+    let spec: FilterSpec = "stamped:window=10,memory=64KiB".parse().unwrap();
+    let filter = OrderedFilter::builder(spec.build_line_partitions(3).unwrap()).build();
+    let mut handle = filter.handle();
+    let mut verdicts = Verdicts::new();
+    let mut clocks = Vec::new();
+    let ticks = [5, 9, 7];
+    let ticket = handle.ticket();
+    ticket
+        .observe_then(Some(&ticks), &[LOW; 3], &mut verdicts, |_, part| {
+            clocks.push(part.progress().tick);
+        })
+        .unwrap();
+    assert_eq!(clocks, [9; 3]);
 }
 
 #[test]

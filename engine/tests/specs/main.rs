@@ -9,6 +9,10 @@ mod forms;
 mod page;
 mod rejections;
 mod state;
+mod state_errors;
+mod state_files;
+mod state_format;
+mod state_sections;
 mod text;
 
 /// Every filter, with options that differ from the defaults.

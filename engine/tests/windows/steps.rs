@@ -1,6 +1,7 @@
 //! Filters whose lines expire in steps against partitions of them that are so small that all of
 //! their lines expire when an era begins.
 
+use echoless::memory::Line;
 use echoless::{Filter, KeyHash, LineFilter, Tally, Verdicts};
 use proptest::prelude::*;
 
@@ -62,7 +63,18 @@ proptest! {
                 prop_assert_eq!(without_pages(whole.tally()), without_pages(expected), "{}", spec);
             }
         }
+        // As a state does it: copied with lines that wait, and loaded over others that wait.
+        let mut copied = vec![Line::EMPTY; whole.lines().len()];
+        for (number, lines) in copied.chunks_mut(701).enumerate() {
+            whole.copy_lines(number * 701, lines);
+        }
+        let mut other = spec.build_lines().expect("valid");
+        other.observe_at(&[key_hash(1), key_hash(2)], &[0, 0], &mut verdicts);
+        other.advance_to(clock);
+        other.load_lines(0, &copied);
+        prop_assert!(other.lines() == copied);
         whole.finish_expiry();
+        prop_assert!(whole.lines() == copied, "{}", spec);
         let expected: Vec<_> = parts.filters().iter().flat_map(LineFilter::lines).collect();
         prop_assert!(whole.lines().iter().collect::<Vec<_>>() == expected, "{}", spec);
     }

@@ -1,7 +1,7 @@
 //! The handle of a thread, and the ticket of its next batch.
 
 use super::filter::{OrderedState, Passage};
-use super::partition::{OrderedPartition, TakenFilters};
+use super::partition::{InTurn, TakenFilters};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
@@ -177,6 +177,7 @@ impl Buffers {
         ticks: Option<&[u64]>,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
+        mut in_turn: InTurn<'_, F>,
     ) -> Result<(), ExchangeError> {
         self.begin(keys);
         // Most batches of a coarse clock have one tick.
@@ -186,8 +187,8 @@ impl Buffers {
             Some([]) | None => Batch::new(keys),
         };
         let last = ticks.and_then(<[u64]>::last).copied();
-        if let [only] = &*shared.partitions {
-            return self.pass_whole(shared, only, passage, batch, last, verdicts);
+        if shared.partitions.len() == 1 {
+            return self.pass_whole(shared, passage, batch, last, verdicts, in_turn);
         }
         self.route(keys);
         let ticks = batch.ticks();
@@ -195,7 +196,12 @@ impl Buffers {
             self.router.route_ticks(ticks, &self.batch.selections);
         }
         for index in 0..shared.partitions.len() {
-            self.pass_part(shared, passage, index, ticks, last);
+            // Not `as_deref_mut`, whose borrow would have to outlive the loop.
+            let in_turn: InTurn<'_, F> = match &mut in_turn {
+                Some(in_turn) => Some(&mut **in_turn),
+                None => None,
+            };
+            self.pass_part(shared, passage, index, ticks, last, in_turn);
         }
         self.finish(shared.policy, verdicts)
     }
@@ -204,16 +210,19 @@ impl Buffers {
     fn pass_whole<F: Filter>(
         &mut self,
         shared: &OrderedState<F>,
-        only: &OrderedPartition<F>,
         passage: &mut Passage<'_, F>,
         batch: Batch<'_>,
         last: Option<u64>,
         verdicts: &mut Verdicts,
+        in_turn: InTurn<'_, F>,
     ) -> Result<(), ExchangeError> {
         let keys = batch.keys();
         verdicts.reset(keys.len());
         let judged = match &mut passage.wait_for_turn(0, &mut self.parker, shared.wait) {
-            Ok(turn) => only.judge(0, turn, batch, last, verdicts.words_mut()),
+            Ok(turn) => {
+                let words = verdicts.words_mut();
+                shared.partitions[0].judge(0, turn, batch, last, words, in_turn)
+            }
             Err(forked) => Err(RequestOutcome::Closed(*forked)),
         };
         if judged.is_ok() {
@@ -234,6 +243,7 @@ impl Buffers {
         index: usize,
         ticks: Ticks<'_>,
         last: Option<u64>,
+        in_turn: InTurn<'_, F>,
     ) {
         let selections = &self.batch.selections;
         let keys = self.router.keys_of(selections, index, &mut self.keys);
@@ -250,7 +260,10 @@ impl Buffers {
         // A turn is dropped after the verdicts are taken.
         let mut turn = passage.wait_for_turn(index, &mut self.parker, shared.wait);
         let judged = match &mut turn {
-            Ok(turn) => shared.partitions[index].judge(index, turn, batch, last, &mut self.words),
+            Ok(turn) => {
+                let partition = &shared.partitions[index];
+                partition.judge(index, turn, batch, last, &mut self.words, in_turn)
+            }
             Err(forked) => Err(RequestOutcome::Closed(*forked)),
         };
         self.take_outcomes(index, judged, shared.policy);
@@ -321,7 +334,7 @@ impl<F: Filter> Ticket<'_, F> {
     /// # Panics
     /// If the batch has 2^31 keys or more.
     pub fn observe(self, keys: &[KeyHash], verdicts: &mut Verdicts) -> Result<(), ExchangeError> {
-        self.pass(None, keys, verdicts)
+        self.pass(None, keys, verdicts, None)
     }
 
     /// As [`observe`](Self::observe), with a tick for each key: the verdicts are those of
@@ -353,8 +366,45 @@ impl<F: Filter> Ticket<'_, F> {
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
-        assert_eq!(ticks.len(), keys.len(), "a tick for each key");
-        self.pass(Some(ticks), keys, verdicts)
+        self.pass(Some(ticks), keys, verdicts, None)
+    }
+
+    /// As [`observe_at`](Self::observe_at), and calls `in_turn` with each partition after its keys
+    /// of the batch are judged, and before those of later tickets are: with its number, and its
+    /// filter at exactly this point of the stream, to copy lines of it for example. Without `ticks`
+    /// as [`observe`](Self::observe).
+    ///
+    /// The batches of later tickets wait for `in_turn` at this partition. Its panic unwinds to the
+    /// caller; the filters stay in use, and later partitions do not get the batch. It is not called
+    /// for a partition that is lost.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe).
+    ///
+    /// # Panics
+    /// As [`observe_at`](Self::observe_at).
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{FilterSpec, KeyHasher, LineFilter, OrderedFilter, Verdicts};
+    /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+    /// let mut handle = OrderedFilter::builder(spec.build_line_partitions(2)?).build().handle();
+    /// let keys = ["a", "b"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// let mut fresh = Vec::new();
+    /// handle.ticket().observe_then(None, &keys, &mut Verdicts::new(), |partition, filter| {
+    ///     fresh.push((partition, filter.progress().fresh));
+    /// })?;
+    /// assert_eq!(fresh.iter().map(|(_, fresh)| fresh).sum::<u64>(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn observe_then(
+        self,
+        ticks: Option<&[u64]>,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+        mut in_turn: impl FnMut(usize, &F),
+    ) -> Result<(), ExchangeError> {
+        self.pass(ticks, keys, verdicts, Some(&mut in_turn))
     }
 
     fn pass(
@@ -362,7 +412,11 @@ impl<F: Filter> Ticket<'_, F> {
         ticks: Option<&[u64]>,
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
+        in_turn: InTurn<'_, F>,
     ) -> Result<(), ExchangeError> {
+        if let Some(ticks) = ticks {
+            assert_eq!(ticks.len(), keys.len(), "a tick for each key");
+        }
         verdicts.reset(0);
         let Self {
             passage,
@@ -382,7 +436,7 @@ impl<F: Filter> Ticket<'_, F> {
             }
             other => other,
         };
-        let passed = buffers.pass(shared, passage, ticks, keys, verdicts);
+        let passed = buffers.pass(shared, passage, ticks, keys, verdicts, in_turn);
         buffers.clock = clock;
         passed
     }
@@ -489,7 +543,7 @@ impl<F: Filter> Ticket<'_, F> {
     /// assert_eq!(report.tally.observed, Some(2));
     ///
     /// let mut state = Vec::new();
-    /// handle.ticket().with_filters(|filters| spec.save(filters, &hasher, &mut state))??;
+    /// handle.ticket().with_filters(|filters| spec.save(filters, &hasher, b"", &mut state))??;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_filters<T>(mut self, with: impl FnOnce(&mut [F]) -> T) -> Result<T, ExchangeError> {

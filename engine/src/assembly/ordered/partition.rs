@@ -12,6 +12,9 @@ use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::sync::{Arc, Mutex, unpoisoned};
 
+/// What to do with the filter of a partition, by its number, before the turn of a batch ends.
+pub(super) type InTurn<'a, F> = Option<&'a mut dyn FnMut(usize, &F)>;
+
 /// A partition, with the turns of the batches at it.
 #[derive(Debug)]
 pub(super) struct OrderedPartition<F> {
@@ -34,9 +37,9 @@ impl<F: Filter> OrderedPartition<F> {
         }
     }
 
-    /// Passes keys through the partition, in the turn of their batch, and moves its clock to `tick`,
-    /// the last one of the batch. Ends the turn; a thread that
-    /// parks for the next one is woken once `turn` is dropped.
+    /// Passes keys through the partition, in the turn of their batch, moves its clock to `tick`, the
+    /// last one of the batch, and passes its filter to `in_turn`. Ends the turn; a thread that parks
+    /// for the next one is woken once `turn` is dropped.
     ///
     /// # Errors
     /// Why the keys have no verdicts, as the outcome of a request. `verdicts` is 0 then, as it must
@@ -48,11 +51,18 @@ impl<F: Filter> OrderedPartition<F> {
         batch: Batch<'_>,
         tick: Option<u64>,
         verdicts: &mut [u64],
+        in_turn: InTurn<'_, F>,
     ) -> Result<(), RequestOutcome> {
-        let judged = if batch.keys().is_empty() && tick.is_none() {
+        let judged = if batch.keys().is_empty() && tick.is_none() && in_turn.is_none() {
             Ok(())
         } else {
-            self.run(index, |owned| owned.judge(batch, tick, verdicts))
+            self.run(index, |owned| {
+                let judged = owned.judge(batch, tick, verdicts);
+                if let (Some(in_turn), Some(filter)) = (in_turn, owned.filter()) {
+                    in_turn(index, filter);
+                }
+                judged
+            })
         };
         turn.end();
         judged

@@ -34,6 +34,10 @@ pub(super) struct Arrival<B> {
 /// An ageing policy of paper 000, or none for Bloom.
 /// [`Ageing`](crate::filters::scattered::bits::Ageing) describes the policies.
 pub(super) trait LineAgeing: Copy + Debug + Send + Sync + 'static {
+    /// Whether every arrival changes the line. Where it does not, a duplicate changes nothing: the
+    /// bits of its key are set, and only a fresh key clears others.
+    const COUNTS_ARRIVALS: bool = false;
+
     /// Updates the line for the arrival.
     fn age<O: BitOps, P: BitLayout>(
         self,
@@ -176,6 +180,8 @@ const INSERT_STREAM: u64 = 33;
 const SET_BIT_STREAM: u64 = 34;
 
 impl LineAgeing for ByReservoir {
+    const COUNTS_ARRIVALS: bool = true;
+
     #[inline(always)]
     fn age<O: BitOps, P: BitLayout>(
         self,

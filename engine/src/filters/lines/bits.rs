@@ -50,6 +50,10 @@ impl<P: BitLayout, A: LineAgeing> Rule for BitRule<P, A> {
         Outcome::of(seen)
     }
 
+    fn duplicates_change_lines(self) -> bool {
+        A::COUNTS_ARRIVALS
+    }
+
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         Scalar.covers(*line, self.layout.of_key(Scalar, key))
     }

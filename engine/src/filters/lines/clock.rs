@@ -9,7 +9,9 @@
 //!                     ^ expire    ^ expire
 //! ```
 //!
-//! From the first tick of an era on, a line forgets what has expired before anything reads it. A
+//! From the first tick of an era on, a line forgets what had expired at that tick before anything
+//! reads it, however late the clock reaches the era: the bytes of a line depend on the keys that
+//! select it, their ticks, and the era of the clock, and not on the ticks of other keys. A
 //! time in a line therefore lies in the current era or one window before it, which is less than a
 //! wrap ago, and its distance from the clock modulo the wrap is its true age. This holds for a
 //! clock that jumps over many eras, too: the age at the clock before the jump is still exact, and
@@ -50,7 +52,8 @@ impl Clock {
         }
     }
 
-    /// Moves to a later tick. Returns the units that passed if this is a new era.
+    /// Moves to a later tick. If it is in a new era, returns the units from the clock before to the
+    /// first unit of that era.
     pub(super) const fn advance_to(&mut self, tick: u64) -> Option<u64> {
         let before = self.now;
         self.follow(tick);
@@ -58,9 +61,15 @@ impl Clock {
         if tick < self.next_era || self.now == before {
             return None;
         }
-        let era = self.now / self.era + 1;
-        self.next_era = self.units.first_tick(era.saturating_mul(self.era));
-        Some(self.now - before)
+        let era = self.now / self.era;
+        let next = era.saturating_add(1).saturating_mul(self.era);
+        self.next_era = self.units.first_tick(next);
+        let first = era * self.era;
+        if first > before {
+            Some(first - before)
+        } else {
+            None
+        }
     }
 
     /// Moves to a later tick, which must be in the [same era](Self::next_era).
@@ -106,7 +115,7 @@ mod tests {
         assert_eq!(clock.advance_to(100), Some(1));
         assert_eq!(clock.advance_to(12), None);
         assert_eq!(clock.now, 10);
-        assert_eq!(clock.advance_to(u64::MAX), Some(u64::MAX / 10 - 10));
+        assert_eq!(clock.advance_to(u64::MAX), Some(u64::MAX / 100 * 10 - 10));
         assert_eq!(clock.advance_to(u64::MAX), None);
         clock.restart();
         assert_eq!((clock.now, clock.advance_to(99)), (0, None));

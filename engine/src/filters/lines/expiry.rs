@@ -56,8 +56,8 @@ pub(super) struct Expiry<R> {
 }
 
 impl<R: Rule> Expiry<R> {
-    /// Begins an era: `passed` units after the clock of `rule`. `before` is what is left of the
-    /// era before. Returns what is pending, if anything is.
+    /// Begins an era, whose first unit is `passed` units after the clock of `rule`. `before` is what
+    /// is left of the era before. Returns what is pending, if anything is.
     pub(super) fn begin(
         before: Option<Self>,
         rule: R,
@@ -142,13 +142,18 @@ impl<R: Rule> Expiry<R> {
     /// Copies the lines from `first` on as they are once they have expired.
     pub(super) fn expired(&self, first: usize, lines: &[Line]) -> Vec<Line> {
         let mut lines = lines.to_vec();
-        for (position, line) in (first..).zip(&mut lines) {
+        self.expire_copy(first, &mut lines);
+        lines
+    }
+
+    /// Expires a copy of the lines from `first` on.
+    pub(super) fn expire_copy(&self, first: usize, lines: &mut [Line]) {
+        for (position, line) in (first..).zip(lines) {
             let group = position / self.group;
             if self.expired[group / 64] >> (group % 64) & 1 == 0 {
                 self.rule.expire(line, self.units(group));
             }
         }
-        lines
     }
 }
 

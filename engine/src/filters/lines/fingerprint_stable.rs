@@ -127,6 +127,10 @@ impl<const WIDTH: u32> Rule for FingerprintStableRule<WIDTH> {
         Outcome::of(false)
     }
 
+    fn duplicates_change_lines(self) -> bool {
+        false
+    }
+
     #[inline(always)]
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         let fingerprint = self.fingerprint(key);

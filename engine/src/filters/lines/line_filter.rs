@@ -1,6 +1,7 @@
 //! The trait of line filters, and their state beside the lines.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::filters::Filter;
 use crate::kernels::LineRange;
@@ -47,10 +48,36 @@ pub trait LineFilter: Filter {
     /// ones. For comparisons within a program: the text can change with every version.
     fn parameters(&self) -> String;
 
-    /// Takes over the counts and the clock of a saved filter of the same specification, and
-    /// returns the lines, which the caller overwrites with those of the saved one.
-    /// [`SavedState`](crate::spec::SavedState) does both.
-    fn resume(&mut self, progress: Progress) -> &mut [Line];
+    /// Whether a duplicate can change lines. If not, a filter that observes the fresh keys alone, at
+    /// the same clock, has the same lines; a log of its keys can leave out the duplicates.
+    fn duplicates_change_lines(&self) -> bool;
+
+    /// Copies lines as if [`finish_expiry`](Self::finish_expiry) had been called, from `first` of
+    /// these [`lines`](Self::lines) on.
+    ///
+    /// # Panics
+    /// If there are fewer lines.
+    fn copy_lines(&self, first: usize, into: &mut [Line]);
+
+    /// Overwrites lines with those that were [copied](Self::copy_lines) from a filter of the same
+    /// specification at the present clock, from `first` of these [`lines`](Self::lines) on.
+    ///
+    /// Calls [`finish_expiry`](Self::finish_expiry) before. The counts stay;
+    /// [`set_counts`](Self::set_counts) sets them. [`echoless::state`](crate::state) does all of it.
+    ///
+    /// # Panics
+    /// If there are fewer lines.
+    fn load_lines(&mut self, first: usize, lines: &[Line]);
+
+    /// As [`load_lines`](Self::load_lines) of empty lines, but only reads those that are empty
+    /// already, so that pages without keys take no memory.
+    ///
+    /// # Panics
+    /// If there are fewer lines.
+    fn clear_lines(&mut self, lines: Range<usize>);
+
+    /// Sets the counts. The clock stays: [`Filter::advance_to`] moves it.
+    fn set_counts(&mut self, counts: Progress);
 }
 
 /// The state of a line filter beside its lines.
@@ -102,8 +129,24 @@ impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
         (**self).parameters()
     }
 
-    fn resume(&mut self, progress: Progress) -> &mut [Line] {
-        (**self).resume(progress)
+    fn duplicates_change_lines(&self) -> bool {
+        (**self).duplicates_change_lines()
+    }
+
+    fn copy_lines(&self, first: usize, into: &mut [Line]) {
+        (**self).copy_lines(first, into);
+    }
+
+    fn load_lines(&mut self, first: usize, lines: &[Line]) {
+        (**self).load_lines(first, lines);
+    }
+
+    fn clear_lines(&mut self, lines: Range<usize>) {
+        (**self).clear_lines(lines);
+    }
+
+    fn set_counts(&mut self, counts: Progress) {
+        (**self).set_counts(counts);
     }
 }
 

@@ -92,16 +92,18 @@ impl LinePlan {
         build(self.allocation(lines)?)
     }
 
-    /// Builds the first bucket alone, to see whether the filter can be built, and with which
-    /// parameters.
+    /// Builds a range of whole buckets alone: a part of the filter, or its first bucket, to see
+    /// whether the filter can be built, and with which parameters.
     ///
     /// # Errors
-    /// As for [`whole`](Self::whole), but only the memory of a bucket is needed.
-    pub(crate) fn first_bucket<F>(
+    /// As for [`whole`](Self::whole), but only the memory of the range is needed.
+    pub(crate) fn range<F>(
         self,
+        lines: Range<u64>,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,
     ) -> Result<F, BuildError> {
-        build(self.allocation(0..self.bucket_lines)?)
+        check_available((lines.end - lines.start) * LINE_BYTES)?;
+        build(self.allocation(lines)?)
     }
 
     /// The lines of one partition: those of its buckets.

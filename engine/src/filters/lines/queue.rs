@@ -83,6 +83,10 @@ impl<S: Slot, P: ReplacementPolicy> Rule for QueueRule<S, P> {
         displaced & Self::pushed(u64::MAX, !duplicates)
     }
 
+    fn duplicates_change_lines(self) -> bool {
+        P::CHANGED_BY_DUPLICATES
+    }
+
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         Scalar.find(line, S::from_key(key)) != 0
     }
@@ -91,7 +95,10 @@ impl<S: Slot, P: ReplacementPolicy> Rule for QueueRule<S, P> {
     fn count(self, lines: &[Line], _total: u64, counts: Counts) -> (Cells, Option<RateSum>) {
         let pushed = Self::pushed(counts.observed, counts.fresh);
         let slots = (lines.len() * S::COUNT) as u64;
-        (Cells::new(pushed - counts.evictions, slots), None)
+        (
+            Cells::new(pushed.saturating_sub(counts.evictions), slots),
+            None,
+        )
     }
 
     fn cells(self, line: &Line) -> Cells {

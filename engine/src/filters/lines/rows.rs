@@ -85,6 +85,10 @@ impl<S: Slot, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
         Outcome::of(seen)
     }
 
+    fn duplicates_change_lines(self) -> bool {
+        AGAIN
+    }
+
     #[inline(always)]
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         Self::find(Scalar, line, S::from_key(key)) != 0

@@ -45,8 +45,9 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Moves the clock. Returns how many units of it have passed if an era begins: every line must
-    /// [`expire`](Self::expire) them before anything reads its times, which may wrap around.
+    /// Moves the clock. If an era begins, returns the units from the clock before to its first unit:
+    /// every line must [`expire`](Self::expire) them before anything reads its times, which may
+    /// wrap around.
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock_mut()?.advance_to(tick)
     }
@@ -92,6 +93,12 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
         } else {
             0
         }
+    }
+
+    /// Whether a visit of a duplicate can change its bucket. Where it cannot, the fresh keys alone
+    /// lead to the same lines.
+    fn duplicates_change_lines(self) -> bool {
+        true
     }
 
     /// Whether the key would be reported as a duplicate.

@@ -3,6 +3,7 @@
 
 use std::any::type_name;
 use std::fmt;
+use std::ops::Range;
 
 use super::expiry::Expiry;
 use super::line_filter::{LineFilter, Progress};
@@ -245,6 +246,16 @@ fn empty(lines: &mut [Line]) {
     lines.fill(Line::EMPTY);
 }
 
+/// Empties the lines that are not empty. It is compiled once for all rules.
+#[inline(never)]
+fn empty_changed(lines: &mut [Line]) {
+    for line in lines {
+        if line.differs_from(&Line::EMPTY) {
+            *line = Line::EMPTY;
+        }
+    }
+}
+
 /// A rule as text. It is compiled once for all rules.
 #[inline(never)]
 fn rule_text(name: &str, rule: &dyn fmt::Debug) -> String {
@@ -286,18 +297,34 @@ impl<R: Rule> LineFilter for RuleLines<R> {
         rule_text(type_name::<R>(), &rule)
     }
 
-    fn resume(&mut self, progress: Progress) -> &mut [Line] {
-        self.counts = Counts {
-            observed: progress.observed,
-            fresh: progress.fresh,
-            evictions: progress.evictions,
-        };
-        // The lines that will be in place had expired before they were saved.
-        self.rule.restart();
-        self.rule.advance_to(progress.tick);
-        self.expiry = None;
+    fn duplicates_change_lines(&self) -> bool {
+        self.rule.duplicates_change_lines()
+    }
+
+    fn copy_lines(&self, first: usize, into: &mut [Line]) {
+        into.copy_from_slice(&self.lines[first..][..into.len()]);
+        if let Some(expiry) = &self.expiry {
+            expiry.expire_copy(first, into);
+        }
+    }
+
+    fn load_lines(&mut self, first: usize, lines: &[Line]) {
+        self.finish_expiry();
         self.holds_times = true;
-        &mut self.lines
+        self.lines[first..][..lines.len()].copy_from_slice(lines);
+    }
+
+    fn clear_lines(&mut self, lines: Range<usize>) {
+        self.finish_expiry();
+        empty_changed(&mut self.lines[lines]);
+    }
+
+    fn set_counts(&mut self, counts: Progress) {
+        self.counts = Counts {
+            observed: counts.observed,
+            fresh: counts.fresh,
+            evictions: counts.evictions,
+        };
     }
 }
 

@@ -193,6 +193,10 @@ impl<const D: u32, C: FilterCount> Rule for StableRule<D, C> {
         Outcome::of(seen)
     }
 
+    fn duplicates_change_lines(self) -> bool {
+        self.update == Update::Every
+    }
+
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         Scalar.covers(Self::nonzero(Scalar, *line), self.cells_of(Scalar, key))
     }

@@ -148,6 +148,10 @@ impl<S: StampedSlot, P: ReplacementPolicy> Rule for StampedRule<S, P> {
         }
     }
 
+    fn duplicates_change_lines(self) -> bool {
+        P::CHANGED_BY_DUPLICATES
+    }
+
     fn holds(self, line: &Line, key: KeyHash) -> bool {
         let slot = S::stamped(key, self.clock.now);
         let alive = self.clock.units.alive;

@@ -205,7 +205,12 @@ pub(super) fn estimates<P: ReplacementPolicy>(
 /// Every fresh key takes a slot until it is evicted or expires.
 fn expired(tally: Tally) -> Option<u64> {
     let live = tally.cells?.occupied;
-    Some(tally.fresh? - tally.evictions? - live)
+    Some(
+        tally
+            .fresh?
+            .saturating_sub(tally.evictions?)
+            .saturating_sub(live),
+    )
 }
 
 const CLOCKED: &[OptionRow] = &[

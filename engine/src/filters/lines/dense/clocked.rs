@@ -94,6 +94,10 @@ impl<S: Slot, P: ReplacementPolicy> Rule for DenseClockedRule<S, P> {
         }
     }
 
+    fn duplicates_change_lines(self) -> bool {
+        Self::RENEWS
+    }
+
     fn holds(self, page: &Page, key: KeyHash) -> bool {
         let pair = PageKey::new(key).pair(key.line(self.lines));
         let fingerprint = S::from_key(key);

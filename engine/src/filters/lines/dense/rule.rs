@@ -118,6 +118,10 @@ impl<S: DenseSlot, P: ReplacementPolicy> Rule for DenseRule<S, P> {
         }
     }
 
+    fn duplicates_change_lines(self) -> bool {
+        Self::RENEWS
+    }
+
     fn holds(self, page: &Page, key: KeyHash) -> bool {
         let fingerprint = S::fingerprint(key);
         let pair = PageKey::new(key).pair(key.line(self.lines));
@@ -128,7 +132,10 @@ impl<S: DenseSlot, P: ReplacementPolicy> Rule for DenseRule<S, P> {
     /// Computed without reading the lines: every fresh key fills an empty slot or evicts a key.
     fn count(self, lines: &[Line], _total: u64, counts: Counts) -> (Cells, Option<RateSum>) {
         let slots = (lines.len() * S::KEYS) as u64;
-        (Cells::new(counts.fresh - counts.evictions, slots), None)
+        (
+            Cells::new(counts.fresh.saturating_sub(counts.evictions), slots),
+            None,
+        )
     }
 
     fn cells(self, page: &Page) -> Cells {

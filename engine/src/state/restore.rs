@@ -1,0 +1,285 @@
+//! Restoring: all sections of a state, as a filter.
+
+use std::io::Read;
+use std::ops::Range;
+
+use super::error::StateError;
+use super::header::Header;
+use super::reader::StateReader;
+use super::replay::Replay;
+use super::section::Section;
+use crate::filters::lines::{LineFilter, Progress};
+use crate::hash::KeyHasher;
+use crate::partition::Partitioned;
+use crate::spec::FilterSpec;
+
+/// A saved state whose header was read and whose lines were not yet.
+///
+/// Checksums find damage. They do not protect from states that were forged.
+///
+/// # Examples
+/// ```
+/// use echoless::state::SavedState;
+/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
+/// let hasher = KeyHasher::seeded(0);
+/// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+/// let mut filter = spec.build_lines()?;
+/// filter.observe_one(hasher.hash(b"call 17"));
+/// let mut file = Vec::new();
+/// spec.save(&mut [filter], &hasher, b"line 1", &mut file)?;
+///
+/// // After a restart, on two threads now.
+/// let saved = SavedState::open(&file[..])?;
+/// saved.check(&spec, &hasher)?;
+/// let restored = saved.restore_partitions(2)?;
+/// assert_eq!(restored.bytes, b"line 1");
+/// let mut halves = restored.filter;
+/// let key = hasher.hash(b"call 17");
+/// let owner = halves.partitioning().partition_of(key);
+/// assert_eq!(halves.filters_mut()[owner].observe_one(key), Verdict::Duplicate);
+///
+/// // With other memory, no key of the state would be found.
+/// let error = SavedState::open(&file[..])?.check(&spec.memory(2 << 20), &hasher);
+/// let text = error.unwrap_err().to_string();
+/// assert_eq!(text, "invalid state with memory=1MiB: expected memory=2MiB");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SavedState<R> {
+    reader: StateReader<R>,
+}
+
+/// The partitions of a whole filter.
+type Partitions = Partitioned<Box<dyn LineFilter>>;
+
+/// What a state holds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Restored<F, B = Vec<u8>> {
+    /// The filter.
+    pub filter: F,
+    /// Its counts and its clock.
+    pub progress: Progress,
+    /// What the caller added when it was saved.
+    pub bytes: B,
+}
+
+impl<R: Read> SavedState<R> {
+    /// Reads and checks the header.
+    ///
+    /// # Errors
+    /// As [`StateReader::open`].
+    pub fn open(input: R) -> Result<Self, StateError> {
+        Ok(Self {
+            reader: StateReader::open(input)?,
+        })
+    }
+
+    /// What the state is of.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        self.reader.header()
+    }
+
+    /// The specification of the saved filter.
+    #[must_use]
+    pub const fn spec(&self) -> &FilterSpec {
+        &self.reader.header().spec
+    }
+
+    /// Checks that the saved filter is the one that a program would build; see [`Header::check`].
+    ///
+    /// # Errors
+    /// As [`Header::check`].
+    pub fn check(&self, spec: &FilterSpec, hasher: &KeyHasher) -> Result<(), StateError> {
+        self.header().check(spec, hasher)
+    }
+
+    /// Rejects a filter of more memory than `bytes` before it is built. Without a limit, a state is
+    /// as large as it says, up to the memory that is available; a program that reads states of
+    /// others sets one.
+    ///
+    /// # Errors
+    /// [`StateError::Build`] if the state has more.
+    pub fn limit_memory(self, bytes: u64) -> Result<Self, StateError> {
+        Ok(Self {
+            reader: self.reader.limit_memory(bytes)?,
+        })
+    }
+
+    /// Builds the filter and reads its lines. That of a [part](FilterSpec::save_part) has its lines
+    /// alone, and takes keys of no others.
+    ///
+    /// # Errors
+    /// [`StateError::Build`] if this machine cannot build the filter,
+    /// [`Damaged`](StateError::Damaged), [`Truncated`](StateError::Truncated) or
+    /// [`Unreadable`](StateError::Unreadable) if the sections are not those of a state, or bytes
+    /// follow it; [`StateError::Io`] if the input fails. One that stays open, such as a socket, is
+    /// read until its end.
+    pub fn restore(self) -> Result<Restored<Box<dyn LineFilter>>, StateError> {
+        let (replay, progress, bytes) = self.replay(1)?;
+        let mut filters = replay.into_filters();
+        Ok(Restored {
+            filter: filters.swap_remove(0),
+            progress,
+            bytes,
+        })
+    }
+
+    /// As [`restore`](Self::restore), in `count` partitions, which need not be as many as there
+    /// were.
+    ///
+    /// The first partition has all counts, so only the [report of all](crate::report_of) is right.
+    /// If that one is lost, the evictions before the restart are no longer counted.
+    /// [`FilterSpec::build_line_partition`] replaces one.
+    ///
+    /// # Errors
+    /// As for [`restore`](Self::restore); [`StateError::Build`] also if `count` is not 1 to the
+    /// number of lines, and [`StateError::Unreadable`] if the state is a part: [`restore_parts`]
+    /// joins them.
+    pub fn restore_partitions(self, count: usize) -> Result<Restored<Partitions>, StateError> {
+        restore_parts([self], count).map(|restored| Restored {
+            filter: restored.filter,
+            progress: restored.progress,
+            bytes: restored.bytes.concat(),
+        })
+    }
+
+    /// Applies all sections.
+    fn replay(mut self, count: usize) -> Result<(Replay, Progress, Vec<u8>), StateError> {
+        let mut replay = Replay::new(self.header(), count)?;
+        let mut bytes = Vec::new();
+        loop {
+            let position = self.reader.mark().position;
+            let Some(section) = self.reader.read_section()? else {
+                return Err(StateError::truncated(format!(
+                    "byte {position}, without its end section"
+                )));
+            };
+            if let Section::End = section {
+                break;
+            }
+            if replay.progress().is_some() {
+                let section = format!("the section at byte {position}");
+                return Err(StateError::invalid(section, "it follows the commit"));
+            }
+            if let Section::Commit(commit) = &section {
+                bytes = commit.bytes.to_vec();
+            }
+            replay.apply(&section)?;
+        }
+        self.reader.check_end()?;
+        if let Some(missing) = replay.missing()
+            && !self.header().starts_empty
+        {
+            let (first, last) = (missing.start, missing.end - 1);
+            let reason = format!("it has no lines {first} to {last}");
+            return Err(StateError::Unreadable(reason));
+        }
+        let Some(progress) = replay.progress() else {
+            return Err(StateError::Unreadable("it has no commit".into()));
+        };
+        Ok((replay, progress, bytes))
+    }
+}
+
+/// Restores a whole filter in `count` partitions from the states of its parts, in any order. Each
+/// was saved from the same filter, at the same point of the stream. The counts are the sum of
+/// theirs, and the bytes of the caller are those of each, in the order of their lines.
+///
+/// A part takes its memory beside that of the filter while it is read, unless it is the whole.
+///
+/// # Errors
+/// As [`SavedState::restore_partitions`] for each; [`StateError::Mismatch`] if they are of
+/// different filters; [`StateError::Unreadable`] if lines are in none or in two of them.
+///
+/// # Examples
+/// ```
+/// use echoless::state::{SavedState, restore_parts};
+/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
+/// let hasher = KeyHasher::seeded(0);
+/// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+/// let mut filters = [spec.build_lines()?];
+/// filters[0].observe_one(hasher.hash(b"call 17"));
+/// let mut files = [Vec::new(), Vec::new()];
+/// let quarter = 16384 / 4;
+/// spec.save_part(&mut filters, 0..quarter, &hasher, b"", &mut files[0])?;
+/// spec.save_part(&mut filters, quarter..16384, &hasher, b"", &mut files[1])?;
+///
+/// let [one, two] = &files;
+/// let parts = vec![SavedState::open(&two[..])?, SavedState::open(&one[..])?];
+/// let mut whole = restore_parts(parts, 1)?.filter;
+/// assert_eq!(whole.filters_mut()[0].observe_one(hasher.hash(b"call 17")), Verdict::Duplicate);
+///
+/// let error = restore_parts([SavedState::open(&two[..])?], 1).unwrap_err();
+/// assert_eq!(error.to_string(), "cannot read the saved state: it has no lines 0 to 4095");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn restore_parts<R: Read>(
+    parts: impl IntoIterator<Item = SavedState<R>>,
+    count: usize,
+) -> Result<Restored<Partitions, Vec<Vec<u8>>>, StateError> {
+    let mut parts: Vec<SavedState<R>> = parts.into_iter().collect();
+    parts.sort_by_key(|part| part.header().part.start);
+    let no_lines = |lines: Range<u64>| {
+        let reason = format!("it has no lines {} to {}", lines.start, lines.end - 1);
+        StateError::Unreadable(reason)
+    };
+    let Some(first) = parts.first() else {
+        return Err(StateError::Unreadable("there are no parts".into()));
+    };
+    let whole = Header {
+        part: 0..first.header().lines,
+        ..first.header().clone()
+    };
+    let mut next = 0;
+    for part in &parts {
+        let header = part.header();
+        header.check_same(&whole)?;
+        if header.part.start > next {
+            return Err(no_lines(next..header.part.start));
+        }
+        if header.part.start < next {
+            let (first, last) = (header.part.start, header.part.end.min(next) - 1);
+            let reason = format!("lines {first} to {last} are in two parts");
+            return Err(StateError::Unreadable(reason));
+        }
+        next = header.part.end;
+    }
+    if next != whole.lines {
+        return Err(no_lines(next..whole.lines));
+    }
+    if parts.len() == 1 {
+        let (replay, progress, bytes) = parts.swap_remove(0).replay(count)?;
+        return into_whole(replay, progress, vec![bytes]);
+    }
+    let mut replay = Replay::new(&whole, count)?;
+    let (mut sum, mut bytes) = (Progress::default(), Vec::new());
+    for part in parts {
+        let (part, progress, of_caller) = part.replay(1)?;
+        sum = Progress {
+            observed: sum.observed.saturating_add(progress.observed),
+            fresh: sum.fresh.saturating_add(progress.fresh),
+            evictions: sum.evictions.saturating_add(progress.evictions),
+            tick: sum.tick.max(progress.tick),
+        };
+        bytes.push(of_caller);
+        replay.load_part(part);
+    }
+    replay.set_counts(sum);
+    into_whole(replay, sum, bytes)
+}
+
+fn into_whole(
+    replay: Replay,
+    progress: Progress,
+    bytes: Vec<Vec<u8>>,
+) -> Result<Restored<Partitions, Vec<Vec<u8>>>, StateError> {
+    let filter = replay.into_partitioned();
+    let filter = filter.ok_or_else(|| StateError::Unreadable("it is a part".into()))?;
+    Ok(Restored {
+        filter,
+        progress,
+        bytes,
+    })
+}

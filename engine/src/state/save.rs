@@ -1,0 +1,172 @@
+//! Saving: a filter in lines, all its partitions or a part of its lines, to bytes.
+
+use std::io::Write;
+use std::ops::Range;
+
+use super::error::StateError;
+use super::header::{Header, line_parameters};
+use super::section::MOST_BLOCK_LINES;
+use super::writer::StateWriter;
+use crate::error::SpecError;
+use crate::filters::lines::{LineFilter, Progress};
+use crate::hash::KeyHasher;
+use crate::memory::Line;
+use crate::spec::FilterSpec;
+
+impl FilterSpec {
+    /// Writes the state of a filter that [`build_lines`](Self::build_lines) built from this
+    /// specification, or of all its partitions in their order, with up to 64 MiB of the caller,
+    /// such as its position in an input. [`SavedState`](super::SavedState) reads it.
+    ///
+    /// The state contains the [id](KeyHasher::id) of the hasher of the keys, and not its seed or
+    /// secret key. The clocks of the partitions advance to the latest one; nothing else changes.
+    /// Writes in pieces of 1 MiB, at most as many bytes as the filter has memory and some more, and
+    /// flushes `output`.
+    ///
+    /// A crash in the middle leaves half a state, so pass a file of
+    /// [`replace_file`](super::replace_file).
+    ///
+    /// # Errors
+    /// [`StateError::Build`] if [`build_lines`](Self::build_lines) would reject the specification,
+    /// or the filters have another one, or are not all of its lines in their order, or there are
+    /// too many `bytes`; [`StateError::Io`] if `output` fails.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::fs::{self, File};
+    ///
+    /// use echoless::state::{SavedState, StateError, replace_file};
+    /// use echoless::{FilterSpec, KeyHasher};
+    ///
+    /// let hasher = KeyHasher::seeded(0);
+    /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+    /// // Two partitions, such as an engine returns when it is shut down.
+    /// let mut partitions = spec.build_line_partitions(2)?;
+    /// let path = std::env::temp_dir().join(format!("{}.state", std::process::id()));
+    /// replace_file(&path, |file| spec.save(partitions.filters_mut(), &hasher, b"", file))?;
+    ///
+    /// let saved = SavedState::open(File::open(&path)?)?;
+    /// saved.check(&spec, &hasher)?;
+    /// assert_eq!(saved.restore_partitions(3)?.filter.partitioning().count(), 3);
+    /// # fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save<F: LineFilter>(
+        &self,
+        partitions: &mut [F],
+        hasher: &KeyHasher,
+        bytes: &[u8],
+        output: impl Write,
+    ) -> Result<(), StateError> {
+        let lines = 0..line_parameters(self)?.0;
+        self.save_part(partitions, lines, hasher, bytes, output)
+    }
+
+    /// As [`save`](Self::save), of some lines alone: whole buckets, those of a page in a dense
+    /// filter. `filters` are those of the lines, in their order: all partitions, or some of them.
+    /// [`restore_parts`](super::restore_parts) joins the parts of a filter.
+    ///
+    /// Counts cannot be divided: a part has the counts of the filters whose first line it has.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save), and if the filters do not hold the lines.
+    pub fn save_part<F: LineFilter>(
+        &self,
+        filters: &mut [F],
+        lines: Range<u64>,
+        hasher: &KeyHasher,
+        bytes: &[u8],
+        output: impl Write,
+    ) -> Result<(), StateError> {
+        let header = Header::new(self, hasher)?.part(lines.clone());
+        check_filters(self, filters, &header)?;
+        let tick = filters.iter().map(|part| part.progress().tick).max();
+        let mut sum = Progress::default();
+        for filter in &mut *filters {
+            // Its clock may be in an earlier era.
+            filter.advance_to(tick.unwrap_or(0));
+            let progress = filter.progress();
+            sum.tick = progress.tick;
+            if lines.contains(&filter.range().first) {
+                sum.observed += progress.observed;
+                sum.fresh += progress.fresh;
+                sum.evictions += progress.evictions;
+            }
+        }
+        let mut writer = StateWriter::new(output, &header)?;
+        // The blocks do not depend on the partitions.
+        for first in lines.clone().step_by(MOST_BLOCK_LINES) {
+            let block = first..lines.end.min(first + MOST_BLOCK_LINES as u64);
+            let count = (block.end - first) as usize;
+            writer.append_block_with(first, sum.tick, count, |buffer| {
+                copy_range(filters, &block, buffer);
+            })?;
+        }
+        writer.append_commit(sum, bytes)?;
+        writer.end().map(drop)
+    }
+}
+
+/// Copies a range of lines, which the filters hold, of several of them if it must.
+fn copy_range(filters: &[impl LineFilter], lines: &Range<u64>, into: &mut [Line]) {
+    for filter in filters {
+        let held = lines_of(filter);
+        let shared = lines.start.max(held.start)..lines.end.min(held.end);
+        if !shared.is_empty() {
+            let [from, to] = [shared.start, shared.end].map(|line| (line - lines.start) as usize);
+            filter.copy_lines((shared.start - held.start) as usize, &mut into[from..to]);
+        }
+    }
+}
+
+fn lines_of(filter: &impl LineFilter) -> Range<u64> {
+    let first = filter.range().first;
+    first..first + filter.lines().len() as u64
+}
+
+/// Checks that the filters are those of the specification, and hold the lines of the header.
+pub(crate) fn check_filters<F: LineFilter>(
+    spec: &FilterSpec,
+    filters: &[F],
+    header: &Header,
+) -> Result<(), StateError> {
+    let (lines, parameters) = line_parameters(spec)?;
+    let invalid = |asked: String, allowed: String| -> Result<(), StateError> {
+        Err(SpecError::new("partitions", asked, allowed).into())
+    };
+    let Some(first) = filters.first() else {
+        return invalid("none".into(), "those of the lines to save".into());
+    };
+    let Range { start, end } = header.part;
+    let bucket = first.bucket_lines();
+    if start >= end || end > lines || start % bucket != 0 || end % bucket != 0 {
+        let asked = format!("{start}..{end}");
+        let allowed = format!("a range of whole buckets of {bucket} lines, of 0..{lines}");
+        return Err(SpecError::new("lines", asked, allowed).into());
+    }
+    let mut next = if header.is_whole() {
+        0
+    } else {
+        first.range().first
+    };
+    let held_first = next;
+    for filter in filters {
+        let range = filter.range();
+        if (range.total, range.first) != (lines, next) {
+            let asked = format!("those from line {} of {}", range.first, range.total);
+            let allowed =
+                format!("all partitions in their order, the next from line {next} of {lines}");
+            return invalid(asked, allowed);
+        }
+        if filter.parameters() != parameters {
+            let asked = "those of another specification".into();
+            return invalid(asked, format!("filters of {spec}"));
+        }
+        next = lines_of(filter).end;
+    }
+    if held_first > start || next < end {
+        let asked = format!("lines {held_first}..{next}");
+        return invalid(asked, format!("partitions that hold lines {start}..{end}"));
+    }
+    Ok(())
+}
