@@ -116,7 +116,7 @@ fn run(args: Args, explain: impl Fn(Failure) -> Failure) -> Result<ExitCode, Fai
                 convert::identity,
             )
         }
-        Command::Gen(args) => generate::run(&config::GenConfig::try_from(args)?),
+        Command::Gen(args) => generate::run(&generate::GenConfig::try_from(args)?),
         Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),
         Command::Plan(args) => plan::run(&config::PlanConfig::try_from(args)?),
         Command::Completions { shell } => manual::completions(shell),

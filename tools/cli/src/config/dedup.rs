@@ -20,7 +20,6 @@ use super::window::{WindowConfig, check_filter};
 use super::{parse_filter, parse_if_given};
 use crate::args::{DedupArgs, Keep};
 use crate::compression::length::plain_len;
-use crate::dedup::SeenFiles;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_rate, parse_size, parse_whole};
@@ -52,8 +51,9 @@ pub(crate) struct DedupConfig {
     /// How long a key counts as seen; `None` is as long as the filter remembers it.
     pub(crate) window: Option<WindowConfig>,
     pub(crate) run: RunConfig,
-    /// The files that are not read again; read when the run begins.
-    pub(crate) seen: Option<SeenFiles>,
+    /// The inputs that an earlier run has read, which are not read again; found when the run begins.
+    /// `None` if that is not requested.
+    pub(crate) skipped: Option<Vec<Source>>,
     /// What the capture files among the inputs have in common; read when the run begins.
     pub(crate) stream_header: StreamHeader,
 }
@@ -73,8 +73,7 @@ impl DedupConfig {
 
     /// All inputs, also those that are skipped because an earlier run has read them.
     pub(crate) fn all_inputs(&self) -> impl Iterator<Item = &Source> {
-        let skipped = self.seen.iter().flat_map(SeenFiles::skipped);
-        self.sources.iter().chain(skipped)
+        self.sources.iter().chain(self.skipped.iter().flatten())
     }
 }
 
@@ -227,7 +226,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             filter,
             window,
             run,
-            seen: None,
+            skipped: None,
             stream_header: StreamHeader::default(),
         })
     }

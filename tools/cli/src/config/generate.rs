@@ -8,28 +8,14 @@ use super::{parse_if_given, parse_seed};
 use crate::args::GenArgs;
 use crate::failure::Failure;
 use crate::files::Target;
-use crate::generate::Kind;
 use crate::generate::cdr::CdrFormat;
 use crate::generate::packets::{CaptureConfig, Changes, FrameBytes};
 use crate::generate::repeats::{Repeats, SourceRule};
+use crate::generate::{GenConfig, Kind};
 use crate::number::{parse_size, parse_whole};
 
 /// How many packets later a copy follows unless an option sets another number.
 const COPY_GAP: u64 = 100;
-
-#[derive(Debug)]
-pub(crate) struct GenConfig {
-    pub(crate) kind: Kind,
-    pub(crate) count: u64,
-    pub(crate) seed: u64,
-    pub(crate) repeats: Repeats,
-    pub(crate) cdr_format: CdrFormat,
-    pub(crate) record_bytes: usize,
-    pub(crate) header: bool,
-    pub(crate) capture: CaptureConfig,
-    pub(crate) output: Target,
-    pub(crate) quiet: bool,
-}
 
 impl TryFrom<GenArgs> for GenConfig {
     type Error = Failure;

@@ -19,13 +19,14 @@ use std::num::NonZeroUsize;
 
 use echoless::{FilterSpec, SpecError};
 
+use crate::args::LabOutputs;
+use crate::files::Target;
+use crate::lab::output::LabOutput;
 use crate::number::parse_whole;
 
 pub(crate) use crate::args::{Keep, Late, Summary};
 pub(crate) use dedup::{Content, DedupConfig, RecordConfig};
 pub(crate) use eval::EvalConfig;
-pub(crate) use generate::GenConfig;
-pub(crate) use packets::PacketConfig;
 pub(crate) use plan::PlanConfig;
 pub(crate) use run::core_count;
 pub(crate) use window::{ClockSource, WindowConfig};
@@ -62,6 +63,16 @@ fn parse_filter(text: &str, memory: Option<u64>) -> Result<FilterSpec, SpecError
             format!("{text}{before}memory={memory}").parse()
         }
         (parsed, _) => parsed,
+    }
+}
+
+impl From<LabOutputs> for LabOutput {
+    fn from(args: LabOutputs) -> Self {
+        Self {
+            csv: args.to_csv.map(Target::from),
+            json: args.to_json.map(Target::from),
+            quiet: args.quiet,
+        }
     }
 }
 

@@ -18,8 +18,9 @@ use crate::compression::length::plain_len;
 use crate::failure::Failure;
 use crate::files::Source;
 use crate::number::parse_size;
+use crate::packets::filter::{BothSpec, CountedSpec, Windows};
 use crate::packets::header::StreamHeader;
-use crate::packets::window::{BothSpec, CountedSpec, Windows};
+use crate::packets::keys::PacketReading;
 use crate::time::span::{Span, parse_time};
 
 /// The window without an option, in nanoseconds: 100 ms.
@@ -33,16 +34,13 @@ const LEAST_BLOCK: u64 = 16;
 /// ticks is swept often.
 const LEAST_INTERVAL: u64 = 6;
 
-/// Packets, the parts of them that are compared, and their windows.
+/// Packets, how they are read, and their windows.
 #[derive(Debug)]
 pub(crate) struct PacketConfig {
-    pub(crate) keys: KeyReader,
+    pub(crate) reading: Arc<PacketReading>,
     pub(crate) windows: Windows,
     /// The window of packets beside one of time.
     pub(crate) second: Option<u64>,
-    pub(crate) report: bool,
-    /// Whether duplicates are marked instead of dropped.
-    pub(crate) tag: bool,
 }
 
 impl PacketConfig {
@@ -122,12 +120,15 @@ impl TryFrom<PacketArgs> for DedupConfig {
                 (time, windows)
             }
         };
-        let packets = PacketConfig {
+        let reading = PacketReading {
             keys,
-            windows,
-            second: second.map(|window| window.span.units()),
             report: args.report,
             tag: args.tag,
+        };
+        let packets = PacketConfig {
+            reading: Arc::new(reading),
+            windows,
+            second: second.map(|window| window.span.units()),
         };
         Ok(Self {
             sources,
@@ -140,7 +141,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             filter,
             window: Some(first),
             run: RunConfig::new(args.run, Vec::new())?,
-            seen: None,
+            skipped: None,
             stream_header: StreamHeader::default(),
         })
     }

@@ -4,7 +4,7 @@
 use echoless::audit::{Audit, ErrorCounts, Moment, WindowAudit};
 
 use crate::config::{Content, DedupConfig};
-use crate::packets::window::numbered_tick;
+use crate::packets::filter::numbered_tick;
 use crate::records::chunk::Chunk;
 use crate::time::span::Span;
 

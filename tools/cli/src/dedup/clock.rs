@@ -21,16 +21,15 @@
 //!
 //! Dates without a year and times of day are read as positions in a year or day, and the years or
 //! days follow from all records before: [`place`](StreamClock::place) turns positions into times,
-//! record by record, before anything else ([`recurring`](super::recurring)).
+//! record by record, before anything else.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::recurring::place_positions;
 use crate::config::{ClockSource, Late, WindowConfig};
 use crate::locks::lock;
 use crate::records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
-use crate::records::fault::Problem;
+use crate::records::fault::{Fate, Fault, Missing, Problem};
 use crate::time::recurring::Unroller;
 
 /// The clock up to some chunk of the stream.
@@ -215,6 +214,48 @@ impl ClockOrder {
     pub(super) fn tick(&self, window: &WindowConfig) -> Option<u64> {
         lock(&self.clock).tick(window)
     }
+}
+
+/// Replaces the positions of the next chunk of the stream by times, and treats the records whose
+/// position has none as those without a time.
+fn place_positions(unroller: &mut Unroller, window: &WindowConfig, chunk: &mut Chunk) {
+    let faults = window.faults();
+    let (mut passed, mut rejected) = (Vec::new(), Vec::new());
+    for hash in 0..chunk.keys.times.len() {
+        let position = chunk.keys.times[hash];
+        if position == NO_TIME {
+            continue;
+        }
+        let placed = unroller.place(position);
+        // A tick is at most `i64::MAX` long.
+        let tick = placed.map(|time| time.div_euclid(window.resolution as i64));
+        chunk.keys.times[hash] = tick.unwrap_or(NO_TIME);
+        let Err(unplaced) = placed else {
+            continue;
+        };
+        if faults.missing == Missing::Empty {
+            continue;
+        }
+        match faults.fate(Problem::Unplaced(unplaced)) {
+            Fate::Passed | Fate::Comment => passed.push(hash),
+            Fate::Rejected(problem) => rejected.push(Fault {
+                record: chunk.record_of(hash),
+                problem,
+            }),
+            Fate::EndsRun(problem) => {
+                chunk.fail_at(hash, problem);
+                break;
+            }
+        }
+    }
+    // All of them have one fate, so neither moves the indices of the other.
+    if !rejected.is_empty() {
+        chunk.reject_records(&rejected);
+    }
+    if !passed.is_empty() {
+        chunk.remove_hashes(&passed);
+    }
+    chunk.keys.find_steps();
 }
 
 #[cfg(test)]

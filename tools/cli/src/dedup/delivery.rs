@@ -14,6 +14,7 @@ use super::repeated::Repeated;
 use super::reports::ending::Ending;
 use super::reports::progress::Progress;
 use super::reports::stats::{Observed, RunCounts, Setup, Stats};
+use super::seen_files::SeenFiles;
 use super::top_keys::TopKeys;
 use crate::config::{ClockSource, Content, DedupConfig, Keep, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
@@ -53,6 +54,8 @@ pub(crate) struct Delivery {
     fixes_header: bool,
     progress: Progress,
     setup: Setup,
+    /// The list of the files that were read, which this run completes.
+    seen: Option<SeenFiles>,
     /// The first statistics, until they are written.
     first_stats: Option<Stats>,
     quiet: bool,
@@ -66,6 +69,7 @@ impl Delivery {
         config: &DedupConfig,
         began: Instant,
         setup: Setup,
+        seen: Option<SeenFiles>,
     ) -> Result<Self, Failure> {
         let records_on_stdout = matches!(config.run.output, Target::Stdout) && !config.run.count;
         let repeated = match &config.content {
@@ -113,10 +117,11 @@ impl Delivery {
             lost: None,
             audit,
             report: match &config.content {
-                Content::Packets(packets) if packets.report => Some(CopyReport::new()),
+                Content::Packets(packets) if packets.reading.report => Some(CopyReport::new()),
                 Content::Packets(_) | Content::Records(_) => None,
             },
             setup,
+            seen,
             progress: Progress::new(progress_bytes(config), !config.run.quiet, records_on_stdout),
             quiet: config.run.quiet,
             has_begun_input: false,
@@ -384,7 +389,7 @@ impl Delivery {
             };
             failure::warn(&format!("{name}: left as it was, as {why}"));
         }
-        if let Some(seen) = config.seen.as_ref().filter(|_| whole) {
+        if let Some(seen) = self.seen.as_ref().filter(|_| whole) {
             seen.commit()
                 .map_err(|failure| self.fail(config, explain(failure)))?;
         }

@@ -99,7 +99,11 @@ impl Feed {
             }
             // The feed finds the blocks itself, and the threads exchange no messages.
             Content::Packets(packets) => {
-                let keys = PacketKeys::new(packets, config.window.as_ref(), hasher);
+                let window = config.window.as_ref();
+                let timed = window.filter(|window| window.clock.is_time());
+                // A time is at most `i64::MAX` long, and so is a tick of it.
+                let resolution = timed.map(|window| window.resolution as i64);
+                let keys = PacketKeys::new(Arc::clone(&packets.reading), resolution, hasher);
                 let header = config.stream_header.clone();
                 let feed = PacketFeed::new(sources, header, keys, most);
                 Self::Packets(Box::new(feed.with_strict(config.run.strict)))

@@ -12,11 +12,9 @@ mod audit;
 mod backwards;
 mod clock;
 mod delivery;
-mod ended_pipe;
 mod feed;
 mod outputs;
 mod pipeline;
-mod recurring;
 mod repeated;
 mod reports;
 mod seen_files;
@@ -25,4 +23,3 @@ mod top_keys;
 
 pub(crate) use outputs::stats_file::replace_unread;
 pub(crate) use pipeline::run;
-pub(crate) use seen_files::SeenFiles;

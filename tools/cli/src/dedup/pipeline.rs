@@ -10,7 +10,6 @@ use echoless::{BuildError, Filter, OrderedFilter, Partitioned, Partitioning, Rep
 
 use super::backwards::{NoFilter, Versions, find_first_fault};
 use super::delivery::Delivery;
-use super::ended_pipe::{CHEAP_THREADS, bytes_if_ended};
 use super::feed::{Direction, StreamEnd};
 use super::outputs::stats_file;
 use super::reports::monitor;
@@ -56,7 +55,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     for source in &config.sources {
         source.check()?;
     }
-    skip_seen(config)?;
+    let seen = skip_seen(config)?;
     if let Content::Packets(_) = &config.content {
         config.stream_header = StreamHeader::of_files(&config.sources)?;
     }
@@ -64,11 +63,15 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     let useful = division::useful_threads(config.plain_bytes);
     let mut threads = config.run.threads.count(useful, worthwhile);
     let mut cores = cores(config.run.pin, threads)?;
-    if threads > CHEAP_THREADS {
+    if threads > division::CHEAP_THREADS {
         // The number of compressed bytes is a poor estimate, so as many as are cheap start in any
         // case.
-        let busy = division::useful_threads(bytes_if_ended(&config.sources));
-        threads = threads.min(usize::try_from(busy).unwrap_or(threads).max(CHEAP_THREADS));
+        let busy = division::useful_threads(division::bytes_if_ended(&config.sources));
+        threads = threads.min(
+            usize::try_from(busy)
+                .unwrap_or(threads)
+                .max(division::CHEAP_THREADS),
+        );
     }
     cores.truncate(threads);
     let parts = build_filter(config, threads)?;
@@ -78,7 +81,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     };
     Ok(Run {
         filter: share(parts, threads),
-        delivery: Delivery::open(config, began, setup)?,
+        delivery: Delivery::open(config, began, setup, seen)?,
         cores,
     })
 }
@@ -117,20 +120,21 @@ impl Run {
     }
 }
 
-/// Removes the inputs that an earlier run has read, if that is requested.
-fn skip_seen(config: &mut DedupConfig) -> Result<(), Failure> {
+/// Removes the inputs that an earlier run has read, if that is requested. Returns the list of those
+/// that are read.
+fn skip_seen(config: &mut DedupConfig) -> Result<Option<SeenFiles>, Failure> {
     let Some(path) = &config.run.skip_seen_files else {
-        return Ok(());
+        return Ok(None);
     };
     let mut seen = SeenFiles::open(path)?;
     let mut inputs = config.sources.split_off(config.known);
-    seen.remove_seen(&mut inputs, config.run.quiet)?;
+    let (skipped, skipped_bytes) = seen.remove_seen(&mut inputs, config.run.quiet)?;
     config.sources.append(&mut inputs);
     for length in [&mut config.input_bytes, &mut config.plain_bytes] {
-        *length = length.map(|bytes| bytes.saturating_sub(seen.skipped_bytes()));
+        *length = length.map(|bytes| bytes.saturating_sub(skipped_bytes));
     }
-    config.seen = Some(seen);
-    Ok(())
+    config.skipped = Some(skipped);
+    Ok(Some(seen))
 }
 
 /// The filter for so many threads, in partitions. A window of packets is one.

@@ -35,7 +35,7 @@ type Content = (Hash, u64);
 
 /// The list of seen files, and what this run adds to it.
 #[derive(Debug)]
-pub(crate) struct SeenFiles {
+pub(super) struct SeenFiles {
     /// The path of the list, without symbolic links.
     path: PathBuf,
     /// Whether this run created the list.
@@ -45,9 +45,6 @@ pub(crate) struct SeenFiles {
     /// The name of each file in the list.
     names: HashMap<Content, String>,
     changed: bool,
-    /// The inputs of this run that were seen before.
-    skipped: Vec<Source>,
-    skipped_bytes: u64,
 }
 
 impl SeenFiles {
@@ -94,13 +91,11 @@ impl SeenFiles {
             lines,
             names,
             changed: false,
-            skipped: Vec::new(),
-            skipped_bytes: 0,
         })
     }
 
     /// Hashes the inputs and removes those that were seen before, each with a line on standard
-    /// error, unless `quiet`.
+    /// error, unless `quiet`. Returns them and their length in bytes.
     ///
     /// # Errors
     /// [`Failure`] if an input is no regular file, is the list itself, or cannot be read.
@@ -108,10 +103,10 @@ impl SeenFiles {
         &mut self,
         sources: &mut Vec<Source>,
         quiet: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(Vec<Source>, u64), Failure> {
         let total = Source::total_len(sources);
         let progress = Progress::new(total, !quiet, false);
-        let mut hashed = 0;
+        let (mut skipped, mut skipped_bytes, mut hashed) = (Vec::new(), 0, 0);
         let mut buffer = vec![0; READ_BYTES];
         for source in std::mem::take(sources) {
             let mut file = self.open_regular(&source)?;
@@ -137,8 +132,8 @@ impl SeenFiles {
                     let line = format!("echoless: {name}: skipped, seen before as {seen}\n");
                     write_stderr(&line);
                 }
-                self.skipped_bytes += content.1;
-                self.skipped.push(source);
+                skipped_bytes += content.1;
+                skipped.push(source);
             } else {
                 self.lines.push_str(&line_of(content, &name));
                 self.names.insert(content, name);
@@ -146,17 +141,7 @@ impl SeenFiles {
                 sources.push(source);
             }
         }
-        Ok(())
-    }
-
-    /// The inputs that were removed.
-    pub(crate) fn skipped(&self) -> &[Source] {
-        &self.skipped
-    }
-
-    /// The length of all inputs that were removed, in bytes.
-    pub(super) fn skipped_bytes(&self) -> u64 {
-        self.skipped_bytes
+        Ok((skipped, skipped_bytes))
     }
 
     /// Replaces the list by one with the inputs of this run, in one step.

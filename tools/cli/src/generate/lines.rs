@@ -1,8 +1,9 @@
-//! Lines of random printable text of a chosen length, all different.
+//! Lines that are all different: random printable text of a chosen length, and 64-bit keys.
 
 use echoless::{KeyHasher, SpecError};
 use rand_xoshiro::rand_core::Rng;
 
+use super::line::Line;
 use super::{Record, random, stream};
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 -";
@@ -56,6 +57,29 @@ impl Record for Lines {
             word = random.next_u64();
         }
         out.push(b'\n');
+    }
+}
+
+/// Generates random 64-bit keys, one a line. They are distinct, because the seeded hash of a number is a bijection.
+pub(super) struct Keys {
+    hasher: KeyHasher,
+}
+
+impl Keys {
+    /// The keys of a seed.
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            hasher: KeyHasher::seeded(seed),
+        }
+    }
+}
+
+impl Record for Keys {
+    fn append(&self, position: u64, out: &mut Vec<u8>) {
+        let mut line = Line::new();
+        line.hexadecimal(self.hasher.hash_u64(position).get(), 16);
+        line.text(b"\n");
+        out.extend_from_slice(line.as_bytes());
     }
 }
 

@@ -5,7 +5,6 @@
 
 pub(crate) mod cdr;
 mod cdr_ber;
-mod keys;
 mod line;
 mod lines;
 pub(crate) mod packets;
@@ -20,9 +19,11 @@ use echoless::KeyHasher;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use crate::config::GenConfig;
+use self::cdr::CdrFormat;
+use self::packets::CaptureConfig;
+use self::repeats::Repeats;
 use crate::failure::Failure;
-use crate::files::Targets;
+use crate::files::{Target, Targets};
 use crate::lab::output::Progress;
 
 /// The kinds of records.
@@ -37,6 +38,21 @@ pub(crate) enum Kind {
     /// A capture of UDP packets (pcap or pcapng), whose duplicates are copies 100 packets later
     /// unless --gap or --distribution is given
     Packets,
+}
+
+/// A stream, and where it is written.
+#[derive(Debug)]
+pub(crate) struct GenConfig {
+    pub(crate) kind: Kind,
+    pub(crate) count: u64,
+    pub(crate) seed: u64,
+    pub(crate) repeats: Repeats,
+    pub(crate) cdr_format: CdrFormat,
+    pub(crate) record_bytes: usize,
+    pub(crate) header: bool,
+    pub(crate) capture: CaptureConfig,
+    pub(crate) output: Target,
+    pub(crate) quiet: bool,
 }
 
 /// The number of bytes per system call.
@@ -79,7 +95,7 @@ fn below(bits: u64, bound: u64) -> u64 {
 pub(crate) fn run(config: &GenConfig) -> Result<ExitCode, Failure> {
     match config.kind {
         Kind::Cdr => write(config, &cdr::Cdr::new(config.seed, config.cdr_format)),
-        Kind::Keys => write(config, &keys::Keys::new(config.seed)),
+        Kind::Keys => write(config, &lines::Keys::new(config.seed)),
         Kind::Lines => write(
             config,
             &lines::Lines::new(config.seed, config.record_bytes, config.count)?,

@@ -7,27 +7,15 @@ use echoless_lab::table;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use crate::args::LabOutputs;
 use crate::failure::Failure;
 use crate::files::{Opened, Source, Target, Targets, write_stdout};
 
 /// The outputs that the command line names.
 #[derive(Debug)]
 pub(crate) struct LabOutput {
-    csv: Option<Target>,
-    json: Option<Target>,
+    pub(crate) csv: Option<Target>,
+    pub(crate) json: Option<Target>,
     pub(crate) quiet: bool,
-}
-
-impl From<LabOutputs> for LabOutput {
-    fn from(args: LabOutputs) -> Self {
-        let target = Target::from;
-        Self {
-            csv: args.to_csv.map(target),
-            json: args.to_json.map(target),
-            quiet: args.quiet,
-        }
-    }
 }
 
 /// Results in three formats: for people, for spreadsheets, for programs.

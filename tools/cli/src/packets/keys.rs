@@ -3,47 +3,55 @@
 use std::sync::Arc;
 
 use echoless::KeyHasher;
+use echoless_packets::key::KeyReader;
 
-use crate::config::{PacketConfig, WindowConfig};
 use crate::records::chunk::{Chunk, ClockStep, NO_TIME};
+
+/// Packets, and the parts of them that are compared.
+#[derive(Debug)]
+pub(crate) struct PacketReading {
+    pub(crate) keys: KeyReader,
+    /// Whether the ignored fields are reported.
+    pub(crate) report: bool,
+    /// Whether duplicates are marked instead of dropped.
+    pub(crate) tag: bool,
+}
 
 /// Hashes the keys of the packets of chunks. A chunk depends on no other chunk, so clones work in
 /// parallel.
 #[derive(Debug, Clone)]
 pub(crate) struct PacketKeys {
-    config: Arc<PacketConfig>,
+    reading: Arc<PacketReading>,
     hasher: KeyHasher,
-    /// The length of a tick in nanoseconds, if the window is a time.
     resolution: Option<i64>,
     /// The encoded headers of the current packet.
     scratch: Vec<u8>,
 }
 
 impl PacketKeys {
+    /// `resolution` is the length of a tick in nanoseconds, if the window is a time.
     pub(crate) fn new(
-        config: &Arc<PacketConfig>,
-        window: Option<&WindowConfig>,
+        reading: Arc<PacketReading>,
+        resolution: Option<i64>,
         hasher: KeyHasher,
     ) -> Self {
-        let timed = window.filter(|window| window.clock.is_time());
         Self {
-            config: Arc::clone(config),
+            reading,
             hasher,
-            // A time is at most `i64::MAX` long, and so is a tick of it.
-            resolution: timed.map(|window| window.resolution as i64),
+            resolution,
             scratch: Vec::new(),
         }
     }
 
     /// Whether duplicates are marked instead of dropped.
     pub(super) fn tags(&self) -> bool {
-        self.config.tag
+        self.reading.tag
     }
 
     /// Hashes the key of every packet of the chunk.
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
         let bytes = chunk.bytes.all();
-        let keys = &self.config.keys;
+        let keys = &self.reading.keys;
         chunk.keys.hashes.reserve(chunk.keys.packets.blocks.len());
         for block in &chunk.keys.packets.blocks {
             let packet = block.packet(bytes);
@@ -54,7 +62,7 @@ impl PacketKeys {
             let parts = parts.iter().filter(|part| !part.is_empty());
             let hash = self.hasher.hash_fields(parts.map(|part| Some(*part)));
             chunk.keys.hashes.push(hash);
-            if self.config.report {
+            if self.reading.report {
                 chunk
                     .keys
                     .packets

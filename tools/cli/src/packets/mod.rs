@@ -6,15 +6,15 @@
 //!    stores the position of each packet in the chunk. Blocks that are no packets are records
 //!    without a key, and every output gets them. [`header`] is what the files must have in common.
 //! 2. [`keys`] turns the packets of a chunk into key hashes and ticks, in parallel.
-//! 3. [`window`] is the filter: an exact window of time, of packets, or both.
+//! 3. [`filter`] is the filter: an exact window of time, of packets, or both.
 //!
 //! Chunks, threads, verdicts, outputs, summary and exit codes are those of
 //! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream, and
 //! [`tag`] marks them instead of dropping them.
 
 pub(crate) mod feed;
+pub(crate) mod filter;
 pub(crate) mod header;
 pub(crate) mod keys;
 pub(crate) mod report;
 pub(crate) mod tag;
-pub(crate) mod window;

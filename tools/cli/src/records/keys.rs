@@ -7,7 +7,7 @@ use std::sync::Arc;
 use echoless::{KeyHash, KeyHasher};
 
 use super::chunk::{Chunk, ClockStep, NO_TIME};
-use super::comments::CommentLines;
+use super::comments::{CommentLines, UnjudgedLines};
 use super::compared::Compared;
 use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
 use super::fault::{Fate, FaultPolicy, Missing, Problem};
@@ -15,7 +15,6 @@ use super::field_set::{FieldSet, MissingField, PickedFields, Position};
 use super::format::{Format, SharedFormat};
 use super::split::FieldBytes;
 use super::tag::Tagger;
-use super::unjudged::UnjudgedLines;
 use crate::reading::CHUNK_BYTES;
 use crate::time::format::TimeReader;
 

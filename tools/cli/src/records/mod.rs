@@ -46,4 +46,3 @@ pub(crate) mod tag;
 pub(crate) mod terminators;
 pub(crate) mod text_form;
 pub(crate) mod text_start;
-mod unjudged;

@@ -4,7 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::process::Stdio;
 
-use crate::run::{assert_errors, command, dedup, echoless, file, run};
+use crate::run::{assert_errors, command, dedup, echoless, file, path, run};
 
 #[test]
 fn invalid_options_of_dedup() {
@@ -97,7 +97,7 @@ fn unreadable_inputs_end_the_run_before_it_writes() {
     let good = file(directory.path(), "good", b"a\n");
     let output = file(directory.path(), "output", b"precious");
     let folder = directory.path().to_str().unwrap();
-    let absent = directory.path().join("absent").to_str().unwrap().to_owned();
+    let absent = path(&directory, "absent");
     for (bad, reason) in [(folder, "is a directory"), (&absent, "No such file")] {
         let run = dedup(&[&good, bad, "-o", &output], b"");
         assert!(
@@ -144,25 +144,25 @@ fn a_directory_as_standard_input() {
 #[test]
 fn an_input_is_never_overwritten() {
     let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "data", b"a\na\n");
-    let other = directory.path().join("./data").to_str().unwrap().to_owned();
+    let input = file(directory.path(), "data", b"a\na\n");
+    let other = path(&directory, "./data");
     for option in ["-o", "--duplicates", "--stats"] {
-        let run = dedup(&[&path, option, &other], b"");
+        let run = dedup(&[&input, option, &other], b"");
         assert_eq!(run.error(), format!("{other}: is also an input"));
-        assert_eq!(fs::read(&path).unwrap(), b"a\na\n");
+        assert_eq!(fs::read(&input).unwrap(), b"a\na\n");
     }
-    let mut appending = command(&["dedup", "-q", "-m", "64k", &path]);
+    let mut appending = command(&["dedup", "-q", "-m", "64k", &input]);
     appending.stdout(Stdio::from(
-        OpenOptions::new().append(true).open(&path).unwrap(),
+        OpenOptions::new().append(true).open(&input).unwrap(),
     ));
     assert_eq!(run(appending).error(), "standard output: is also an input");
-    assert_eq!(fs::read(&path).unwrap(), b"a\na\n");
+    assert_eq!(fs::read(&input).unwrap(), b"a\na\n");
 }
 
 #[test]
 fn outputs_must_be_different_files() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("output").to_str().unwrap().to_owned();
+    let path = path(&directory, "output");
     let run = dedup(&["-o", &path, "--duplicates", &path], b"a\n");
     assert_eq!(run.error(), format!("{path}: is also another output"));
     let fresh = file(directory.path(), "fresh", b"precious");
@@ -241,8 +241,8 @@ fn a_disk_that_fills_up_leaves_whole_records() {
     let directory = tempfile::tempdir().unwrap();
     let lines: String = (0..1000).map(|i| format!("{i:098},\n")).collect();
     let input = file(directory.path(), "input", lines.as_bytes());
-    let output = directory.path().join("output").to_str().unwrap().to_owned();
-    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    let output = path(&directory, "output");
+    let stats = path(&directory, "stats");
     for to_stdout in [false, true] {
         let mut command = Command::new("sh");
         command.env_remove("ECHOLESS_OPTS");

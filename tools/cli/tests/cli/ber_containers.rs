@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{Run, assert_errors, dedup, echoless, file};
+use crate::run::{Run, assert_errors, dedup, echoless, file, path};
 
 const ARGS: [&str; 4] = ["--format", "ber:container=0x61/0x63", "-k", "0x81"];
 
@@ -163,7 +163,7 @@ proptest! {
     #[test]
     fn outputs_are_the_elements_that_are_left(files in vec(elements(), 1..3)) {
         let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        let path = |name: &str| path(&directory, name);
         let (kept, dropped) = expected(&files);
         let mut inputs = Vec::new();
         for (number, elements) in files.iter().enumerate() {
@@ -275,7 +275,7 @@ fn records_of_a_batch() {
 #[test]
 fn counts_and_side_files_are_about_records() {
     let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| path(&directory, name);
     let input = file(directory.path(), "in", &batch(&[1, 2, 1, 2, 2]).bytes());
     let (side, tags, stats) = (path("side"), path("tags"), path("stats"));
     let whole = [

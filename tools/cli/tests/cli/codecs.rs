@@ -180,3 +180,14 @@ impl Parts {
         pipe.write_all(&self.encoder.finish())
     }
 }
+
+/// Lines that fill several chunks and blocks, a third of them repeats.
+pub(crate) fn lines() -> Vec<u8> {
+    let line = |index: u64| {
+        let id = if index % 3 == 1 { index / 7 } else { index };
+        format!("{id},{:x}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    };
+    (0..60_000)
+        .flat_map(|index| line(index).into_bytes())
+        .collect()
+}

@@ -6,19 +6,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::codecs::{CODECS, Parts, READ_ONLY, compress, decompress, read_only};
+use crate::codecs::{CODECS, Parts, READ_ONLY, compress, decompress, lines, read_only};
 use crate::run::{Run, command, dedup, echoless, file, run};
-
-/// Lines that fill several chunks, a third of them repeats.
-fn lines() -> Vec<u8> {
-    let line = |index: u64| {
-        let id = if index % 3 == 1 { index / 7 } else { index };
-        format!("{id},{:x}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    };
-    (0..60_000)
-        .flat_map(|index| line(index).into_bytes())
-        .collect()
-}
 
 /// Records of 12 bytes, a third of them repeats.
 fn binary() -> Vec<u8> {

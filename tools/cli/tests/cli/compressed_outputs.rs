@@ -7,20 +7,9 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::codecs::{CODECS, compress, decoder, decompress};
+use crate::codecs::{CODECS, compress, decoder, decompress, lines};
 use crate::packets_support::{numbered, packets};
 use crate::run::{assert_errors, command, dedup, echoless, file, send};
-
-/// Lines that fill several chunks and blocks, a third of them repeats.
-fn lines() -> Vec<u8> {
-    let line = |index: u64| {
-        let id = if index % 3 == 1 { index / 7 } else { index };
-        format!("{id},{:x}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    };
-    (0..60_000)
-        .flat_map(|index| line(index).into_bytes())
-        .collect()
-}
 
 #[test]
 fn outputs_of_files_are_the_same_bytes_on_any_number_of_threads() {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::run::{Run, assert_errors, command, echoless, file, run};
+use crate::run::{Run, assert_errors, command, echoless, file, path, run};
 
 const STREAM: [&str; 3] = ["--stream", "uniform:records=20k,distinct=0.6", "-q"];
 
@@ -67,7 +67,7 @@ fn the_text_has_a_row_for_each_filter_and_each_age() {
 #[test]
 fn json_and_csv_hold_the_same_numbers() {
     let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| path(&directory, name);
     let (csv, json) = (path("rows.csv"), path("all.json"));
     let args = [
         "qqht:slots=4,bits=8,memory=2KiB",

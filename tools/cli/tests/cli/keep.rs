@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file};
+use crate::run::{assert_errors, dedup, echoless, file, path};
 
 /// What a run with these options and files writes, the same on one thread and on several.
 #[track_caller]
@@ -98,7 +98,7 @@ fn several_inputs_are_one_stream_and_known_records_count_as_seen() {
 #[test]
 fn all_outputs_have_the_same_verdicts() {
     let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| path(&directory, name);
     let input = file(directory.path(), "in", b"1,a\n2,b\nx\n1,c\n1,d\n3,e\n");
     let (dropped, stats, tags) = (path("dropped"), path("stats"), path("tags"));
     let last = ["-k", "1", "--keep", "last", &input];

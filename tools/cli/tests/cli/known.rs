@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file};
+use crate::run::{assert_errors, dedup, echoless, file, path};
 
 #[test]
 fn known_records_are_dropped_and_none_is_written() {
@@ -33,7 +33,7 @@ fn known_records_are_dropped_and_none_is_written() {
 fn duplicates_among_known_records_do_not_count() {
     let directory = tempfile::tempdir().unwrap();
     let known = file(directory.path(), "known", b"a\na\n");
-    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    let stats = path(&directory, "stats");
     let args = ["--fail-on-duplicates", "--known", &known, "--stats", &stats];
     assert_eq!(dedup(&args, b"b\nc\nd\n").text(), "b\nc\nd\n");
     let found: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
@@ -76,7 +76,7 @@ fn positions_are_those_of_the_inputs() {
     let directory = tempfile::tempdir().unwrap();
     let known = file(directory.path(), "known", b"a\nb\n");
     let input = file(directory.path(), "input", b"x\nb\nx\n");
-    let explain = directory.path().join("why").to_str().unwrap().to_owned();
+    let explain = path(&directory, "why");
     let option = format!("--explain={explain}");
     assert_eq!(
         dedup(&[&option, "--known", &known, &input], b"").text(),
@@ -104,8 +104,8 @@ fn faulty_known_records_end_the_run_or_are_counted() {
     // Nothing was written, so the output is as it was.
     assert_eq!(fs::read(&output).unwrap(), b"old");
 
-    let rejects = directory.path().join("bad").to_str().unwrap().to_owned();
-    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    let rejects = path(&directory, "bad");
+    let stats = path(&directory, "stats");
     let args = [
         "-k",
         "2",
@@ -202,7 +202,7 @@ fn known_files_are_read_again_by_every_run() {
     let known = file(directory.path(), "known", b"a\n");
     let input = file(directory.path(), "input", b"a\nb\n");
     let again = file(directory.path(), "again", b"a\nb\nc\n");
-    let list = directory.path().join("list").to_str().unwrap().to_owned();
+    let list = path(&directory, "list");
     let args = ["--known", &known, "--skip-seen-files", &list];
     let run = |input: &str| dedup(&[&args[..], &[input]].concat(), b"").text();
     assert_eq!(run(&input), "b\n");
@@ -214,12 +214,7 @@ fn known_files_are_read_again_by_every_run() {
 #[test]
 fn compressed_known_files_are_decompressed() {
     let directory = tempfile::tempdir().unwrap();
-    let known = directory
-        .path()
-        .join("known.gz")
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let known = path(&directory, "known.gz");
     let packed = dedup(&["--compress", "gzip", "-o", &known], b"a\nb\n");
     assert_eq!(packed.text(), "");
     assert_eq!(dedup(&["--known", &known], b"b\nc\n").text(), "c\n");

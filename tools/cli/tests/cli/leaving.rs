@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::run::{command, dedup, echoless, file, run};
+use crate::run::{command, dedup, echoless, file, path, run};
 
 /// More records than a pipe can hold.
 fn long_stream() -> Vec<u8> {
@@ -21,7 +21,7 @@ fn long_stream() -> Vec<u8> {
 fn a_side_output_whose_reader_closes_the_pipe_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let input = file(directory.path(), "input", &long_stream());
-    let pipe = directory.path().join("pipe").to_str().unwrap().to_owned();
+    let pipe = path(&directory, "pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     if !made.is_ok_and(|status| status.success()) {
         eprintln!("skipped: mkfifo is missing");
@@ -68,7 +68,7 @@ fn the_report_covers_the_records_read_when_the_reader_closes_the_pipe() {
 #[test]
 fn a_failed_run_replaces_the_statistics_of_the_one_before() {
     let directory = tempfile::tempdir().unwrap();
-    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    let stats = path(&directory, "stats");
     let bad_header = file(directory.path(), "bad", b"a,b\n1,2\n");
     // After the first record, before it, and before any input is open.
     for (args, message, records) in [
@@ -118,7 +118,7 @@ fn a_rejected_command_line_keeps_a_file_that_holds_no_statistics() {
 #[test]
 fn old_statistics_do_not_survive_options_that_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
-    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    let stats = path(&directory, "stats");
     let key = file(directory.path(), "key", b"no key");
     let input = file(directory.path(), "input", b"a\n");
     for args in [
@@ -164,7 +164,7 @@ fn old_statistics_do_not_survive_options_that_are_rejected() {
 #[test]
 fn old_statistics_do_not_survive_options_that_cannot_be_read() {
     let directory = tempfile::tempdir().unwrap();
-    let stats = directory.path().join("stats").to_str().unwrap().to_owned();
+    let stats = path(&directory, "stats");
     for args in [
         &["--hash-key", "/no/such/file"][..],
         &["--filter", "/no/such/file.toml"],

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::run::{command, dedup, echoless, file};
+use crate::run::{command, dedup, echoless, file, path};
 
 pub(crate) const INPUT: &[u8] = b"a\nb\na\nc\nb\na\n";
 
@@ -30,12 +30,7 @@ fn output_and_duplicates_in_files() {
         "fresh",
         b"the old content, which is longer",
     );
-    let dropped = directory
-        .path()
-        .join("dropped")
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let dropped = path(&directory, "dropped");
     let args = ["-o", &fresh, "--duplicates", &dropped];
     assert_eq!(dedup(&args, INPUT).text(), "");
     assert_eq!(fs::read(&fresh).unwrap(), b"a\nb\nc\n");
@@ -52,12 +47,7 @@ fn output_and_duplicates_in_files() {
 #[test]
 fn every_output_has_the_header() {
     let directory = tempfile::tempdir().unwrap();
-    let dropped = directory
-        .path()
-        .join("dropped")
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let dropped = path(&directory, "dropped");
     let input = b"h\na\na\n";
     let args = ["--header", "--duplicates", &dropped];
     assert_eq!(dedup(&args, input).text(), "h\na\n");

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::codecs::compress;
 use crate::packets_support::{frame, numbered, packets, pcap, pcapng};
-use crate::run::file;
+use crate::run::{file, path};
 
 /// The capture with another header: `number` at `offset`, in little-endian bytes.
 fn with_header(mut capture: Vec<u8>, offset: usize, number: u32) -> Vec<u8> {
@@ -36,7 +36,7 @@ fn files_that_cannot_follow_are_rejected_before_anything_is_written() {
         ),
         (pcapng(false).into_bytes(), "format"),
     ];
-    let out = directory.path().join("out").to_str().unwrap().to_owned();
+    let out = path(&directory, "out");
     for (other, difference) in others {
         for content in [other.clone(), compress("gzip", &other)] {
             let name = write("other", &content);

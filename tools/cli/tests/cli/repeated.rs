@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file};
+use crate::run::{assert_errors, dedup, echoless, file, path};
 
 const INPUT: &[u8] = b"a\nb\na\nc\nb\na\na\n";
 
@@ -28,7 +28,7 @@ fn one_record_for_each_key_that_occurs_again() {
 #[test]
 fn keys_are_counted_and_other_outputs_are_as_without_it() {
     let directory = tempfile::tempdir().unwrap();
-    let path = |name| directory.path().join(name).to_str().unwrap().to_owned();
+    let path = |name| path(&directory, name);
     let (dropped, stats) = (path("dropped"), path("stats"));
     let args = ["--repeated", "--duplicates", &dropped, "--stats", &stats];
     assert_eq!(dedup(&args, INPUT).text(), "a\nb\n");

@@ -5,12 +5,12 @@ use std::fs;
 use serde_json::Value;
 
 use crate::outputs::INPUT;
-use crate::run::{dedup, echoless};
+use crate::run::{dedup, echoless, path};
 
 #[test]
 fn statistics_are_json() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("stats").to_str().unwrap().to_owned();
+    let path = path(&directory, "stats");
     let input = b"h,k\n1,a\n2,a\n3\n4,b\n";
     let args = "--header -k k --missing skip --kernel scalar --threads 3 --stats";
     let args: Vec<&str> = args.split(' ').chain([path.as_str()]).collect();
@@ -133,7 +133,7 @@ fn the_guide_lists_the_statistics() {
         }
     }
     let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| path(&directory, name);
     let known = crate::run::file(directory.path(), "known", b"9,b\n");
     let input = crate::run::file(directory.path(), "input", b"10,a\n11,a\n");
     let (stats, seen) = (path("stats"), path("seen"));

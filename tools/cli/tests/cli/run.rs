@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
+use tempfile::TempDir;
+
 /// The output and exit code of a run.
 pub(crate) struct Run {
     pub(crate) stdout: Vec<u8>,
@@ -152,6 +154,11 @@ pub(crate) fn assert_errors(run: impl Fn(&[&str]) -> Run, cases: &[&str]) {
         assert!(run.error().contains(expected), "{args:?}: {}", run.error());
         assert_eq!(run.stdout, b"", "{args:?}");
     }
+}
+
+/// The path of a file in a folder, which need not exist.
+pub(crate) fn path(directory: &TempDir, name: &str) -> String {
+    directory.path().join(name).to_str().unwrap().to_owned()
 }
 
 /// Creates a file with this content and returns its path.

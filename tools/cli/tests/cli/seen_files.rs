@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::codecs::compress;
 use crate::packets_support::{numbered, packets};
-use crate::run::{Run, command, dedup, echoless, file};
+use crate::run::{Run, command, dedup, echoless, file, path};
 
 /// A folder with a list that does not exist yet.
 struct Folder {
@@ -17,7 +17,7 @@ struct Folder {
 impl Folder {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let list = directory.path().join("seen").to_str().unwrap().to_owned();
+        let list = path(&directory, "seen");
         Self { directory, list }
     }
 

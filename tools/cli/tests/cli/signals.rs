@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::run::{command, dedup, file, send};
+use crate::run::{command, dedup, file, path, send};
 
 /// Feeds the command, sends the signal once its output arrives, and waits for its end while its
 /// input is open.
@@ -137,7 +137,7 @@ fn a_signal_that_was_ignored_before_stays_ignored() {
 #[test]
 fn a_signal_ends_the_wait_for_the_writer_of_a_pipe() {
     let directory = tempfile::tempdir().unwrap();
-    let pipe = directory.path().join("pipe").to_str().unwrap().to_owned();
+    let pipe = path(&directory, "pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
     if !made.is_ok_and(|status| status.success()) {
         eprintln!("skipped: mkfifo is missing");

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::packets_support::numbered;
-use crate::run::{command, dedup, echoless, file, run};
+use crate::run::{command, dedup, echoless, file, path, run};
 
 #[test]
 fn a_partly_read_file_as_standard_input_goes_on_from_there() {
@@ -156,7 +156,7 @@ fn there_may_be_more_inputs_than_a_process_can_open() {
             )
         })
         .collect();
-    let output = directory.path().join("output").to_str().unwrap().to_owned();
+    let output = path(&directory, "output");
     let script = "ulimit -n 64 && exec \"$0\" dedup -q -o \"$@\"";
     for threads in ["1", "4"] {
         let mut limited = Command::new("sh");

@@ -76,7 +76,7 @@ impl Passed {
                 (None, outputs) if outputs.tag_file.is_some() => PassedRecords::All,
                 (None, _) => selected,
             },
-            Content::Packets(packets) if packets.tag => PassedRecords::TaggedPackets,
+            Content::Packets(packets) if packets.reading.tag => PassedRecords::TaggedPackets,
             Content::Packets(_) => selected,
         };
         Self {

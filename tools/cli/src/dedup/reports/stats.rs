@@ -322,7 +322,7 @@ impl Stats {
             frame_blocks,
             conditions: frame_blocks.map(|_| counts.conditions),
             window_packets: second,
-            skipped_files: config.seen.as_ref().map(|seen| seen.skipped().len()),
+            skipped_files: config.skipped.as_ref().map(Vec::len),
             read_files: config.inputs().len(),
             has_stale_header: has_stale_header(config, counts),
             copies: observed.copies.map(CopyReport::stats),

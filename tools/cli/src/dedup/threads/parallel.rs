@@ -313,7 +313,7 @@ mod tests {
             threads,
             filter_bytes: 0,
         };
-        let delivery = Mutex::new(Delivery::open(&config, Instant::now(), setup).unwrap());
+        let delivery = Mutex::new(Delivery::open(&config, Instant::now(), setup, None).unwrap());
         let cores = vec![None; threads];
         let passed = catch_unwind(AssertUnwindSafe(|| {
             pass(&config, Direction::Forwards, &filter, &cores, &delivery)
