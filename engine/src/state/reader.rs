@@ -105,6 +105,40 @@ impl<R: Read> StateReader<R> {
         })
     }
 
+    /// A reader of the same file that goes on behind another section. `input` must be at
+    /// [`Mark::position`].
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::state::{Header, Section, StateReader, StateWriter};
+    /// use echoless::{FilterSpec, KeyHasher, filters::lines::Progress};
+    /// let spec: FilterSpec = "bloom:k=4,memory=1KiB".parse()?;
+    /// let header = Header::new(&spec, &KeyHasher::seeded(0))?.starts_empty(true);
+    /// let mut writer = StateWriter::new(Vec::new(), &header)?;
+    /// writer.append_commit(Progress::default(), b"one")?;
+    /// let mark = writer.mark();
+    /// writer.append_commit(Progress::default(), b"two")?;
+    /// let file = writer.into_output();
+    ///
+    /// let reader = StateReader::open(&file[..])?;
+    /// let mut rest = reader.resume(&file[mark.position as usize..], mark);
+    /// let Some(Section::Commit(commit)) = rest.read_section()? else { panic!() };
+    /// assert_eq!(commit.bytes, b"two");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn resume<S>(&self, input: S, mark: Mark) -> StateReader<S> {
+        StateReader {
+            input,
+            header: self.header.clone(),
+            bucket_lines: self.bucket_lines,
+            sections: Sections {
+                buffer: SectionBuffer::new(),
+                mark,
+                has_ended: false,
+            },
+        }
+    }
+
     /// What the file is of.
     #[must_use]
     pub const fn header(&self) -> &Header {
