@@ -540,6 +540,12 @@ impl SimulatedStorage {
     ///
     /// Each state is a storage of its own, with its own operations.
     pub fn crash_states(&self) -> impl Iterator<Item = CrashState> + use<> {
+        self.crash_states_from(0)
+    }
+
+    /// As [`crash_states`](Self::crash_states), if the power fails after so many operations or
+    /// later.
+    pub fn crash_states_from(&self, first: usize) -> impl Iterator<Item = CrashState> + use<> {
         let shared = self.lock_shared();
         let mut disk = shared.start.clone();
         let operations = shared.operations.clone();
@@ -548,13 +554,15 @@ impl SimulatedStorage {
             if let Some(last) = count.checked_sub(1) {
                 disk.apply(&operations[last]);
             }
-            disk.crash_states()
-                .into_iter()
-                .map(move |(loss, image)| CrashState {
-                    operations: count,
-                    loss,
-                    storage: Self::of(Disk::of(image)),
-                })
+            let states = match count >= first {
+                true => disk.crash_states(),
+                false => Vec::new(),
+            };
+            states.into_iter().map(move |(loss, image)| CrashState {
+                operations: count,
+                loss,
+                storage: Self::of(Disk::of(image)),
+            })
         })
     }
 
@@ -667,6 +675,12 @@ impl Storage for SimulatedStorage {
         )))
     }
 
+    fn size(&self, path: &Path) -> io::Result<u64> {
+        let shared = self.lock_shared();
+        let id = shared.disk.file(path)?;
+        Ok(shared.disk.files[id].bytes.now.len() as u64)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let (folder, old) = split(from)?;
         let (new_folder, new) = split(to)?;
@@ -765,11 +779,6 @@ impl Write for SimulatedFile {
 }
 
 impl StorageFile for SimulatedFile {
-    fn size(&self) -> io::Result<u64> {
-        let shared = self.storage.lock_shared();
-        Ok(shared.disk.files[self.id].bytes.now.len() as u64)
-    }
-
     fn truncate(&mut self, size: u64) -> io::Result<()> {
         let mut shared = self.storage.lock_shared();
         let edit = Edit::Truncate(size as usize);

@@ -50,6 +50,12 @@ pub trait Storage: Debug + Send + Sync {
     /// [`NotFound`](io::ErrorKind::NotFound) if there is none; those of the system.
     fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
 
+    /// The length of a file, in bytes.
+    ///
+    /// # Errors
+    /// [`NotFound`](io::ErrorKind::NotFound) if there is none; those of the system.
+    fn size(&self, path: &Path) -> io::Result<u64>;
+
     /// Renames a file within its folder. Replaces a file that has the new name, at once.
     ///
     /// # Errors
@@ -91,12 +97,6 @@ pub trait Storage: Debug + Send + Sync {
 
 /// A file of a [`Storage`]. Writes append to its end and may be short.
 pub trait StorageFile: Write + Debug + Send {
-    /// The length, in bytes.
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn size(&self) -> io::Result<u64>;
-
     /// Cuts the file to a length in bytes, at most its present one.
     ///
     /// # Errors
@@ -131,6 +131,10 @@ impl Storage for RealStorage {
 
     fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(File::open(path)?))
+    }
+
+    fn size(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -182,10 +186,6 @@ impl Storage for RealStorage {
 }
 
 impl StorageFile for File {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-
     fn truncate(&mut self, size: u64) -> io::Result<()> {
         self.set_len(size)?;
         self.seek(SeekFrom::End(0))?;

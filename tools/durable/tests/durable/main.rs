@@ -1,5 +1,10 @@
-//! Tests of storages.
+//! Tests of storages and journals.
 
+mod crashes;
+mod damage;
+mod files;
+mod journals;
+mod program;
 mod simulated;
 mod storages;
 mod support;

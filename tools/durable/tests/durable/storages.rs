@@ -31,10 +31,10 @@ fn writes_append_also_after_a_truncation_and_when_opened_again() {
         file.truncate(4).unwrap();
         file.write_all(b"gh").unwrap();
         file.sync().unwrap();
-        assert_eq!(file.size().unwrap(), 6);
+        assert_eq!(storage.size(&path).unwrap(), 6);
         drop(file);
         let mut file = storage.open(&path).unwrap();
-        assert_eq!(file.size().unwrap(), 6);
+        assert_eq!(storage.size(&path).unwrap(), 6);
         file.write_all(b"ij").unwrap();
         file.truncate(7).unwrap();
         assert_eq!(read(storage, &path), b"abcdghi");
@@ -69,6 +69,7 @@ fn missing_and_existing_files_are_errors() {
         let missing = root.join("missing");
         assert_eq!(kind(storage.open(&missing)), ErrorKind::NotFound);
         assert_eq!(kind(storage.read(&missing)), ErrorKind::NotFound);
+        assert_eq!(kind(storage.size(&missing)), ErrorKind::NotFound);
         assert_eq!(kind(storage.remove(&missing)), ErrorKind::NotFound);
         let other = root.join("other");
         assert_eq!(kind(storage.rename(&missing, &other)), ErrorKind::NotFound);

@@ -1,0 +1,329 @@
+//! Journals and states as files: what they hold, and one as the other.
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use echoless::filters::lines::Progress;
+use echoless::memory::{LINE_BYTES, Line};
+use echoless::state::{
+    Header, MOST_BLOCK_LINES, SavedState, Section, StateError, StateReader, StateWriter,
+};
+use echoless::{FilterSpec, LineFilter, report_of};
+use serde::{Serialize, Serializer};
+
+use crate::error::{At, JournalError};
+use crate::journal::lock_and_load;
+use crate::segment::{Commit, Numbered, Output, Scan, create};
+use crate::segments::Segments;
+use crate::storage::Storage;
+
+/// What a journal or a state holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Contents {
+    /// The specification of the filter, in lines.
+    pub spec: FilterSpec,
+    /// The number of its lines.
+    pub lines: u64,
+    /// The memory of the filter, in bytes.
+    pub memory_bytes: u64,
+    /// The first line, and the one behind the last: other than all in a part of a filter.
+    pub part: (u64, u64),
+    /// The algorithm that hashed the keys.
+    pub algorithm: String,
+    /// The id of their hasher, as hexadecimal digits.
+    pub hasher: String,
+    /// The keys that were observed.
+    pub observed: u64,
+    /// The fresh ones.
+    pub fresh: u64,
+    /// The keys that were evicted; 0 if the filter does not count them.
+    pub evictions: u64,
+    /// The clock of the filter; 0 without a window.
+    pub clock: u64,
+    /// The fraction of its cells that is occupied; `None` if it was not read.
+    pub fill: Option<f64>,
+    /// What the caller added to the last commit. Serialised as text, or as hexadecimal digits if it
+    /// is none.
+    #[serde(serialize_with = "text_or_digits")]
+    pub caller: Vec<u8>,
+    /// The file of the state, or the segments of the journal from the oldest one on.
+    pub files: Vec<FileContents>,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FileContents {
+    /// The file.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// The number of the segment; 0 for a state.
+    pub segment: u64,
+    /// Whether the filter was empty at its beginning.
+    pub starts_empty: bool,
+    /// The keys in it.
+    pub keys: u64,
+    /// The bytes of its blocks.
+    pub block_bytes: u64,
+    /// The lines in its blocks.
+    pub block_lines: u64,
+    /// The commits in it.
+    pub commits: u64,
+    /// The bytes behind its last commit, which the next start cuts off.
+    pub tail_bytes: u64,
+}
+
+fn text_or_digits<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => serializer.serialize_str(text),
+        Err(_) => {
+            let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+            serializer.serialize_str(&digits.collect::<String>())
+        }
+    }
+}
+
+impl Contents {
+    fn new(header: &Header, commit: Commit, files: Vec<FileContents>) -> Self {
+        let Progress {
+            observed,
+            fresh,
+            evictions,
+            tick,
+        } = commit.progress;
+        Self {
+            spec: header.spec,
+            lines: header.lines,
+            memory_bytes: header.lines * LINE_BYTES,
+            part: (header.part.start, header.part.end),
+            algorithm: header.algorithm.clone(),
+            hasher: format!("{:016x}", header.hasher),
+            observed,
+            fresh,
+            evictions,
+            clock: tick,
+            fill: None,
+            caller: commit.bytes,
+            files,
+        }
+    }
+}
+
+impl FileContents {
+    fn of(scan: &Scan) -> Self {
+        Self {
+            path: scan.path.clone(),
+            bytes: scan.end.position + scan.tail,
+            segment: scan.header.segment,
+            starts_empty: scan.header.starts_empty,
+            keys: scan.content.keys,
+            block_bytes: scan.content.block_bytes,
+            block_lines: scan.content.covered,
+            commits: scan.content.commits,
+            tail_bytes: scan.tail,
+        }
+    }
+}
+
+/// Reads every section of a journal (a folder) or a state (a file), and checks it. Builds no filter.
+///
+/// # Errors
+/// [`JournalError::State`] with the section that is damaged, before the last commit if it is a
+/// journal; [`JournalError::Segments`] if files are missing, or do not belong together;
+/// [`JournalError::Io`] if the storage fails.
+pub fn verify(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
+    match storage.list(path) {
+        Ok(_) => contents_of_journal(storage, path, &Segments::load(storage, path)?),
+        Err(_) => verify_state(storage, path),
+    }
+}
+
+/// As [`verify`], and builds the filter to see how full it is. The process that writes a journal may
+/// go on meanwhile.
+///
+/// # Errors
+/// As [`verify`]; [`JournalError::State`] also if the filter cannot be built.
+pub fn show(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
+    let mut contents;
+    let filters = if storage.list(path).is_ok() {
+        let segments = Segments::load(storage, path)?;
+        contents = contents_of_journal(storage, path, &segments)?;
+        segments.replay(storage, 1)?.into_filters()
+    } else {
+        contents = verify_state(storage, path)?;
+        vec![open_state(storage, path)?.restore().at(path)?.filter]
+    };
+    contents.fill = report_of(&filters).fill();
+    Ok(contents)
+}
+
+fn contents_of_journal(
+    storage: &dyn Storage,
+    folder: &Path,
+    segments: &Segments,
+) -> Result<Contents, JournalError> {
+    let Some(newest) = segments.needed.last() else {
+        return Err(JournalError::segments(folder, "it has no journal"));
+    };
+    let mut files = Vec::new();
+    for (path, number) in &segments.older {
+        files.push(FileContents::of(&Scan::of(storage, path, *number)?));
+    }
+    files.extend(segments.needed.iter().map(FileContents::of));
+    Ok(Contents::new(
+        &newest.header,
+        newest.last.commit.clone(),
+        files,
+    ))
+}
+
+fn open_state(
+    storage: &dyn Storage,
+    path: &Path,
+) -> Result<SavedState<impl std::io::Read + use<>>, JournalError> {
+    SavedState::open(BufReader::new(storage.read(path).at(path)?)).at(path)
+}
+
+fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
+    let input = BufReader::new(storage.read(path).at(path)?);
+    let mut reader = StateReader::open(input).at(path)?;
+    let header = reader.header().clone();
+    let mut file = FileContents {
+        path: path.to_owned(),
+        bytes: storage.size(path).at(path)?,
+        segment: header.segment,
+        starts_empty: header.starts_empty,
+        keys: 0,
+        block_bytes: 0,
+        block_lines: 0,
+        commits: 0,
+        tail_bytes: 0,
+    };
+    let mut last = None;
+    loop {
+        let before = reader.mark().position;
+        let mut block_lines = 0;
+        match reader.read_section().at(path)? {
+            Some(Section::Block(block)) => block_lines = block.count,
+            Some(Section::Keys(keys)) => file.keys += keys.len() as u64,
+            Some(Section::Commit(commit)) => {
+                file.commits += 1;
+                last = Some(Commit {
+                    progress: commit.progress,
+                    bytes: commit.bytes.to_vec(),
+                });
+            }
+            Some(Section::End) => break,
+            _ => return Err(JournalError::segments(path, "it has no end")),
+        }
+        if block_lines > 0 {
+            file.block_lines += block_lines;
+            file.block_bytes += reader.mark().position - before;
+        }
+    }
+    reader.check_end().at(path)?;
+    let Some(last) = last else {
+        return Err(JournalError::segments(path, "it has no commit"));
+    };
+    Ok(Contents::new(&header, last, vec![file]))
+}
+
+/// Writes the filter of a journal, and what the caller added to the last commit, as a state. The
+/// journal must not be open.
+///
+/// # Errors
+/// As [`Journal::open`](crate::Journal::open); [`JournalError::Segments`] if the folder has no
+/// journal; [`JournalError::Io`] with [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if there
+/// is a file beside the state with its name and the ending `.new`.
+pub fn export(storage: &dyn Storage, folder: &Path, state: &Path) -> Result<(), JournalError> {
+    storage.list(folder).at(folder)?;
+    let (_lock, segments) = lock_and_load(storage, folder)?;
+    let Some(newest) = segments.needed.last() else {
+        return Err(JournalError::segments(folder, "it has no journal"));
+    };
+    let filters = segments.replay(storage, 1)?.into_filters();
+    let header = newest.header.clone().segment(0).starts_empty(false);
+    write_state(storage, state, &header, &filters, &newest.last.commit)
+}
+
+/// Begins a journal in a folder with the filter of a state, and what the caller added to it as the
+/// first commit.
+///
+/// # Errors
+/// [`JournalError::Occupied`] if the folder has a journal; [`JournalError::State`] if the state is
+/// damaged, or a part of a filter; [`JournalError::Io`] if the storage fails.
+pub fn import(storage: &dyn Storage, state: &Path, folder: &Path) -> Result<(), JournalError> {
+    let saved = open_state(storage, state)?;
+    let header = saved.header().clone();
+    if !header.is_whole() {
+        return Err(JournalError::segments(state, "it is a part of a filter"));
+    }
+    let restored = saved.restore().at(state)?;
+    let (_lock, segments) = lock_and_load(storage, folder)?;
+    if !segments.needed.is_empty() {
+        return Err(JournalError::Occupied(folder.to_owned()));
+    }
+    let commit = Numbered {
+        number: 0,
+        commit: Commit {
+            progress: restored.progress,
+            bytes: restored.bytes,
+        },
+    };
+    let header = header.segment(1).starts_empty(false);
+    create(storage, folder, &header, |writer| {
+        append_lines(writer, &[restored.filter])?;
+        commit.append_to(writer)
+    })?;
+    Ok(())
+}
+
+/// Appends all lines of filters.
+fn append_lines(
+    writer: &mut StateWriter<Output>,
+    filters: &[Box<dyn LineFilter>],
+) -> Result<(), StateError> {
+    let mut lines = Vec::new();
+    for filter in filters {
+        let (count, tick) = (filter.lines().len(), filter.progress().tick);
+        for first in (0..count).step_by(MOST_BLOCK_LINES) {
+            lines.resize(MOST_BLOCK_LINES.min(count - first), Line::EMPTY);
+            filter.copy_lines(first, &mut lines);
+            writer.append_block(filter.range().first + first as u64, tick, &lines)?;
+        }
+    }
+    Ok(())
+}
+
+/// Replaces a file by a state, once that is durable.
+fn write_state(
+    storage: &dyn Storage,
+    path: &Path,
+    header: &Header,
+    filters: &[Box<dyn LineFilter>],
+    commit: &Commit,
+) -> Result<(), JournalError> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".new");
+    let aside = PathBuf::from(aside);
+    let output = Output::new(storage.create(&aside).at(&aside)?);
+    let write = || {
+        let mut writer = StateWriter::new(output, header).at(&aside)?;
+        append_lines(&mut writer, filters).at(&aside)?;
+        writer
+            .append_commit(commit.progress, &commit.bytes)
+            .at(&aside)?;
+        writer.end().at(&aside)?.sync().at(&aside)?;
+        storage.rename(&aside, path).at(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        storage.sync_folder(folder).at(folder)
+    };
+    let result = write();
+    if result.is_err() {
+        // The error is the one to report.
+        let _ = storage.remove(&aside);
+    }
+    result
+}

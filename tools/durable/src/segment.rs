@@ -1,0 +1,373 @@
+//! The files of a journal: their names, how one is written before it gets its name, and what one
+//! holds up to its last commit.
+
+use std::ffi::OsStr;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use echoless::filters::lines::Progress;
+use echoless::state::{
+    Header, MOST_COMMIT_BYTES, Mark, Section, StateError, StateReader, StateWriter,
+};
+use memchr::memmem;
+
+use crate::error::{At, JournalError};
+use crate::storage::{Storage, StorageFile};
+
+/// The bytes that are gathered before they are written.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The number of a commit, before the bytes of the caller.
+pub(crate) const NUMBER_BYTES: usize = 8;
+
+/// The name of a segment.
+pub(crate) fn name_of(number: u64) -> String {
+    format!("segment-{number:010}")
+}
+
+/// The name of a segment that is not complete.
+pub(crate) fn aside_of(number: u64) -> String {
+    format!("{}.new", name_of(number))
+}
+
+/// The number in the name of a segment, and whether it is complete.
+pub(crate) fn number_of(name: &OsStr) -> Option<(u64, bool)> {
+    let name = name.to_str()?;
+    let digits = name.strip_prefix("segment-")?;
+    let number = digits.strip_suffix(".new").unwrap_or(digits).parse().ok()?;
+    if name == name_of(number) {
+        Some((number, true))
+    } else {
+        (name == aside_of(number)).then_some((number, false))
+    }
+}
+
+/// A file that gathers small sections.
+///
+/// Not a `BufWriter`: what was not committed must not be written when a journal is dropped that has
+/// failed.
+#[derive(Debug)]
+pub(crate) struct Output {
+    file: Box<dyn StorageFile>,
+    buffer: Vec<u8>,
+}
+
+impl Output {
+    pub(crate) fn new(file: Box<dyn StorageFile>) -> Self {
+        Self {
+            file,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Writes everything, and makes it durable.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.file.sync()
+    }
+
+    /// Drops what is not written, and cuts what was.
+    pub(crate) fn cut(&mut self, size: u64) -> io::Result<()> {
+        self.buffer.clear();
+        self.file.truncate(size)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+            self.flush()?;
+            if bytes.len() > BUFFER_BYTES {
+                return self.file.write(bytes);
+            }
+        }
+        self.buffer.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// A commit of a caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The counts of the filter, and its clock.
+    pub progress: Progress,
+    /// What the caller added, such as its position in an input.
+    pub bytes: Vec<u8>,
+}
+
+/// A commit with its number: how many were before it since the journal began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Numbered {
+    pub(crate) number: u64,
+    pub(crate) commit: Commit,
+}
+
+impl Numbered {
+    fn of(commit: &echoless::state::Commit<'_>) -> Option<Self> {
+        let (number, bytes) = commit.bytes.split_first_chunk()?;
+        Some(Self {
+            number: u64::from_le_bytes(*number),
+            commit: Commit {
+                progress: commit.progress,
+                bytes: bytes.to_vec(),
+            },
+        })
+    }
+
+    pub(crate) fn append_to(&self, writer: &mut StateWriter<Output>) -> Result<(), StateError> {
+        let mut bytes = Vec::with_capacity(NUMBER_BYTES + self.commit.bytes.len());
+        bytes.extend(self.number.to_le_bytes());
+        bytes.extend(&self.commit.bytes);
+        writer.append_commit(self.commit.progress, &bytes)
+    }
+}
+
+/// Writes a segment beside the others, and gives it its name once it is durable: a segment with a
+/// name holds a whole commit. `fill` appends what follows the header, a commit at the end.
+pub(crate) fn create(
+    storage: &dyn Storage,
+    folder: &Path,
+    header: &Header,
+    fill: impl FnOnce(&mut StateWriter<Output>) -> Result<(), StateError>,
+) -> Result<StateWriter<Output>, JournalError> {
+    let path = folder.join(name_of(header.segment));
+    let aside = folder.join(aside_of(header.segment));
+    let create = || {
+        let output = Output::new(storage.create(&aside).at(&aside)?);
+        let mut writer = StateWriter::new(output, header).at(&aside)?;
+        fill(&mut writer).at(&aside)?;
+        writer.output_mut().sync().at(&aside)?;
+        storage.rename(&aside, &path).at(&path)?;
+        storage.sync_folder(folder).at(folder)?;
+        Ok(writer)
+    };
+    let result = create();
+    if result.is_err() {
+        // The error is the one to report. A segment whose name may not be durable must not be
+        // continued after all, so it goes away.
+        let _ = storage.remove(&aside);
+        let _ = storage.remove(&path);
+    }
+    result
+}
+
+/// What a segment holds up to its last commit.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) path: PathBuf,
+    pub(crate) header: Header,
+    /// The commit that the segment begins with, if it begins with one.
+    pub(crate) first: Option<Numbered>,
+    pub(crate) last: Numbered,
+    /// Behind the last commit.
+    pub(crate) end: Mark,
+    pub(crate) content: Content,
+    /// The bytes behind the last commit.
+    pub(crate) tail: u64,
+    /// Why these are no sections, if they are none.
+    pub(crate) damage: Option<StateError>,
+}
+
+/// Numbers of sections and bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Content {
+    pub(crate) sections: u64,
+    pub(crate) commits: u64,
+    pub(crate) keys: u64,
+    pub(crate) block_bytes: u64,
+    /// Blocks have the lines before this one.
+    pub(crate) covered: u64,
+}
+
+impl Scan {
+    /// Whether no earlier segment is needed.
+    pub(crate) fn is_base(&self) -> bool {
+        self.header.starts_empty || self.content.covered == self.header.lines
+    }
+
+    /// The bytes that are not blocks.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        self.end.position - self.content.block_bytes
+    }
+
+    /// Reads a segment, and checks every section.
+    pub(crate) fn of(
+        storage: &dyn Storage,
+        path: &Path,
+        number: u64,
+    ) -> Result<Self, JournalError> {
+        let input = storage.read(path).at(path)?;
+        let mut reader = StateReader::open(BufReader::new(input)).at(path)?;
+        let header = reader.header().clone();
+        let wrong = |reason: &str| Err(JournalError::segments(path, reason));
+        if header.segment != number {
+            let reason = format!("it is segment {}, and not {number}", header.segment);
+            return Err(JournalError::segments(path, reason));
+        }
+        if !header.is_whole() {
+            return wrong("it is a part of a filter");
+        }
+        let mut now = Content::default();
+        let mut first = None;
+        let mut last: Option<(Numbered, Mark, Content)> = None;
+        let mut damage_of_tail = None;
+        let damage = loop {
+            let (before, is_first) = (reader.mark().position, now.sections == 0);
+            let mut commit = None;
+            let mut is_block = false;
+            match reader.read_section() {
+                Ok(None) => break None,
+                Ok(Some(Section::Block(block))) => {
+                    if block.first != now.covered {
+                        return wrong("its blocks are not in the order of their lines");
+                    }
+                    now.covered += block.count;
+                    is_block = true;
+                }
+                Ok(Some(Section::Keys(keys))) => now.keys += keys.len() as u64,
+                Ok(Some(Section::Commit(found))) => {
+                    commit = Numbered::of(&found);
+                    if commit.is_none() {
+                        return wrong("it has a commit without a number");
+                    }
+                }
+                Ok(Some(_)) => return wrong("it is a state and no segment of a journal"),
+                Err(error @ (StateError::Damaged { .. } | StateError::Truncated { .. })) => {
+                    break Some(error);
+                }
+                Err(error) => return Err(error).at(path),
+            }
+            let mark = reader.mark();
+            now.sections += 1;
+            if is_block {
+                now.block_bytes += mark.position - before;
+            }
+            if let Some(commit) = commit {
+                now.commits += 1;
+                if is_first {
+                    first = Some(commit.clone());
+                }
+                if let Some((before, ..)) = &last
+                    && commit.number != before.number + 1
+                {
+                    return wrong("its commits are not numbered one after the other");
+                }
+                last = Some((commit, mark, now));
+            }
+        };
+        let whole = reader.mark().position;
+        let Some((last, end, content)) = last else {
+            return match damage {
+                Some(error) => Err(error).at(path),
+                None => wrong("it has no commit"),
+            };
+        };
+        if let Some(error) = damage {
+            let mut rest = storage.read(path).at(path)?;
+            io::copy(
+                &mut (&mut rest).take(whole - CHECKSUM_BYTES),
+                &mut io::sink(),
+            )
+            .at(path)?;
+            // A commit is written once all bytes up to the commit before are durable. So damage
+            // before the last commit but one is no torn write.
+            if has_commit(rest, &reader, last.number + 2).at(path)? {
+                return Err(error).at(path);
+            }
+            damage_of_tail = Some(error);
+        }
+        Ok(Self {
+            tail: storage.size(path).at(path)?.saturating_sub(end.position),
+            path: path.to_owned(),
+            header,
+            first,
+            last,
+            end,
+            content,
+            damage: damage_of_tail,
+        })
+    }
+}
+
+/// The bytes of the checksum behind each section.
+const CHECKSUM_BYTES: u64 = 8;
+
+/// The kind and the length of a section.
+const HEAD_BYTES: usize = 8;
+
+/// The first bytes of a commit: its kind.
+const COMMIT: [u8; 4] = 4_u32.to_le_bytes();
+
+/// The bytes of a commit beside those of the caller.
+const COMMIT_BYTES: usize = 32;
+
+/// The bytes that are searched at once.
+const STEP: usize = 4 << 20;
+
+/// Whether a whole commit with this number, or a later one, follows damaged sections. A section is
+/// checked with the checksum in front of it, so where the damage ends does not matter.
+fn has_commit<R: Read>(
+    mut input: impl Read,
+    file: &StateReader<R>,
+    least: u64,
+) -> io::Result<bool> {
+    let checksum_bytes = CHECKSUM_BYTES as usize;
+    let kind = memmem::Finder::new(&COMMIT);
+    let mut bytes = Vec::new();
+    // Whether there are so many bytes, once they are read.
+    let mut read_to = |bytes: &mut Vec<u8>, end: usize| -> io::Result<bool> {
+        let missing = end.saturating_sub(bytes.len());
+        (&mut input).take(missing as u64).read_to_end(bytes)?;
+        Ok(bytes.len() >= end)
+    };
+    let mut from = checksum_bytes;
+    loop {
+        let Some(at) = kind.find(bytes.get(from..).unwrap_or(&[])) else {
+            // The checksum and the kind of a commit may be cut in two.
+            let overlap = checksum_bytes + COMMIT.len() - 1;
+            bytes.drain(..bytes.len().saturating_sub(overlap));
+            from = checksum_bytes;
+            let before = bytes.len();
+            read_to(&mut bytes, before + STEP)?;
+            if bytes.len() == before {
+                return Ok(false);
+            }
+            continue;
+        };
+        let at = from + at;
+        from = at + 1;
+        let head_end = at + HEAD_BYTES;
+        if !read_to(&mut bytes, head_end)? {
+            continue;
+        }
+        let length = u32_at(&bytes, at + COMMIT.len()) as usize;
+        let end = head_end + length + checksum_bytes;
+        if length > COMMIT_BYTES + MOST_COMMIT_BYTES || !read_to(&mut bytes, end)? {
+            continue;
+        }
+        let mark = Mark {
+            position: 0,
+            checksum: u64_at(&bytes, at - checksum_bytes),
+        };
+        let mut reader = file.resume(&bytes[at..end], mark);
+        if let Ok(Some(Section::Commit(commit))) = reader.read_section()
+            && Numbered::of(&commit).is_some_and(|commit| commit.number >= least)
+        {
+            return Ok(true);
+        }
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+}

@@ -1,0 +1,154 @@
+//! Journals whose bytes have changed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use echoless_durable::simulated::SimulatedStorage;
+use echoless_durable::storage::Storage;
+use proptest::prelude::*;
+
+use crate::program::{Expected, FOLDER, OUTPUT, Program};
+use crate::support::read;
+
+/// A journal of one segment, and the length of the segment after each commit.
+struct Sample {
+    program: Program,
+    expected: Vec<Expected>,
+    bytes: Vec<u8>,
+    output: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+const SEGMENT: &str = "journal/segment-0000000001";
+
+impl Sample {
+    fn new(spec: &str) -> Self {
+        let mut program = Program::new(spec);
+        let all = program.batches[..5].to_vec();
+        let storage = SimulatedStorage::new();
+        let mut ends = Vec::new();
+        for count in 0..=all.len() {
+            program.batches = all[..count].to_vec();
+            program.run_simulated(&storage).0.unwrap();
+            ends.push(storage.size(Path::new(SEGMENT)).unwrap() as usize);
+        }
+        Self {
+            expected: program.expected(),
+            bytes: read(&storage, SEGMENT),
+            output: read(&storage, OUTPUT),
+            program,
+            ends,
+        }
+    }
+
+    /// Opens a journal of other bytes. Returns the batches that were recovered.
+    fn open(&self, bytes: &[u8]) -> Result<usize, String> {
+        let storage = with_segment(bytes);
+        storage
+            .create(Path::new(OUTPUT))
+            .unwrap()
+            .write_all(&self.output)
+            .unwrap();
+        self.program.check(&storage, &self.expected, 0)
+    }
+}
+
+fn with_segment(bytes: &[u8]) -> SimulatedStorage {
+    let storage = SimulatedStorage::new();
+    storage.create_folder(Path::new(FOLDER)).unwrap();
+    storage
+        .create(Path::new(SEGMENT))
+        .unwrap()
+        .write_all(bytes)
+        .unwrap();
+    storage
+}
+
+#[test]
+fn every_flipped_bit_is_rejected_or_costs_the_last_commit_alone() {
+    for spec in ["fingerprint:memory=1KiB", "stamped:window=30,memory=1KiB"] {
+        let sample = Sample::new(spec);
+        let count = sample.ends.len() - 1;
+        let (mut rejected, mut recovered) = (0, 0);
+        for at in 0..sample.bytes.len() {
+            for bit in 0..8 {
+                let mut bytes = sample.bytes.clone();
+                bytes[at] ^= 1 << bit;
+                match sample.open(&bytes) {
+                    // Behind the last commit but one it could be a torn write.
+                    Ok(batches) => {
+                        assert!(at >= sample.ends[count - 1], "bit {bit} of byte {at}");
+                        assert_eq!(batches, count - 1);
+                        recovered += 1;
+                    }
+                    Err(error) => {
+                        assert!(
+                            at < sample.ends[count - 1],
+                            "bit {bit} of byte {at}: {error}"
+                        );
+                        assert!(error.starts_with(SEGMENT), "{error}");
+                        let is_named = ["header", "block of lines", "at byte"]
+                            .iter()
+                            .any(|name| error.contains(name));
+                        let is_prelude = at < 12;
+                        assert!(is_named || is_prelude, "bit {bit} of byte {at}: {error}");
+                        rejected += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(rejected, 8 * sample.ends[count - 1]);
+        assert_eq!(recovered, 8 * (sample.bytes.len() - sample.ends[count - 1]));
+    }
+}
+
+#[test]
+fn a_truncated_segment_has_the_commits_that_are_whole() {
+    let sample = Sample::new("fingerprint:memory=1KiB");
+    for size in 0..=sample.bytes.len() {
+        let whole = sample.ends.iter().filter(|end| **end <= size).count();
+        let result = sample.open(&sample.bytes[..size]);
+        match whole.checked_sub(1) {
+            Some(batches) => assert_eq!(result, Ok(batches), "{size} bytes"),
+            // A segment gets its name when it has a commit.
+            None => assert!(result.unwrap_err().starts_with(SEGMENT), "{size} bytes"),
+        }
+    }
+}
+
+#[test]
+fn a_damaged_tail_is_reported_when_it_is_cut() {
+    let sample = Sample::new("fingerprint:memory=1KiB");
+    let size = sample.bytes.len();
+    let storage = with_segment(&sample.bytes[..size - 1]);
+    let cut = sample.program.open(Arc::new(storage)).unwrap().cut.unwrap();
+    let end = sample.ends[sample.ends.len() - 2];
+    assert_eq!(
+        (cut.path.to_str(), cut.bytes),
+        (Some(SEGMENT), (size - 1 - end) as u64)
+    );
+    assert!(cut.torn.unwrap().contains("the commit at byte"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_bytes_are_opened_or_rejected(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        kept in 0_usize..2000,
+        is_inside: bool,
+    ) {
+        let sample = Sample::new("fingerprint:memory=1KiB");
+        let kept = kept.min(sample.bytes.len());
+        let mut changed = sample.bytes[..kept].to_vec();
+        changed.extend(bytes);
+        if is_inside && changed.len() < sample.bytes.len() {
+            changed.extend(&sample.bytes[changed.len()..]);
+        }
+        if let Ok(batches) = sample.open(&changed) {
+            // What is whole was written.
+            prop_assert!(sample.ends[batches] <= kept.max(changed.len()));
+        }
+    }
+}

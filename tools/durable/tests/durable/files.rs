@@ -1,0 +1,195 @@
+//! States of journals, journals of states, and what both say about themselves.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use echoless::FilterSpec;
+use echoless_durable::simulated::SimulatedStorage;
+use echoless_durable::storage::Storage;
+use echoless_durable::{JournalError, export, import, show, verify};
+
+use crate::program::{FOLDER, OUTPUT, Program, hasher};
+use crate::support::read;
+
+const STATE: &str = "state";
+
+/// A program that has run to its end.
+fn run(spec: &str) -> (Program, SimulatedStorage) {
+    let program = Program {
+        most_log_bytes: 1000,
+        ..Program::new(spec)
+    };
+    let storage = SimulatedStorage::new();
+    program.finish(&storage, &program.expected()).unwrap();
+    (program, storage)
+}
+
+#[test]
+fn a_journal_becomes_a_state_and_a_state_a_journal() {
+    for spec in ["fingerprint:memory=4KiB", "clocked:window=40,memory=4KiB"] {
+        let (mut program, storage) = run(spec);
+        let all = program.clone();
+        export(&storage, Path::new(FOLDER), Path::new(STATE)).unwrap();
+
+        // What the library saves of the same filter has the same bytes.
+        program.partitions = 1;
+        let mut opened = program.open(Arc::new(storage.clone())).unwrap();
+        let bytes = opened.commit.take().unwrap().bytes;
+        let mut saved = Vec::new();
+        let filters = opened.filter.filters_mut();
+        program
+            .spec
+            .save(filters, &hasher(), &bytes, &mut saved)
+            .unwrap();
+        drop(opened);
+        let state = read(&storage, STATE);
+        assert!(state == saved, "{spec}");
+
+        // Elsewhere, the program goes on where it was.
+        let other = SimulatedStorage::new();
+        for (name, bytes) in [(STATE, &state), (OUTPUT, &read(&storage, OUTPUT))] {
+            other
+                .create(Path::new(name))
+                .unwrap()
+                .write_all(bytes)
+                .unwrap();
+        }
+        import(&other, Path::new(STATE), Path::new(FOLDER)).unwrap();
+        program
+            .batches
+            .extend(all.batches.iter().map(|(keys, ticks)| {
+                let ticks = ticks.iter().map(|tick| tick + 77);
+                (keys.iter().rev().copied().collect(), ticks.collect())
+            }));
+        let expected = program.expected();
+        assert_eq!(
+            program.check(&other, &expected, all.batches.len()),
+            Ok(all.batches.len())
+        );
+        program.finish(&other, &expected).unwrap();
+    }
+}
+
+#[test]
+fn a_state_replaces_an_old_one_and_a_journal_does_not() {
+    let (program, storage) = run("fingerprint:memory=2KiB");
+    let (folder, state) = (Path::new(FOLDER), Path::new(STATE));
+    storage.create(state).unwrap().write_all(b"old").unwrap();
+    export(&storage, folder, state).unwrap();
+    verify(&storage, state).unwrap();
+    let error = import(&storage, state, folder).unwrap_err();
+    assert!(matches!(error, JournalError::Occupied(path) if path == folder));
+    let _opened = program.open(Arc::new(storage.clone())).unwrap();
+    let error = export(&storage, folder, state).unwrap_err();
+    assert!(matches!(error, JournalError::Locked(_)));
+}
+
+#[test]
+fn a_part_of_a_filter_becomes_no_journal() {
+    let storage = SimulatedStorage::new();
+    let spec: FilterSpec = "fingerprint:memory=2KiB".parse().unwrap();
+    let mut bytes = Vec::new();
+    let mut filters = [spec.build_lines().unwrap()];
+    spec.save_part(&mut filters, 0..8, &hasher(), b"", &mut bytes)
+        .unwrap();
+    storage
+        .create(Path::new(STATE))
+        .unwrap()
+        .write_all(&bytes)
+        .unwrap();
+    let error = import(&storage, Path::new(STATE), Path::new(FOLDER)).unwrap_err();
+    assert_eq!(error.to_string(), "state: it is a part of a filter");
+    assert_eq!(verify(&storage, Path::new(STATE)).unwrap().part, (0, 8));
+}
+
+#[test]
+fn a_journal_and_its_state_say_what_they_hold() {
+    let (program, storage) = run("clocked:window=40,memory=4KiB");
+    let expected = program.expected().pop().unwrap();
+    let (folder, state) = (Path::new(FOLDER), Path::new(STATE));
+    export(&storage, folder, state).unwrap();
+    let shown = show(&storage, folder).unwrap();
+    assert_eq!(
+        (shown.lines, shown.memory_bytes, shown.part),
+        (64, 4096, (0, 64))
+    );
+    assert_eq!(shown.spec.to_string(), program.spec.to_string());
+    assert_eq!(shown.hasher, format!("{:016x}", hasher().id()));
+    let progress = expected.progress;
+    assert_eq!(
+        (shown.observed, shown.fresh),
+        (progress.observed, progress.fresh)
+    );
+    assert_eq!(
+        (shown.evictions, shown.clock),
+        (progress.evictions, progress.tick)
+    );
+    assert_eq!(
+        shown.caller[..8],
+        (program.batches.len() as u64).to_le_bytes()
+    );
+    let fill = shown.fill.unwrap();
+    assert!(fill > 0.01 && fill < 1.0, "{fill}");
+    for file in &shown.files {
+        assert_eq!(file.bytes, storage.size(&file.path).unwrap());
+        assert!(file.commits > 0);
+    }
+    let names = storage.list(folder).unwrap();
+    assert_eq!(shown.files.len(), names.len() - 1);
+
+    let of_state = show(&storage, state).unwrap();
+    let mut verified = verify(&storage, state).unwrap();
+    assert_eq!((verified.fill, of_state.fill), (None, Some(fill)));
+    verified.fill = of_state.fill;
+    assert_eq!(verified, of_state);
+    assert_eq!(
+        (of_state.caller, of_state.clock),
+        (shown.caller, shown.clock)
+    );
+    assert_eq!(
+        (of_state.files[0].block_lines, of_state.files[0].keys),
+        (64, 0)
+    );
+
+    let json = serde_json::to_value(show(&storage, folder).unwrap()).unwrap();
+    assert_eq!(json["observed"], progress.observed);
+    assert_eq!(json["spec"]["filter"], "clocked");
+    // Sixteen bytes that are no text.
+    assert_eq!(json["caller"].as_str().unwrap().len(), 32);
+}
+
+#[test]
+fn what_is_neither_a_journal_nor_a_state_is_rejected() {
+    let storage = SimulatedStorage::new();
+    storage.create_folder(Path::new(FOLDER)).unwrap();
+    let message = |result: Result<_, JournalError>| result.map(|_| ()).unwrap_err().to_string();
+    assert_eq!(
+        message(verify(&storage, Path::new(FOLDER))),
+        "journal: it has no journal"
+    );
+    let state = Path::new(STATE);
+    let exported = export(&storage, Path::new(FOLDER), state).unwrap_err();
+    assert_eq!(exported.to_string(), "journal: it has no journal");
+    assert!(message(show(&storage, state)).starts_with("state: "));
+    storage
+        .create(state)
+        .unwrap()
+        .write_all(b"other bytes")
+        .unwrap();
+    assert!(message(show(&storage, state)).starts_with("state: "));
+
+    // Every truncation of a state.
+    let (_, storage) = run("fingerprint:memory=1KiB");
+    export(&storage, Path::new(FOLDER), state).unwrap();
+    let bytes = read(&storage, STATE);
+    for size in 0..bytes.len() {
+        storage.remove(state).unwrap();
+        storage
+            .create(state)
+            .unwrap()
+            .write_all(&bytes[..size])
+            .unwrap();
+        let error = message(verify(&storage, state));
+        assert!(error.starts_with("state: "), "{error}");
+    }
+}
