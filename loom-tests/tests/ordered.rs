@@ -2,12 +2,16 @@
 
 #![cfg(loom)]
 
+use echoless::state::SavedState;
 use echoless::transport::Wait;
-use echoless::{ExchangeError, KeyHash, LossPolicy, OrderedFilter, OrderedHandle, Verdicts};
+use echoless::{
+    ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, LossPolicy, OrderedFilter,
+    OrderedHandle, Verdicts,
+};
 use echoless_loom::{
     Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key, unknown,
 };
-use loom::sync::Arc;
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 const LOW: KeyHash = key(0, 1);
@@ -267,4 +271,63 @@ fn ordered_shutdown_vs_observe() {
     );
     JUDGED.assert();
     REJECTED.assert();
+}
+
+/// A filter is saved while another thread observes two batches: the state is that of the batches
+/// before the cut, wherever they come between the copies of the two partitions.
+///
+/// Catches a recorder that begins in a later turn than that of the copy: keys of the turns between
+/// them are lost.
+#[test]
+fn ordered_saved_while_observing() {
+    const BATCHES: [&[KeyHash]; 2] = [&[HIGH, LOW], &[LOWER, HIGH]];
+    static NONE: Sometimes = Sometimes::new();
+    static ONE: Sometimes = Sometimes::new();
+    static BOTH: Sometimes = Sometimes::new();
+    check(
+        "ordered_saved_while_observing",
+        Preemptions::AtMost(2),
+        || {
+            let spec: FilterSpec = "qqht:slots=8,bits=64,form=line,memory=128B"
+                .parse()
+                .unwrap();
+            let hasher = KeyHasher::seeded(0);
+            let filter = OrderedFilter::builder(spec.build_line_partitions(2).unwrap())
+                .wait(Wait::Shared)
+                .build();
+            // The number of batches with a ticket.
+            let input = Arc::new(Mutex::new(0));
+            let (mut handle, shared) = (filter.handle(), Arc::clone(&input));
+            let peer = thread::spawn(move || {
+                for batch in BATCHES {
+                    let mut taken = shared.lock().unwrap();
+                    *taken += 1;
+                    let ticket = handle.ticket();
+                    drop(taken);
+                    ticket.observe(batch, &mut Verdicts::new()).unwrap();
+                }
+            });
+            let mut file = Vec::new();
+            let saved = filter.save(&spec, &hasher, &mut file, |saver| {
+                let taken = input.lock().unwrap();
+                (saver.ticket(), vec![*taken])
+            });
+            saved.unwrap();
+            peer.join().unwrap();
+            let restored = SavedState::open(&file[..]).unwrap().restore().unwrap();
+            let before = restored.bytes[0];
+            let mut expected = spec.build_lines().unwrap();
+            for batch in &BATCHES[..before.into()] {
+                expected.observe(batch, &mut Verdicts::new());
+            }
+            assert_eq!(restored.filter.lines(), expected.lines());
+            assert_eq!(restored.progress, expected.progress());
+            NONE.note(before == 0);
+            ONE.note(before == 1);
+            BOTH.note(before == 2);
+        },
+    );
+    NONE.assert();
+    ONE.assert();
+    BOTH.assert();
 }

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::partition_state::PartitionState;
+use super::recorder::Recorder;
 use super::status::Status;
 use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
@@ -32,6 +33,10 @@ pub(super) struct OwnedFilter<F> {
     /// the first one.
     clock: Option<u64>,
     state: Arc<PartitionState<F>>,
+    /// While the filter is saved. A filter that is lost or taken out ends it.
+    recorder: Option<Box<Recorder>>,
+    /// Whether a filter panicked here.
+    was_lost: bool,
 }
 
 /// Marks the partition as lost if the thread of its owner unwinds, so that peers can distinguish a
@@ -55,6 +60,8 @@ impl<F: Filter> OwnedFilter<F> {
             filter: Some(filter),
             clock: None,
             state,
+            recorder: None,
+            was_lost: false,
         }
     }
 
@@ -67,6 +74,7 @@ impl<F: Filter> OwnedFilter<F> {
         tick: Option<u64>,
         verdicts: &mut [u64],
     ) -> Judged {
+        let clock = self.clock;
         let judged = self.run(tick, verdicts, |filter, verdicts| {
             filter.observe_batch(batch, verdicts);
             if let (Ticks::Each(ticks), Some(tick)) = (batch.ticks(), tick)
@@ -77,7 +85,12 @@ impl<F: Filter> OwnedFilter<F> {
         });
         let (status, keys) = (self.state.status(), batch.keys().len());
         match judged {
-            Judged::Known => status.count_judged(keys, verdicts),
+            Judged::Known => {
+                status.count_judged(keys, verdicts);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.record(batch, clock, verdicts);
+                }
+            }
             Judged::Lost => status.count_unknown(keys),
         }
         judged
@@ -101,8 +114,8 @@ impl<F: Filter> OwnedFilter<F> {
         })
     }
 
-    /// Calls `pass`, which moves the clock to `tick`, with the filter, and catches its panic. No verdict bit is set unless `pass`
-    /// returns.
+    /// Calls `pass`, which moves the clock to `tick`, with the filter, and catches its panic. No
+    /// verdict bit is set unless `pass` returns.
     fn run(
         &mut self,
         tick: Option<u64>,
@@ -143,13 +156,41 @@ impl<F: Filter> OwnedFilter<F> {
         self.filter.as_ref()
     }
 
-    /// The filter, to be [put back](Self::put_back). None if the partition is lost.
-    pub(super) fn take(&mut self) -> Option<F> {
+    /// As [`filter`](Self::filter), or the one that replaces it.
+    pub(super) fn present(&mut self) -> Option<&F> {
         if self.filter.is_none() {
             // Takes a filter that replaces the lost one, and moves it to the clock of the stream.
             self.run(None, &mut [], |_, _| {});
         }
+        self.filter.as_ref()
+    }
+
+    /// The filter, to be [put back](Self::put_back). None if the partition is lost.
+    pub(super) fn take(&mut self) -> Option<F> {
+        self.present()?;
+        self.end_recording();
         self.filter.take()
+    }
+
+    /// The clock of the stream; 0 before the first tick.
+    pub(super) fn clock(&self) -> u64 {
+        self.clock.unwrap_or(0)
+    }
+
+    /// Records what the filter observes from now on.
+    pub(super) fn record(&mut self, recorder: Recorder) {
+        self.was_lost = false;
+        self.recorder = Some(Box::new(recorder));
+    }
+
+    /// The recorder, unless it has ended.
+    pub(super) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.recorder.as_deref_mut()
+    }
+
+    /// Whether a filter panicked since the recorder began.
+    pub(super) const fn was_lost(&self) -> bool {
+        self.was_lost
     }
 
     /// Takes back the filter that was [taken](Self::take).
@@ -170,6 +211,14 @@ impl<F: Filter> OwnedFilter<F> {
         // panic, of the drop, adds nothing.
         let filter = self.filter.take();
         contain(|| drop(filter));
+        self.recorder = None;
+        self.was_lost = true;
         self.state.record_panic(panic);
+    }
+}
+
+impl<F> OwnedFilter<F> {
+    pub(super) fn end_recording(&mut self) {
+        self.recorder = None;
     }
 }

@@ -37,9 +37,6 @@ pub enum StateError {
     Build(BuildError),
     /// Reading or writing failed.
     Io(io::Error),
-    /// A filter that other threads use could not be saved: the reason.
-    #[cfg(feature = "threads")]
-    Exchange(crate::ExchangeError),
 }
 
 impl StateError {
@@ -77,8 +74,6 @@ impl fmt::Display for StateError {
             }
             Self::Build(error) => error.fmt(f),
             Self::Io(error) => write!(f, "cannot read or write the saved state: {error}"),
-            #[cfg(feature = "threads")]
-            Self::Exchange(error) => write!(f, "cannot save the filter: {error}"),
         }
     }
 }
@@ -110,12 +105,5 @@ impl From<SpecError> for StateError {
 impl From<io::Error> for StateError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
-    }
-}
-
-#[cfg(feature = "threads")]
-impl From<crate::ExchangeError> for StateError {
-    fn from(error: crate::ExchangeError) -> Self {
-        Self::Exchange(error)
     }
 }

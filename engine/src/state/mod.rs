@@ -39,5 +39,7 @@ pub use reader::StateReader;
 pub use replace_file::replace_file;
 pub use replay::Replay;
 pub use restore::{Restored, SavedState, restore_parts};
+#[cfg(feature = "threads")]
+pub(crate) use save::check_filters;
 pub use section::{Block, Commit, Keys, MOST_BLOCK_LINES, MOST_COMMIT_BYTES, Mark, Section};
 pub use writer::StateWriter;

@@ -12,6 +12,7 @@ mod loss;
 mod loss_clock;
 mod loss_stress;
 mod ordered;
+mod ordered_save;
 mod ordered_tickets;
 mod payload;
 mod streams;

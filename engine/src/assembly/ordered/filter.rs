@@ -16,7 +16,7 @@ use crate::assembly::status::EngineCounts;
 use crate::filters::Filter;
 use crate::memory::process::Process;
 use crate::partition::{Partitioned, Partitioning};
-use crate::sync::{Arc, AtomicU64, Ordering, check, unpoisoned};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, check, unpoisoned};
 use crate::transport::{Parker, Wait};
 
 /// The options of an [`OrderedFilter`]; see [`OrderedFilter::builder`].
@@ -111,6 +111,8 @@ pub(super) struct OrderedState<F> {
     pub(super) wait: Wait,
     /// The number of the next ticket. Padded: the other fields are only read.
     tickets: CachePadded<AtomicU64>,
+    /// A thread saves the filter.
+    pub(super) is_saved: AtomicBool,
     /// The process whose threads take turns.
     process: Process,
 }
@@ -118,7 +120,7 @@ pub(super) struct OrderedState<F> {
 impl<F> OrderedState<F> {
     /// # Errors
     /// [`ExchangeError::Forked`] if this process is a fork of the one that built the filter.
-    fn check_process(&self) -> Result<(), ExchangeError> {
+    pub(super) fn check_process(&self) -> Result<(), ExchangeError> {
         if self.process.is_current() {
             Ok(())
         } else {
@@ -191,6 +193,10 @@ impl<F> OrderedFilter<F> {
         &self.shared.partitioning
     }
 
+    pub(super) fn state(&self) -> &OrderedState<F> {
+        &self.shared
+    }
+
     /// Gives a lost partition a new filter. As [`Engine::replace`](crate::Engine::replace): every
     /// batch whose [`observe`](crate::Ticket::observe) is called after this is judged by the new
     /// filter, at the clock of the stream or later.
@@ -255,6 +261,7 @@ impl<F: Filter> OrderedBuilder<F> {
                 policy: self.policy,
                 wait,
                 tickets: CachePadded::new(AtomicU64::new(0)),
+                is_saved: AtomicBool::new(false),
                 process: Process::current(),
             }),
         }

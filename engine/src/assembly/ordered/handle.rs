@@ -5,10 +5,12 @@ use super::partition::{InTurn, TakenFilters};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::link::RequestOutcome;
 use crate::assembly::loss_policy::LossPolicy;
+use crate::assembly::owned::OwnedFilter;
 use crate::assembly::pending_batch::PendingBatch;
 use crate::assembly::routing::{Messages, Router};
 use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
+use crate::report::Report;
 use crate::sync::Arc;
 use crate::transport::Parker;
 use crate::verdicts::{Verdicts, bits_of_words};
@@ -520,11 +522,53 @@ impl<F: Filter> Ticket<'_, F> {
         buffers.finish(shared.policy, verdicts)
     }
 
+    /// Calls `visit` with each of the first `count` partitions, in the turn of this ticket.
+    ///
+    /// # Errors
+    /// That of `visit`, or that the filter was shut down, or of a fork.
+    pub(super) fn visit<E: From<ExchangeError>>(
+        mut self,
+        count: usize,
+        mut visit: impl FnMut(usize, &mut OwnedFilter<F>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for index in 0..count {
+            let parker = &mut self.buffers.parker;
+            let turn = (self.passage).wait_for_turn(index, parker, self.shared.wait)?;
+            self.shared.partitions[index].visit(index, |owned| visit(index, owned))?;
+            // Before the next partition, where this thread may block.
+            drop(turn);
+        }
+        Ok(())
+    }
+
+    /// The [report](crate::report_of) of the filter, after the batches of all lower tickets and
+    /// before those of all higher ones. Each partition is counted in its turn, which may read all
+    /// of its memory; a filter that is [saved](crate::OrderedFilter::save) is reported on with this,
+    /// and not with [`with_filters`](Self::with_filters).
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if a partition is lost, with every [`LossPolicy`](crate::LossPolicy), or
+    /// the filter was shut down.
+    pub fn report(self) -> Result<Report, ExchangeError> {
+        let count = self.shared.partitions.len();
+        let (mut tallies, mut report) = (Vec::with_capacity(count), None);
+        self.visit(count, |index, owned| {
+            let filter = owned.present().ok_or(ExchangeError::Panicked(index))?;
+            tallies.push(filter.tally());
+            if tallies.len() == count {
+                report = Some(filter.report_on(tallies.drain(..).sum()));
+            }
+            Ok::<_, ExchangeError>(())
+        })?;
+        report.ok_or(ExchangeError::Disconnected(0))
+    }
+
     /// Calls a function with the filters of all partitions, in their order, as they are after the
     /// batches of all lower tickets and before those of all higher ones: to report on the filter,
     /// save it or clear it while other threads use it. Their batches wait meanwhile.
     ///
-    /// A panic of `with` unwinds to the caller. The filters stay in use as `with` left them.
+    /// A panic of `with` unwinds to the caller. The filters stay in use as `with` left them. A
+    /// [save](crate::OrderedFilter::save) that is under way fails, because `with` may change them.
     ///
     /// # Errors
     /// [`ExchangeError`] if a partition is lost, with every [`LossPolicy`](crate::LossPolicy), or
@@ -532,14 +576,14 @@ impl<F: Filter> Ticket<'_, F> {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{FilterSpec, KeyHasher, OrderedFilter, Verdicts, report_of};
+    /// use echoless::{FilterSpec, KeyHasher, OrderedFilter, Verdicts};
     /// let hasher = KeyHasher::seeded(0);
     /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
     /// let filter = OrderedFilter::builder(spec.build_line_partitions(2)?).build();
     /// let mut handle = filter.handle();
     /// handle.observe(&[hasher.hash("a"), hasher.hash("b")], &mut Verdicts::new())?;
     ///
-    /// let report = handle.ticket().with_filters(|filters| report_of(filters))?;
+    /// let report = handle.ticket().report()?;
     /// assert_eq!(report.tally.observed, Some(2));
     ///
     /// let mut state = Vec::new();

@@ -4,7 +4,9 @@
 mod filter;
 mod handle;
 mod partition;
+mod save;
 mod turns;
 
 pub use filter::{OrderedBuilder, OrderedFilter};
 pub use handle::{OrderedHandle, Ticket};
+pub use save::SaveError;

@@ -19,8 +19,8 @@ pub(super) type InTurn<'a, F> = Option<&'a mut dyn FnMut(usize, &F)>;
 #[derive(Debug)]
 pub(super) struct OrderedPartition<F> {
     pub(super) turns: Turns,
-    /// Locked by the thread whose turn it is, so it is always free. Padded, because threads that
-    /// wait read their turns beside it.
+    /// Locked by the thread whose turn it is, so it is free, but for a moment after a save has
+    /// failed. Padded, because threads that wait read their turns beside it.
     /// None after the shutdown.
     pub(super) owned: CachePadded<Mutex<Option<OwnedFilter<F>>>>,
     pub(super) state: Arc<PartitionState<F>>,
@@ -95,6 +95,20 @@ impl<F: Filter> OrderedPartition<F> {
             Judged::Known => Ok(()),
             Judged::Lost => Err(RequestOutcome::Lost(ExchangeError::Panicked(index))),
         }
+    }
+
+    /// Calls `visit` with the filter in the hands of its owner, in a turn.
+    ///
+    /// # Errors
+    /// That of `visit`, or that the filter was shut down.
+    pub(super) fn visit<E: From<ExchangeError>>(
+        &self,
+        index: usize,
+        visit: impl FnOnce(&mut OwnedFilter<F>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut owned = unpoisoned(self.owned.lock());
+        let owned = owned.as_mut();
+        visit(owned.ok_or(ExchangeError::Disconnected(index))?)
     }
 
     /// The filter, in a turn that is kept until it is [put back](Self::put_back).

@@ -1,0 +1,238 @@
+//! Saving an ordered filter while threads use it.
+//!
+//! A block of lines is copied in a turn, so it is the block at one point of the stream. Later
+//! blocks are of later points; the keys in between, which change lines that were copied, are
+//! recorded and written before them:
+//!
+//! ```text
+//!   tickets        s   .   .   .   s   .   .   s   .   .   .   s   .       s: those of the saver
+//!   partition 0    copy ---------> take -----> take ---------> take
+//!   partition 1    |               copy -----> take ---------> take
+//!   partition 2    |               |           copy ---------> take
+//!                  |               |           |               |
+//!   state          block 0         keys 0,     keys 0 and 1,   keys, commit, end
+//!                                  block 1     block 2
+//! ```
+//!
+//! A turn takes as long as the copy of one block, of at most 1 MiB; everything is written outside.
+//! A ticket of the saver passes all partitions that record, so what is taken is a consistent cut,
+//! and so is the state: that of a run that ended at the last ticket.
+
+use std::error::Error;
+use std::fmt;
+use std::io::Write;
+use std::slice;
+
+use super::filter::{OrderedFilter, OrderedState};
+use super::handle::{OrderedHandle, Ticket};
+use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::owned::OwnedFilter;
+use crate::assembly::recorder::{RecordedKeys, Recorder};
+use crate::filters::lines::{LineFilter, Progress};
+use crate::hash::KeyHasher;
+use crate::memory::Line;
+use crate::spec::FilterSpec;
+use crate::state::{Header, MOST_BLOCK_LINES, StateError, StateWriter, check_filters};
+use crate::sync::{Ordering, unpoisoned};
+
+/// The reason why an ordered filter could not be saved. The filter is as if it had not been tried.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SaveError {
+    /// The filter has another specification, or writing failed.
+    State(StateError),
+    /// A partition is lost, or was replaced meanwhile; or the filter was shut down, or the process
+    /// was forked.
+    Exchange(ExchangeError),
+    /// The filters were passed to [`Ticket::with_filters`], which may have changed them.
+    Changed,
+    /// Another thread saves the filter.
+    Busy,
+}
+
+impl fmt::Display for SaveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State(error) => error.fmt(f),
+            Self::Exchange(error) => write!(f, "cannot save the filter: {error}"),
+            Self::Changed => {
+                let reason = "its partitions were passed to a function that may change them";
+                write!(f, "cannot save the filter: {reason}")
+            }
+            Self::Busy => write!(f, "cannot save the filter: another thread saves it"),
+        }
+    }
+}
+
+impl Error for SaveError {
+    /// The error of the operating system, if there is one.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            // Its text is that of the error inside.
+            Self::State(error) => error.source(),
+            Self::Exchange(_) | Self::Changed | Self::Busy => None,
+        }
+    }
+}
+
+impl From<StateError> for SaveError {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+impl From<ExchangeError> for SaveError {
+    fn from(error: ExchangeError) -> Self {
+        Self::Exchange(error)
+    }
+}
+
+impl<F: LineFilter> OrderedFilter<F> {
+    /// Writes the [state](crate::state) of the filter, whose partitions were built from `spec`,
+    /// while other threads observe batches. No batch waits longer than the copy of 1 MiB takes.
+    ///
+    /// `cut` takes the ticket at which the state ends, and returns it with the bytes of the caller
+    /// for its [commit](crate::state::Commit), such as a position in an input: under the lock of
+    /// the input, both are of the same point. The state is that of a run that ended there. Keys
+    /// that are observed meanwhile are kept in memory until the block after them is written, and
+    /// are part of the state, so that it takes more bytes than the filter has memory.
+    ///
+    /// # Errors
+    /// [`SaveError`]. `output` has part of a state then, so it should be a file of
+    /// [`replace_file`](crate::state::replace_file).
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::state::SavedState;
+    /// use echoless::{FilterSpec, KeyHasher, OrderedFilter, Verdicts};
+    /// let hasher = KeyHasher::seeded(0);
+    /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+    /// let filter = OrderedFilter::builder(spec.build_line_partitions(2)?).build();
+    /// let mut handle = filter.handle();
+    /// handle.observe(&[hasher.hash("a")], &mut Verdicts::new())?;
+    /// let mut file = Vec::new();
+    /// filter.save(&spec, &hasher, &mut file, |saver| (saver.ticket(), b"line 1".to_vec()))?;
+    ///
+    /// let restored = SavedState::open(&file[..])?.restore()?;
+    /// assert_eq!((restored.progress.observed, &restored.bytes[..]), (1, &b"line 1"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save(
+        &self,
+        spec: &FilterSpec,
+        hasher: &KeyHasher,
+        output: impl Write,
+        cut: impl for<'a> FnOnce(&'a mut OrderedHandle<F>) -> (Ticket<'a, F>, Vec<u8>),
+    ) -> Result<(), SaveError> {
+        let header = Header::new(spec, hasher)?;
+        let mut handle = self.handle();
+        // Dropped after all tickets.
+        let recording = Recording::begin(self.state())?;
+        let mut writer = StateWriter::new(output, &header)?;
+        let mut keys = RecordedKeys::default();
+        let mut block = Vec::new();
+        let count = self.partitioning().count();
+        let bucket_lines = header.lines / self.partitioning().lines().min(header.lines);
+        for partition in 0..count {
+            let buckets = self.partitioning().lines_of(partition);
+            let lines = buckets.start * bucket_lines..buckets.end * bucket_lines;
+            let part = header.clone().part(lines.clone());
+            for first in lines.clone().step_by(MOST_BLOCK_LINES) {
+                let end = lines.end.min(first + MOST_BLOCK_LINES as u64);
+                block.resize((end - first) as usize, Line::EMPTY);
+                let (mut clock, mut tick) = (0, 0);
+                handle.ticket().visit(partition + 1, |index, owned| {
+                    clock = owned.clock();
+                    if index < partition || first > lines.start {
+                        keys.add(&recorded(index, owned)?);
+                    }
+                    if index == partition {
+                        let filter = filter(index, owned)?;
+                        let duplicates = filter.duplicates_change_lines();
+                        if first == lines.start {
+                            check_filters(spec, slice::from_ref(filter), &part)?;
+                        }
+                        tick = filter.progress().tick;
+                        filter.copy_lines((first - lines.start) as usize, &mut block);
+                        if first == lines.start {
+                            owned.record(Recorder::new(duplicates));
+                        }
+                    }
+                    Ok::<_, SaveError>(())
+                })?;
+                keys.write(&mut writer, clock)?;
+                writer.append_block(first, tick, &block)?;
+            }
+        }
+        let (ticket, bytes) = cut(&mut handle);
+        let mut sum = Progress::default();
+        let mut clock = 0;
+        ticket.visit(count, |index, owned| {
+            clock = owned.clock();
+            keys.add(&recorded(index, owned)?);
+            owned.end_recording();
+            let progress = filter(index, owned)?.progress();
+            sum = Progress {
+                observed: sum.observed + progress.observed,
+                fresh: sum.fresh + progress.fresh,
+                evictions: sum.evictions + progress.evictions,
+                tick: progress.tick,
+            };
+            Ok::<_, SaveError>(())
+        })?;
+        drop(recording);
+        keys.write(&mut writer, clock)?;
+        writer.append_commit(sum, &bytes)?;
+        writer.end()?;
+        Ok(())
+    }
+}
+
+/// The filter of a partition.
+fn filter<F: LineFilter>(index: usize, owned: &mut OwnedFilter<F>) -> Result<&F, ExchangeError> {
+    owned.present().ok_or(ExchangeError::Panicked(index))
+}
+
+/// The keys that a partition has recorded. It goes on.
+fn recorded<F: LineFilter>(
+    index: usize,
+    owned: &mut OwnedFilter<F>,
+) -> Result<Recorder, SaveError> {
+    if let Some(recorder) = owned.recorder() {
+        return Ok(recorder.take());
+    }
+    if owned.was_lost() {
+        return Err(ExchangeError::Panicked(index).into());
+    }
+    // It was passed to a function.
+    Err(SaveError::Changed)
+}
+
+/// The partitions may record. They end when this is dropped, also by a panic of the writer.
+struct Recording<'a, F>(&'a OrderedState<F>);
+
+impl<'a, F: LineFilter> Recording<'a, F> {
+    fn begin(shared: &'a OrderedState<F>) -> Result<Self, SaveError> {
+        // Acquire: pairs with the Release of the one before, whose recorders have ended.
+        if shared.is_saved.swap(true, Ordering::Acquire) {
+            return Err(SaveError::Busy);
+        }
+        Ok(Self(shared))
+    }
+}
+
+impl<F> Drop for Recording<'_, F> {
+    fn drop(&mut self) {
+        // In a fork, a thread that does not exist may hold a lock, and none records.
+        if self.0.check_process().is_ok() {
+            for partition in &self.0.partitions {
+                // Not in a turn of this thread: a batch is complete while nobody holds the lock.
+                if let Some(owned) = &mut *unpoisoned(partition.owned.lock()) {
+                    owned.end_recording();
+                }
+            }
+        }
+        // Release: pairs with the Acquire in `begin`.
+        self.0.is_saved.store(false, Ordering::Release);
+    }
+}
