@@ -140,8 +140,11 @@ pub fn verify(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalErr
     }
 }
 
-/// As [`verify`], and builds the filter to see how full it is. The process that writes a journal may
-/// go on meanwhile.
+/// As [`verify`], and builds the filter to see how full it is.
+///
+/// Neither locks a journal. If a program appends to it meanwhile, a segment may be removed after it
+/// was found: a [`JournalError::Io`] with [`NotFound`](std::io::ErrorKind::NotFound), after which a
+/// second call succeeds.
 ///
 /// # Errors
 /// As [`verify`]; [`JournalError::State`] also if the filter cannot be built.

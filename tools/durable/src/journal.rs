@@ -489,8 +489,8 @@ impl Journal {
         let result = action(self);
         if result.is_err() {
             self.has_failed = true;
-            // What a failed sync leaves in the cache of the system may never reach the disk, so that
-            // nobody must read it. The error before is the one to report.
+            // What a failed sync leaves in the cache of the system may never reach the disk, so the
+            // next run must not read it. The error before is the one to report.
             let _ = self.writer.output_mut().cut(self.committed.position);
         }
         result

@@ -65,6 +65,34 @@ fn a_filter_goes_on_after_each_restart_in_any_number_of_partitions() {
 }
 
 #[test]
+fn a_journal_does_not_grow_with_the_stream() {
+    let program = Program {
+        batches: batches(300, 20),
+        most_log_bytes: 2000,
+        ..Program::new("fingerprint:replacement=lru,memory=2KiB")
+    };
+    let storage = SimulatedStorage::new();
+    let shared: Arc<dyn Storage> = Arc::new(storage.clone());
+    let (mut most, mut newest) = (0, String::new());
+    let after_commit = || {
+        let names = segments(&storage);
+        assert!(names.len() <= 2, "{names:?}");
+        storage.operations()
+    };
+    let mut done = Vec::new();
+    program.run(&shared, after_commit, &mut done).unwrap();
+    assert_eq!(done.len(), 300);
+    for name in segments(&storage) {
+        most += storage.size(&Path::new(FOLDER).join(&name)).unwrap();
+        newest = name;
+    }
+    // The keys of all batches take 48,000 bytes, and more than 10 cycles.
+    assert!(most < 10_000, "{most} bytes");
+    assert!(newest.as_str() > "segment-0000000010", "{newest}");
+    program.check(&storage, &program.expected(), 300).unwrap();
+}
+
+#[test]
 fn a_new_folder_has_no_commit_until_the_first_one() {
     let storage = SimulatedStorage::new();
     let program = Program::new("fingerprint:memory=2KiB");
