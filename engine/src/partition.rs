@@ -1,18 +1,19 @@
-//! Partitions: contiguous ranges of lines with one owner each, the map from keys to partitions, and
-//! the filters that own them.
+//! Partitions: contiguous ranges of buckets with one owner each, the map from keys to partitions,
+//! and the filters that own them.
 
 use std::ops::Range;
 
 use crate::error::SpecError;
 use crate::hash::KeyHash;
 
-/// The lines of a filter cut into partitions, whose sizes differ by at most one line.
+/// The buckets of a filter cut into partitions, whose sizes differ by at most one bucket. A bucket
+/// is what the hash of a key selects: a line, or in dense filters a page of 64 lines.
 ///
-/// All keys of a line belong to one partition, so the verdicts of its owner equal those of an
+/// All keys of a bucket belong to one partition, so the verdicts of its owner equal those of an
 /// undivided filter.
 ///
 /// ```text
-///   lines        0 . . . . 500 | 501 . . . . 1000
+///   buckets      0 . . . . 500 | 501 . . . . 1000
 ///   partition          0       |        1
 ///   key hashes   0 ... starts[1] - 1 | starts[1] ... u64::MAX
 /// ```
@@ -21,35 +22,35 @@ use crate::hash::KeyHash;
 /// ```
 /// use echoless::{KeyHash, Partitioning};
 /// let halves = Partitioning::new(1001, 2).unwrap();
-/// assert_eq!(halves.lines_of(0), 0..501);
-/// assert_eq!(halves.lines_of(1), 501..1001);
+/// assert_eq!(halves.buckets_of(0), 0..501);
+/// assert_eq!(halves.buckets_of(1), 501..1001);
 /// assert_eq!(halves.partition_of(KeyHash::from_uniform(0)), 0);
 /// assert_eq!(halves.partition_of(KeyHash::from_uniform(u64::MAX)), 1);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partitioning {
-    lines: u64,
+    buckets: u64,
     /// The lowest hash of each partition, in ascending order; the first is 0.
     starts: Vec<u64>,
 }
 
 impl Partitioning {
-    /// Cuts `lines` lines into `count` partitions.
+    /// Cuts `buckets` buckets into `count` partitions.
     ///
     /// # Errors
-    /// [`SpecError`] if `lines` or `count` is 0, or there are more partitions than lines.
-    pub fn new(lines: u64, count: usize) -> Result<Self, SpecError> {
-        if lines == 0 {
-            return Err(SpecError::new("lines", "0", "at least 1"));
+    /// [`SpecError`] if `buckets` or `count` is 0, or there are more partitions than buckets.
+    pub fn new(buckets: u64, count: usize) -> Result<Self, SpecError> {
+        if buckets == 0 {
+            return Err(SpecError::new("buckets", "0", "at least 1"));
         }
-        if count == 0 || count as u64 > lines {
-            let allowed = format!("1 to {lines} (one line each)");
+        if count == 0 || count as u64 > buckets {
+            let allowed = format!("1 to {buckets} (one line each)");
             return Err(SpecError::new("partitions", count.to_string(), allowed));
         }
         let starts = (0..count)
-            .map(|index| lowest_hash(first_line(lines, count, index), lines))
+            .map(|index| lowest_hash(first_bucket(buckets, count, index), buckets))
             .collect();
-        Ok(Self { lines, starts })
+        Ok(Self { buckets, starts })
     }
 
     /// The number of partitions, at least 1.
@@ -58,21 +59,15 @@ impl Partitioning {
         self.starts.len()
     }
 
-    /// The number of lines of all partitions together.
-    #[must_use]
-    pub const fn lines(&self) -> u64 {
-        self.lines
-    }
-
-    /// The lines of one partition, by their numbers in the undivided filter.
+    /// The buckets of one partition, by their numbers in the undivided filter.
     ///
     /// # Panics
     /// If `index` is not less than [`count`](Self::count).
     #[must_use]
-    pub fn lines_of(&self, index: usize) -> Range<u64> {
+    pub fn buckets_of(&self, index: usize) -> Range<u64> {
         let count = self.count();
         assert!(index < count, "partition {index} of {count}");
-        first_line(self.lines, count, index)..first_line(self.lines, count, index + 1)
+        first_bucket(self.buckets, count, index)..first_bucket(self.buckets, count, index + 1)
     }
 
     /// The lowest hash of each partition, in ascending order; the first is 0.
@@ -81,13 +76,13 @@ impl Partitioning {
         &self.starts
     }
 
-    /// The partition that owns the line of a key.
+    /// The partition that owns the bucket of a key.
     #[must_use]
     #[inline(always)]
     pub fn partition_of(&self, key: KeyHash) -> usize {
         // Cutting the range of hashes evenly gives the right partition, except that a partition
-        // starts with a whole line: its even start can lie up to a line below `starts`. Hashes in
-        // between belong to the partition before.
+        // starts with a whole bucket: its even start can lie up to a bucket below `starts`. Hashes
+        // in between belong to the partition before.
         let share = ((u128::from(key.0) * self.starts.len() as u128) >> 64) as usize;
         share - usize::from(key.0 < self.starts[share])
     }
@@ -101,11 +96,11 @@ impl Partitioning {
     pub(crate) fn partitions_of(&self, keys: &[KeyHash], owners: &mut [u32]) {
         let count = self.starts.len() as u32;
         // In 2^-32 of an even share, rounded up: a partition starts less than this behind its even
-        // start, by the length of a line.
-        let line = (u64::from(count) << 32).div_ceil(self.lines) + 1;
+        // start, by the length of a bucket.
+        let bucket = (u64::from(count) << 32).div_ceil(self.buckets) + 1;
         // Nearer to an even start than this, a key may belong to the partition before, or to the
         // next one, because the product below leaves out the low half of the hash.
-        let near = u32::try_from(line + u64::from(count)).unwrap_or(u32::MAX);
+        let near = u32::try_from(bucket + u64::from(count)).unwrap_or(u32::MAX);
         for (keys, owners) in keys.chunks(64).zip(owners.chunks_mut(64)) {
             let mut nearest = u32::MAX;
             for (key, owner) in keys.iter().zip(&mut *owners) {
@@ -117,7 +112,7 @@ impl Partitioning {
                 *owner = (product >> 32) as u32;
                 nearest = nearest.min((product as u32).wrapping_add(count));
             }
-            // Rare, as a partition has many lines.
+            // Rare, as a partition has many buckets.
             if nearest <= near {
                 for (key, owner) in keys.iter().zip(owners) {
                     *owner = self.partition_of(*key) as u32;
@@ -144,9 +139,9 @@ pub struct Partitioned<F> {
 }
 
 impl<F> Partitioned<F> {
-    /// Combines a partitioning with its filters: filter `i` holds the lines of partition `i`. Only
-    /// the number of filters is checked; filters of lines in another order panic at the first key
-    /// of another partition.
+    /// Combines a partitioning with its filters: filter `i` holds the buckets of partition `i`.
+    /// Only the number of filters is checked; filters of lines in another order panic at the first
+    /// key of another partition.
     ///
     /// # Errors
     /// [`SpecError`] if the number of filters is not the number of partitions.
@@ -190,14 +185,14 @@ impl<F> Partitioned<F> {
     }
 }
 
-/// The first line of partition `index`; `lines` if `index` is `count`.
-fn first_line(lines: u64, count: usize, index: usize) -> u64 {
-    (u128::from(lines) * index as u128).div_ceil(count as u128) as u64
+/// The first bucket of partition `index`; `buckets` if `index` is `count`.
+fn first_bucket(buckets: u64, count: usize, index: usize) -> u64 {
+    (u128::from(buckets) * index as u128).div_ceil(count as u128) as u64
 }
 
-/// The lowest hash whose line among `lines` is `line`.
-fn lowest_hash(line: u64, lines: u64) -> u64 {
-    (u128::from(line) << 64).div_ceil(u128::from(lines)) as u64
+/// The lowest hash whose bucket among `buckets` is `bucket`.
+fn lowest_hash(bucket: u64, buckets: u64) -> u64 {
+    (u128::from(bucket) << 64).div_ceil(u128::from(buckets)) as u64
 }
 
 #[cfg(test)]
@@ -207,13 +202,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_belongs_to_the_partition_of_its_line(
-            lines in prop_oneof![1u64..200, 1u64..1 << 40],
+        fn a_key_belongs_to_the_partition_of_its_bucket(
+            buckets in prop_oneof![1u64..200, 1u64..1 << 40],
             count in 1usize..70,
             hash: u64,
         ) {
-            prop_assume!(count as u64 <= lines);
-            let partitioning = Partitioning::new(lines, count).unwrap();
+            prop_assume!(count as u64 <= buckets);
+            let partitioning = Partitioning::new(buckets, count).unwrap();
             let mut keys = vec![KeyHash(hash), KeyHash(0), KeyHash(u64::MAX)];
             // An error would show at the hashes around the start of a partition.
             for start in &partitioning.starts {
@@ -223,19 +218,19 @@ mod tests {
             partitioning.partitions_of(&keys, &mut owners);
             for (key, of_batch) in keys.into_iter().zip(owners) {
                 let owner = partitioning.partition_of(key);
-                prop_assert!(partitioning.lines_of(owner).contains(&key.line(lines)));
+                prop_assert!(partitioning.buckets_of(owner).contains(&key.line(buckets)));
                 prop_assert_eq!(of_batch as usize, owner);
             }
         }
 
         #[test]
-        fn keys_near_a_start_have_the_partition_of_their_line(
-            lines in prop_oneof![70u64..5000, 1u64 << 20..1 << 40],
+        fn keys_near_a_start_have_the_partition_of_their_bucket(
+            buckets in prop_oneof![70u64..5000, 1u64 << 20..1 << 40],
             count in 1usize..70,
             offsets in proptest::collection::vec(-3i64..4, 200),
         ) {
             // Even starts and true ones, in batches in which other keys are far from both.
-            let partitioning = Partitioning::new(lines, count).unwrap();
+            let partitioning = Partitioning::new(buckets, count).unwrap();
             let mut keys: Vec<KeyHash> = Vec::new();
             for (index, offset) in offsets.into_iter().enumerate() {
                 let even = (((index % count) as u128) << 64).div_ceil(count as u128) as u64;
@@ -252,29 +247,29 @@ mod tests {
         }
 
         #[test]
-        fn partitions_cover_all_lines_in_nearly_equal_shares(lines in 1u64..1 << 40, count in 1usize..70) {
-            prop_assume!(count as u64 <= lines);
-            let partitioning = Partitioning::new(lines, count).unwrap();
+        fn partitions_cover_all_buckets_in_nearly_equal_shares(buckets in 1u64..1 << 40, count in 1usize..70) {
+            prop_assume!(count as u64 <= buckets);
+            let partitioning = Partitioning::new(buckets, count).unwrap();
             let mut next = 0;
             for index in 0..count {
-                let range = partitioning.lines_of(index);
+                let range = partitioning.buckets_of(index);
                 prop_assert_eq!(range.start, next);
                 let size = range.end - range.start;
-                prop_assert!(size.abs_diff(lines / count as u64) <= 1);
+                prop_assert!(size.abs_diff(buckets / count as u64) <= 1);
                 next = range.end;
             }
-            prop_assert_eq!(next, lines);
+            prop_assert_eq!(next, buckets);
         }
     }
 
     #[test]
-    fn partitions_without_lines_are_rejected() {
+    fn partitions_without_buckets_are_rejected() {
         for count in [0, 11] {
             let error = Partitioning::new(10, count).unwrap_err();
             assert_eq!(error.asked, count.to_string());
             assert_eq!(error.allowed, "1 to 10 (one line each)");
         }
         let error = Partitioning::new(0, 1).unwrap_err();
-        assert_eq!(error, SpecError::new("lines", "0", "at least 1"));
+        assert_eq!(error, SpecError::new("buckets", "0", "at least 1"));
     }
 }

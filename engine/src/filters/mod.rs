@@ -15,8 +15,7 @@
 //!   function in the row of the filter that it is a form of;
 //! - an adapter, write a file in `adapters` with its mechanism and its row (`AdapterRow`), and name
 //!   the row in the list there;
-//! - a replacement policy for rows, write a type in `replacement.rs`, add it to the list there, and
-//!   a filter of it to the rows of `scattered::rows`.
+//! - a replacement policy for rows, write a type in `replacement.rs` and add it to the list there.
 
 pub mod adapters;
 mod batch;

@@ -14,13 +14,17 @@
 //! If the fingerprint is not found, every policy moves all slots: a fresh key is always recorded.
 //!
 //! To add a policy, implement [`ReplacementPolicy`] for a new type and add the type to the list in
-//! `policies!`.
+//! `policies!`. The filter of its rows, its names and its place in a
+//! [`FingerprintSpec`](crate::FingerprintSpec) follow from the list; forms with a window and in
+//! dense lines are its own choice.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::row::FilterRow;
+use super::scattered::rows::queue_row;
 use crate::error::SpecError;
-use crate::options::one_of;
+use crate::options::value_of;
 use crate::report::AgeOrigin;
 
 /// A replacement policy as a type, so that each policy compiles into a loop of its own: which slots
@@ -42,6 +46,9 @@ pub(super) trait ReplacementPolicy: Copy + fmt::Debug + Send + Sync + 'static {
     /// The moment from which distinct keys bring a key closer to its eviction. `None` if copies of
     /// other keys do so, too.
     const AGE_ORIGIN: Option<AgeOrigin>;
+    /// Whether a duplicate renews its key in the lines with a window that follow this policy.
+    /// `None` if there are none.
+    const REFRESH: Option<bool>;
 
     /// The slots that move up, as a run of bits from bit 0 on; all of them if `found` is 0. Bit `i`
     /// of `found` is set if slot `i` of the `slots` slots (at most 64) holds the key's fingerprint.
@@ -70,6 +77,7 @@ impl ReplacementPolicy for Fifo {
     const RECORDS_DUPLICATES: bool = false;
     const CHANGED_BY_DUPLICATES: bool = false;
     const AGE_ORIGIN: Option<AgeOrigin> = Some(AgeOrigin::Recorded);
+    const REFRESH: Option<bool> = Some(false);
 
     #[inline(always)]
     fn moved(found: u64, slots: u32) -> u64 {
@@ -94,6 +102,7 @@ impl ReplacementPolicy for Lru {
     const FILTER: &'static str = "rowlru";
     const RECORDS_DUPLICATES: bool = false;
     const AGE_ORIGIN: Option<AgeOrigin> = Some(AgeOrigin::LastSeen);
+    const REFRESH: Option<bool> = Some(true);
 
     #[inline(always)]
     fn moved(found: u64, _slots: u32) -> u64 {
@@ -111,6 +120,7 @@ impl ReplacementPolicy for Qqhtd {
     const FILTER: &'static str = "qqhtd";
     const RECORDS_DUPLICATES: bool = true;
     const AGE_ORIGIN: Option<AgeOrigin> = None;
+    const REFRESH: Option<bool> = None;
 
     #[inline(always)]
     fn moved(_found: u64, _slots: u32) -> u64 {
@@ -124,8 +134,8 @@ pub(super) trait ForPolicy {
     fn call<P: ReplacementPolicy>(self) -> Self::Output;
 }
 
-/// Generates [`Replacement`] from the list of policy types: the enum, its names, and the dispatch
-/// to the types.
+/// Generates [`Replacement`] from the list of policy types: the enum, its names, the dispatch to
+/// the types, and the rows of their filters.
 macro_rules! policies {
     ($($(#[$doc:meta])* $policy:ident),* $(,)?) => {
         /// Which key a full row of fingerprints evicts.
@@ -147,6 +157,10 @@ macro_rules! policies {
         impl Replacement {
             /// Every policy.
             pub const ALL: &'static [Self] = &[$(Self::$policy),*];
+
+            /// Every policy by its name.
+            pub(crate) const NAMED: [(&'static str, Self); Self::ALL.len()] =
+                [$(($policy::NAME, Self::$policy)),*];
 
             /// Calls `with` with the policy as a type. Filters do this once, when they are built,
             /// so that no loop branches on the policy.
@@ -181,6 +195,14 @@ macro_rules! policies {
                 }
             }
 
+            /// Whether a duplicate renews its key in the lines with a window that follow the
+            /// policy; `None` if there are none.
+            pub(crate) const fn refresh(self) -> Option<bool> {
+                match self {
+                    $(Self::$policy => $policy::REFRESH,)*
+                }
+            }
+
             /// The slots that move up; see [`ReplacementPolicy::moved`].
             pub(super) fn moved(self, found: u64, slots: u32) -> u64 {
                 match self {
@@ -188,6 +210,10 @@ macro_rules! policies {
                 }
             }
         }
+
+        /// The filters whose rows are queues, one for each policy.
+        pub(in crate::filters) static QUEUES: [FilterRow; Replacement::ALL.len()] =
+            [$(queue_row($policy::FILTER)),*];
     };
 }
 
@@ -214,11 +240,7 @@ impl FromStr for Replacement {
     type Err = SpecError;
 
     fn from_str(name: &str) -> Result<Self, SpecError> {
-        let found = Self::ALL.iter().find(|policy| policy.name() == name);
-        found.copied().ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|policy| policy.name()).collect();
-            SpecError::new("replacement", name, one_of(&names))
-        })
+        value_of("replacement", &Self::NAMED, name)
     }
 }
 

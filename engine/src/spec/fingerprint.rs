@@ -250,13 +250,17 @@ impl FingerprintSpec {
     /// The filter of this shape, by name.
     fn named(&self, shape: FingerprintGeometry) -> Result<FilterSpec, SpecError> {
         let replacement = self.replacement;
-        let name = match (self.window, replacement) {
-            (Some(_), Replacement::Qqhtd) => {
-                let allowed = "lru or fifo with a window";
+        let name = match (self.window, replacement.refresh()) {
+            (Some(_), None) => {
+                let mut timed = Replacement::ALL.to_vec();
+                timed.retain(|policy| policy.refresh().is_some());
+                timed.sort_by_key(|policy| *policy != Replacement::default());
+                let names: Vec<&str> = timed.iter().map(|policy| policy.name()).collect();
+                let allowed = format!("{} with a window", names.join(" or "));
                 return Err(SpecError::new("replacement", replacement.name(), allowed));
             }
-            (Some(window), _) => {
-                let (refresh, dense) = (replacement == Replacement::Lru, self.dense);
+            (Some(window), Some(refresh)) => {
+                let dense = self.dense;
                 format!("clocked:window={window},refresh={refresh},dense={dense}")
             }
             (None, _) if self.dense => format!("dense:replacement={replacement}"),
@@ -326,16 +330,11 @@ impl TryFrom<&FingerprintSpec> for FilterSpec {
     }
 }
 
-const REPLACEMENTS: [(&str, Replacement); 3] = [
-    (Replacement::Fifo.name(), Replacement::Fifo),
-    (Replacement::Lru.name(), Replacement::Lru),
-    (Replacement::Qqhtd.name(), Replacement::Qqhtd),
-];
-
 const OPTIONS: &[OptionRow] = &[
     OptionRow::new("bits", Allowed::Listed(&[8, 16, 32, 64])),
     OptionRow::new("fpr", Allowed::Rate),
-    OptionRow::choice("replacement", &names(&REPLACEMENTS)).or(Value::Choice(1)),
+    OptionRow::choice("replacement", &names(&Replacement::NAMED))
+        .or(Value::Choice(Replacement::Lru as usize)),
     OptionRow::flag("dense", false),
     WINDOW.or(Value::Unset),
 ];
@@ -366,7 +365,7 @@ impl FingerprintSpec {
         let spec = Self {
             max_fpr: named.decimal("fpr").unwrap_or(DEFAULT_FPR),
             width: width.transpose()?,
-            replacement: named.choice("replacement", &REPLACEMENTS),
+            replacement: named.choice("replacement", &Replacement::NAMED),
             dense: named.flag("dense"),
             window: named.given("window"),
             ..Self::new(memory)

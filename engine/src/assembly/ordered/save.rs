@@ -132,9 +132,10 @@ impl<F: LineFilter> OrderedFilter<F> {
         let mut keys = RecordedKeys::default();
         let mut block = Vec::new();
         let count = self.partitioning().count();
-        let bucket_lines = header.lines / self.partitioning().lines().min(header.lines);
+        let all_buckets = self.partitioning().buckets_of(count - 1).end;
+        let bucket_lines = header.lines / all_buckets.min(header.lines);
         for partition in 0..count {
-            let buckets = self.partitioning().lines_of(partition);
+            let buckets = self.partitioning().buckets_of(partition);
             let lines = buckets.start * bucket_lines..buckets.end * bucket_lines;
             let part = header.clone().part(lines.clone());
             for first in lines.clone().step_by(MOST_BLOCK_LINES) {

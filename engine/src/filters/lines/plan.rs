@@ -108,7 +108,7 @@ impl LinePlan {
 
     /// The lines of one partition: those of its buckets.
     fn lines_of(self, partitioning: &Partitioning, index: usize) -> Range<u64> {
-        let buckets = partitioning.lines_of(index);
+        let buckets = partitioning.buckets_of(index);
         buckets.start * self.bucket_lines..buckets.end * self.bucket_lines
     }
 

@@ -26,6 +26,7 @@ mod storage;
 mod windows;
 mod words;
 
+use super::replacement;
 use super::row::FilterRow;
 
 /// The list of scattered filters, in the order of the catalogue.
@@ -35,7 +36,8 @@ pub(super) static FAMILIES: &[&[FilterRow]] = &[
     &cells::FINGERPRINT_STABLE,
     &cells::DECAYING,
     &rows::SQF,
-    &rows::ROWS,
+    &rows::RANDOM_ROWS,
+    &replacement::QUEUES,
     &rows::CUCKOO,
     &generations::ROWS,
     &buffers::ROWS,

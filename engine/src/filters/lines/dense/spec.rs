@@ -1,10 +1,9 @@
 //! The row of dense lines: the width of a slot and the replacement policy.
 
 use super::rule::DenseRule;
-use super::slot::DenseSlot;
 use crate::error::BuildError;
 use crate::filters::lines::{LineAllocation, LineFilter};
-use crate::filters::replacement::{Fifo, Lru, Replacement};
+use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::kernels::PAGE_LINES;
 use crate::memory::LINE_BYTES;
@@ -14,10 +13,11 @@ use crate::theory::dense::DenseGeometry;
 /// The bytes of a page.
 const PAGE_BYTES: u64 = PAGE_LINES as u64 * LINE_BYTES;
 
-const POLICIES: [(&str, Replacement); 2] = [
-    (Replacement::Lru.name(), Replacement::Lru),
-    (Replacement::Fifo.name(), Replacement::Fifo),
-];
+/// Builds dense lines with slots of so many bits.
+type Build = fn(u64, LineAllocation) -> Result<Box<dyn LineFilter>, BuildError>;
+
+/// The policies that dense lines exist for; the first is the default.
+const POLICIES: [(&str, Build); 2] = [(Lru::NAME, build::<Lru>), (Fifo::NAME, build::<Fifo>)];
 
 const OPTIONS: &[OptionRow] = &[
     OptionRow::choice("replacement", &names(&POLICIES)),
@@ -41,12 +41,7 @@ pub(in crate::filters) static ROWS: [FilterRow; 1] = [FilterRow {
     scattered: None,
     cells: None,
     lines: Some(|named, allocation| {
-        let replacement = named.choice("replacement", &POLICIES);
-        match named.whole("bits") {
-            16 => build_width::<u16>(replacement, allocation),
-            32 => build_width::<u32>(replacement, allocation),
-            _ => build_width::<u64>(replacement, allocation),
-        }
+        named.choice("replacement", &POLICIES)(named.whole("bits"), allocation)
     }),
     facts: |named, _, memory| {
         let lines = memory / PAGE_BYTES * PAGE_LINES as u64;
@@ -66,14 +61,14 @@ pub(in crate::filters) static ROWS: [FilterRow; 1] = [FilterRow {
     },
 }];
 
-fn build_width<S: DenseSlot>(
-    replacement: Replacement,
+fn build<P: ReplacementPolicy>(
+    bits: u64,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let lines = allocation.total_lines();
-    match replacement {
-        Replacement::Fifo => allocation.build(DenseRule::<S, Fifo>::new(lines)),
-        // Rows accept no third policy.
-        Replacement::Lru | Replacement::Qqhtd => allocation.build(DenseRule::<S, Lru>::new(lines)),
+    match bits {
+        16 => allocation.build(DenseRule::<u16, P>::new(lines)),
+        32 => allocation.build(DenseRule::<u32, P>::new(lines)),
+        _ => allocation.build(DenseRule::<u64, P>::new(lines)),
     }
 }

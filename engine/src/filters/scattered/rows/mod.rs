@@ -10,5 +10,5 @@ mod table;
 pub(in crate::filters) use cuckoo::CUCKOO;
 pub(in crate::filters) use sqf::SQF;
 pub(crate) use store::RowEncoding;
-pub(in crate::filters) use table::ROWS;
+pub(in crate::filters) use table::{RANDOM_ROWS, queue_row};
 pub(crate) use table::{RowPolicy, RowSpec};

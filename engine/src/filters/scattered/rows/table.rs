@@ -198,14 +198,14 @@ const LINE: &[OptionRow] = &[
     OptionRow::choice("rows", &["packed"]),
 ];
 
-/// The row filters.
-pub(in crate::filters) static ROWS: [FilterRow; 5] = [
-    row("qht", random_options),
-    row("qhtd", random_options),
-    row("qqht", queue_options),
-    row("rowlru", queue_options),
-    row("qqhtd", queue_options),
-];
+/// The row filters with random victims.
+pub(in crate::filters) static RANDOM_ROWS: [FilterRow; 2] =
+    [row("qht", random_options), row("qhtd", random_options)];
+
+/// The filter of this name, whose rows are queues.
+pub(in crate::filters) const fn queue_row(name: &'static str) -> FilterRow {
+    row(name, queue_options)
+}
 
 fn random_options(form: Form) -> &'static [OptionRow] {
     match form {
@@ -221,7 +221,7 @@ fn queue_options(form: Form) -> &'static [OptionRow] {
     }
 }
 
-/// The policy of a filter of [`ROWS`].
+/// The policy of a row filter.
 fn policy(name: &str) -> RowPolicy {
     let queue = Replacement::ALL.iter();
     match queue.copied().find(|policy| policy.filter_name() == name) {
