@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use echoless::{BuildError, ExchangeError, MemoryError, SpecError};
+use echoless_durable::JournalError;
 use echoless_lab::LabError;
 use thiserror::Error;
 
@@ -68,6 +69,9 @@ pub(crate) enum Failure {
     /// A side output whose reader closed its pipe: that output is incomplete.
     #[error("{name}: the reader closed the pipe before the output was complete")]
     CutOff { name: String },
+    /// A state that cannot be read or written.
+    #[error(transparent)]
+    State(#[from] JournalError),
     /// A thread of this process has panicked: a bug.
     #[error("internal error: {0}")]
     Thread(#[from] ExchangeError),
@@ -123,6 +127,7 @@ impl Failure {
             | Self::Data { .. }
             | Self::Capture { .. }
             | Self::CutOff { .. }
+            | Self::State(_)
             | Self::Thread(_)
             | Self::Panic(_)
             | Self::ReaderGone => false,

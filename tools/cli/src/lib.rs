@@ -29,6 +29,7 @@ mod records;
 mod replacing;
 mod signals;
 mod spec_file;
+mod state;
 mod time;
 mod writing;
 
@@ -119,6 +120,7 @@ fn run(args: Args, explain: impl Fn(Failure) -> Failure) -> Result<ExitCode, Fai
         Command::Gen(args) => generate::run(&generate::GenConfig::try_from(args)?),
         Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),
         Command::Plan(args) => plan::run(&config::PlanConfig::try_from(args)?),
+        Command::State(args) => state::run(&args),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { command } => manual::page(command.as_deref()),
     }

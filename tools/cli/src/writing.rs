@@ -26,6 +26,13 @@ impl OutputFile {
         self.file()?.try_clone().map(Self::new)
     }
 
+    /// Another handle of the file for its bytes on the disk, if it is a regular file.
+    pub(crate) fn durable(&self) -> io::Result<Option<File>> {
+        let file = self.file()?;
+        let is_file = file.metadata()?.is_file();
+        is_file.then(|| file.try_clone()).transpose()
+    }
+
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         self.file()?.metadata()
     }

@@ -43,6 +43,9 @@ pub struct Contents {
     pub clock: u64,
     /// The fraction of its cells that is occupied; `None` if it was not read.
     pub fill: Option<f64>,
+    /// The expected false positive rate of a key that is new; `None` if it was not read, or is not
+    /// known.
+    pub expected_fpr: Option<f64>,
     /// What the caller added to the last commit. Serialised as text, or as hexadecimal digits if it
     /// is none.
     #[serde(serialize_with = "text_or_digits")]
@@ -105,6 +108,7 @@ impl Contents {
             evictions,
             clock: tick,
             fill: None,
+            expected_fpr: None,
             caller: commit.bytes,
             files,
         }
@@ -158,7 +162,9 @@ pub fn show(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError
         contents = verify_state(storage, path)?;
         vec![open_state(storage, path)?.restore().at(path)?.filter]
     };
-    contents.fill = report_of(&filters).fill();
+    let report = report_of(&filters);
+    contents.fill = report.fill();
+    contents.expected_fpr = report.expected_fpr;
     Ok(contents)
 }
 

@@ -69,7 +69,7 @@ const LEAST_LOG_BYTES: u64 = 64 << 20;
 ///         offset += 1;
 ///         journal.append_observed(Batch::new(&keys), 0, &verdicts)?;
 ///         if let Some(block) = journal.wanted_block() {
-///             let lines = block.copy(&mut *filter.filters_mut()[block.partition], 0);
+///             let lines = block.copy(&*filter.filters()[block.partition]);
 ///             journal.append_block(&lines)?;
 ///         }
 ///         journal.commit(progress_of(filter.filters()), &[offset as u8])?;
@@ -159,8 +159,7 @@ pub struct CopiedBlock {
 }
 
 impl WantedBlock {
-    /// Copies the lines from the filter of their partition, which is advanced to the clock of the
-    /// stream (0 without a window).
+    /// Copies the lines from the filter of their partition, which is at the clock of the stream.
     ///
     /// The copy must be appended before the keys of any batch that the filter observes later, and
     /// after those of all earlier ones.
@@ -168,8 +167,7 @@ impl WantedBlock {
     /// # Panics
     /// If the filter does not have the lines.
     #[must_use]
-    pub fn copy(&self, filter: &mut dyn LineFilter, clock: u64) -> CopiedBlock {
-        filter.advance_to(clock);
+    pub fn copy(&self, filter: &dyn LineFilter) -> CopiedBlock {
         let first = self.lines.start.checked_sub(filter.range().first);
         let first = first.expect("the filter of the partition that is wanted");
         let mut lines = vec![Line::EMPTY; (self.lines.end - self.lines.start) as usize];

@@ -14,6 +14,7 @@ use super::generate::GenArgs;
 use super::habits;
 use super::lab::{EvalArgs, PlanArgs};
 use super::packets::PacketArgs;
+use super::state::StateArgs;
 use super::variable::CommandLine;
 use crate::failure::Failure;
 use crate::files::check_stdout;
@@ -51,6 +52,9 @@ pub(crate) enum Command {
     /// Rank all filters for a stream and a memory, and recommend one
     #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
+    /// Show, check and move what dedup --state has kept
+    #[command(after_help = examples::STATE)]
+    State(StateArgs),
     /// Write the completions of a shell
     Completions {
         /// The shell to complete for
@@ -65,12 +69,13 @@ pub(crate) enum Command {
 }
 
 /// The names of the subcommands.
-const SUBCOMMANDS: [&str; 7] = [
+const SUBCOMMANDS: [&str; 8] = [
     "dedup",
     "packets",
     "gen",
     "eval",
     "plan",
+    "state",
     "completions",
     "man",
 ];

@@ -251,6 +251,34 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
+    /// Keep what the run knows in this folder, and go on from there: after a kill with the rest of
+    /// the inputs, and later with new ones or with what has been appended to the old ones. Outputs
+    /// that are files go on, too
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = [
+            "keep", "last", "unique", "all_repeated", "repeated", "top_keys", "in_place", "count",
+            "fix_header", "skip_seen_files"
+        ],
+        help_heading = "State"
+    )]
+    pub(crate) state: Option<PathBuf>,
+
+    /// How often the state is put on the disk; a kill costs the work since [default: 1s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "state",
+        allow_hyphen_values = true,
+        help_heading = "State"
+    )]
+    pub(crate) commit_interval: Option<String>,
+
+    /// Read inputs again that were read to their end before
+    #[arg(long, requires = "state", help_heading = "State")]
+    pub(crate) again: bool,
+
     /// Read this file first: its records count as seen, and none of them is written. May be given
     /// several times
     #[arg(long, value_name = "FILE", help_heading = "Input")]
@@ -258,6 +286,37 @@ pub(crate) struct DedupArgs {
 
     #[command(flatten)]
     pub(crate) refused: RefusedArgs,
+}
+
+impl DedupArgs {
+    /// The options that decide what a key is, what the filter says and how outputs are written, as
+    /// they were given, each with its value if it takes one. A run that goes on has the same.
+    pub(crate) fn lasting(&self) -> Vec<(String, Option<String>)> {
+        let late = self.late.and_then(|late| late.to_possible_value());
+        let values = [
+            ("--window", self.window.clone()),
+            ("--time-field", self.time_field.clone()),
+            ("--time-format", self.time_format.clone()),
+            ("--time-year", self.time_year.clone()),
+            ("--lateness", self.lateness.clone()),
+            ("--late", late.map(|late| late.get_name().to_owned())),
+            ("--tag", self.tag.clone()),
+            ("--compress", self.run.compress.clone()),
+        ];
+        let flags = [("--refresh", self.refresh), ("--invert", self.run.invert)];
+        let values = values
+            .into_iter()
+            .filter_map(|(option, value)| Some((option, Some(value?))));
+        let flags = flags.into_iter().filter(|(_, given)| *given);
+        let flags = flags.map(|(option, _)| (option, None));
+        let mut lasting = self.records.given();
+        lasting.extend(
+            values
+                .chain(flags)
+                .map(|(option, value)| (option.to_owned(), value)),
+        );
+        lasting
+    }
 }
 
 /// The values of `--kernel`.

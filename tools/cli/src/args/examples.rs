@@ -10,11 +10,20 @@ Examples:
   echoless dedup --csv --header --window 10m --time-field start_time -k caller,callee -o fresh.csv calls.csv
   echoless dedup --format jsonl -k id,user.name events.jsonl > fresh.jsonl
   echoless dedup --known yesterday.log today.log > new.log
+  echoless dedup --state seen -o fresh.log access.log
   echoless dedup --csv --header -k caller --keep last calls.csv > latest.csv
 
 ECHOLESS_OPTS has default options, split into words as a shell does; typed ones come after them.
 
 Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was given, 2 the run failed (a wrong option or record, a full disk) or an input is cut or damaged, 129, 130 or 143 SIGHUP, SIGINT or SIGTERM ended the stream after whole records.";
+
+pub(super) const STATE: &str = "\
+Examples:
+  echoless dedup --state seen -o fresh.log access.log
+  echoless state show seen
+  echoless state export seen -o seen.state
+
+Exit codes: 0 success, 2 the state is damaged or cannot be read or written.";
 
 pub(super) const PACKETS: &str = "\
 Examples:

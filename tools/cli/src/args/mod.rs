@@ -12,6 +12,7 @@ mod packets;
 mod records;
 mod refused;
 mod run;
+mod state;
 mod variable;
 
 pub(crate) use command::{Args, Command, Parsed, Rejected, parse, parse_from};
@@ -22,3 +23,4 @@ pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs, RecordFileArgs};
 pub(crate) use packets::PacketArgs;
 pub(crate) use records::RecordArgs;
 pub(crate) use run::{RunArgs, Summary};
+pub(crate) use state::{StateAction, StateArgs};

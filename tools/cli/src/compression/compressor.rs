@@ -7,6 +7,10 @@
 //! The encoder gets blocks of one size for writes of any size: the same bytes are
 //! compressed to the same bytes. Only a prompt compressor departs from that. It is for inputs that
 //! may pause: no byte waits longer than [`LONGEST_WAIT`] before the encoder is flushed.
+//!
+//! The output of a run with a state is frames of [`FRAME_BYTES`] plain bytes each, whenever the run
+//! commits. A commit has the bytes of the frame that is not complete, so a run that goes on writes
+//! the very frames of one that was never interrupted.
 
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +29,9 @@ const BLOCK_BYTES: usize = 128 << 10;
 /// The number of pending bytes from which on writers wait.
 const MOST_PENDING: usize = 8 * BLOCK_BYTES;
 
+/// The plain bytes of a frame, if an output has several: whole blocks.
+pub(crate) const FRAME_BYTES: usize = 8 * BLOCK_BYTES;
+
 /// The longest time that a byte waits in a prompt compressor.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
@@ -35,6 +42,26 @@ pub(crate) struct Compressor {
     /// `None` once it was waited for.
     thread: Option<JoinHandle<io::Result<()>>>,
     prompt: bool,
+    /// What was written of the frame that is not complete, if the output has several.
+    frame: Option<OpenFrame>,
+}
+
+/// The frame of an output that is not complete, in an output of several.
+#[derive(Debug, Default)]
+struct OpenFrame {
+    /// Its plain bytes.
+    plain: Vec<u8>,
+    /// The number of frames before it.
+    before: u64,
+}
+
+/// Where an output of several frames can go on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FrameStart {
+    /// The length of the file with all complete frames.
+    pub(crate) file_bytes: u64,
+    /// The plain bytes behind them.
+    pub(crate) plain: Vec<u8>,
 }
 
 /// What the writer and the thread share.
@@ -56,6 +83,11 @@ struct State {
     finished: bool,
     /// Set by the thread: it takes no more bytes.
     ended: bool,
+    /// Set by the writer: it waits for the complete frames, which less than a block may complete.
+    awaits_frames: bool,
+    /// The number of complete frames, and the length of the file with them.
+    frames: u64,
+    frames_end: u64,
 }
 
 impl Shared {
@@ -75,23 +107,82 @@ impl Compressor {
         compression: Compression,
         prompt: bool,
     ) -> io::Result<Self> {
+        Self::start_at(file, compression, prompt, None)
+    }
+
+    /// Goes on with an output of several frames, whose file ends with the complete ones.
+    pub(crate) fn start_frames(
+        file: OutputFile,
+        compression: Compression,
+        start: FrameStart,
+    ) -> io::Result<Self> {
+        let mut compressor = Self::start_at(file, compression, false, Some(start.file_bytes))?;
+        compressor.write_slices(&[IoSlice::new(&start.plain)])?;
+        Ok(compressor)
+    }
+
+    /// `frames_end`: the length of the file so far, if the output has several frames.
+    fn start_at(
+        file: OutputFile,
+        compression: Compression,
+        prompt: bool,
+        frames_end: Option<u64>,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
+        shared.lock().frames_end = frames_end.unwrap_or_default();
+        (shared.written).store(frames_end.unwrap_or_default(), Ordering::Relaxed);
         let counted = CountedFile {
             file,
             shared: Arc::clone(&shared),
         };
-        let encoder = Encoder::new(compression, counted)?;
         let taking = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("echoless-zip".into())
             .spawn(move || {
                 let _ending = EndsWithThread(&taking);
-                compress(&taking, encoder)
+                match frames_end {
+                    None => compress(&taking, Encoder::new(compression, counted)?),
+                    Some(_) => compress_frames(&taking, compression, counted),
+                }
             })?;
         Ok(Self {
             shared,
             thread: Some(thread),
             prompt,
+            frame: frames_end.map(|_| OpenFrame::default()),
+        })
+    }
+
+    /// Where the output could go on after a restart: waits until the file has all complete frames.
+    ///
+    /// # Errors
+    /// The error that ended an earlier write to the file.
+    pub(crate) fn frame_start(&mut self) -> io::Result<FrameStart> {
+        let Some(frame) = &self.frame else {
+            return Err(io::Error::other("internal error: an output of one frame"));
+        };
+        if self.thread.is_none() {
+            // Finished: what follows begins a frame.
+            let file_bytes = self.written();
+            return Ok(FrameStart {
+                file_bytes,
+                plain: Vec::new(),
+            });
+        }
+        let mut state = self.shared.lock();
+        while state.frames < frame.before && !state.ended {
+            state.awaits_frames = true;
+            self.shared.changed.notify_all();
+            state = self.shared.wait(state);
+        }
+        let (frames, file_bytes) = (state.frames, state.frames_end);
+        drop(state);
+        if frames < frame.before {
+            return Err(self.cause());
+        }
+        Ok(FrameStart {
+            file_bytes,
+            plain: frame.plain.clone(),
         })
     }
 
@@ -113,6 +204,12 @@ impl Compressor {
                 let before = state.pending.len();
                 let (taken, rest) = bytes.split_at(bytes.len().min(MOST_PENDING - before));
                 state.pending.extend_from_slice(taken);
+                if let Some(frame) = &mut self.frame {
+                    frame.plain.extend_from_slice(taken);
+                    let complete = frame.plain.len() / FRAME_BYTES;
+                    frame.plain.drain(..complete * FRAME_BYTES);
+                    frame.before += complete as u64;
+                }
                 bytes = rest;
                 let first = self.prompt && state.unflushed_since.is_none();
                 if first {
@@ -203,6 +300,65 @@ fn compress(shared: &Shared, mut encoder: Encoder<CountedFile>) -> io::Result<()
     }
 }
 
+/// Encodes what is written as frames of one length, until the writer has finished. No empty frame
+/// follows a complete one, but a file without content is an empty frame.
+fn compress_frames(shared: &Shared, compression: Compression, file: CountedFile) -> io::Result<()> {
+    let mut taken = Vec::new();
+    // Less than a block, taken but not encoded.
+    let mut rest: Vec<u8> = Vec::new();
+    let mut frame = Frame::Before(file);
+    let mut room = FRAME_BYTES;
+    loop {
+        let (finished, _) = take(shared, &mut taken);
+        rest.append(&mut taken);
+        let whole = match finished {
+            true => rest.len(),
+            false => rest.len() / BLOCK_BYTES * BLOCK_BYTES,
+        };
+        for block in rest[..whole].chunks(BLOCK_BYTES) {
+            let mut encoder = frame.open(compression)?;
+            encoder.write_all(block)?;
+            room -= block.len();
+            frame = if room > 0 {
+                Frame::Open(encoder)
+            } else {
+                let file = encoder.finish()?;
+                room = FRAME_BYTES;
+                let mut state = shared.lock();
+                state.frames += 1;
+                // Relaxed: this thread counts.
+                state.frames_end = shared.written.load(Ordering::Relaxed);
+                drop(state);
+                shared.changed.notify_all();
+                Frame::Before(file)
+            };
+        }
+        rest.drain(..whole);
+        if finished {
+            let mut file = match frame {
+                Frame::Before(file) if shared.written.load(Ordering::Relaxed) > 0 => file,
+                frame => frame.open(compression)?.finish()?,
+            };
+            return file.file.close();
+        }
+    }
+}
+
+/// A file in front of a frame, or in one.
+enum Frame {
+    Before(CountedFile),
+    Open(Box<Encoder<CountedFile>>),
+}
+
+impl Frame {
+    fn open(self, compression: Compression) -> io::Result<Box<Encoder<CountedFile>>> {
+        match self {
+            Self::Before(file) => Encoder::new(compression, file).map(Box::new),
+            Self::Open(encoder) => Ok(encoder),
+        }
+    }
+}
+
 /// Waits until there is something to do and takes the pending bytes. Returns whether they are the
 /// last, and whether the encoder must be flushed after them.
 fn take(shared: &Shared, taken: &mut Vec<u8>) -> (bool, bool) {
@@ -210,7 +366,8 @@ fn take(shared: &Shared, taken: &mut Vec<u8>) -> (bool, bool) {
     let due = loop {
         let waited = state.unflushed_since.map(|since| since.elapsed());
         let due = waited.is_some_and(|waited| waited >= LONGEST_WAIT);
-        if state.finished || due || state.pending.len() >= BLOCK_BYTES {
+        let is_awaited = std::mem::take(&mut state.awaits_frames);
+        if state.finished || due || is_awaited || state.pending.len() >= BLOCK_BYTES {
             break due;
         }
         state = match waited {
@@ -256,8 +413,11 @@ impl Write for CountedFile {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::codec::Codec;
+    use super::super::codec::{Codec, Detection};
+    use super::super::reader::PlainBytes;
     use super::*;
+    use crate::reading::Read;
+    use crate::signals::Patience;
 
     /// What the file holds after these bytes, written in slices of at most `step` bytes.
     fn compressed(codec: Codec, bytes: &[u8], step: usize) -> Vec<u8> {
@@ -273,6 +433,93 @@ mod tests {
         let written = std::fs::read(file.path()).unwrap();
         assert_eq!(compressor.written(), written.len() as u64);
         written
+    }
+
+    /// What the file holds after these bytes in frames, if the run ends behind `cut` of them and
+    /// another one goes on.
+    fn in_frames(codec: Codec, bytes: &[u8], cut: usize) -> Vec<u8> {
+        let compression = Compression::parse("--compress", codec.name()).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let output = || OutputFile::new(file.reopen().unwrap());
+        let start = FrameStart::default();
+        let mut first = Compressor::start_frames(output(), compression, start).unwrap();
+        first.write_slices(&[IoSlice::new(&bytes[..cut])]).unwrap();
+        let start = first.frame_start().unwrap();
+        // What it wrote behind that is lost.
+        drop(first);
+        file.as_file().set_len(start.file_bytes).unwrap();
+        let mut rest = output();
+        io::Seek::seek(&mut rest, io::SeekFrom::End(0)).unwrap();
+        let mut second = Compressor::start_frames(rest, compression, start).unwrap();
+        second.write_slices(&[IoSlice::new(&bytes[cut..])]).unwrap();
+        second.finish().unwrap();
+        std::fs::read(file.path()).unwrap()
+    }
+
+    #[test]
+    fn complete_frames_are_waited_for_behind_writes_of_any_length() {
+        let compression = Compression::parse("--compress", "lz4").unwrap();
+        for step in [1000, 70_000, BLOCK_BYTES + 1] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let output = OutputFile::new(file.reopen().unwrap());
+            let start = FrameStart::default();
+            let mut compressor = Compressor::start_frames(output, compression, start).unwrap();
+            let mut written = 0;
+            while written < 2 * FRAME_BYTES {
+                let bytes = vec![7; step];
+                compressor.write_slices(&[IoSlice::new(&bytes)]).unwrap();
+                written += step;
+                let start = compressor.frame_start().unwrap();
+                assert_eq!(start.plain.len(), written % FRAME_BYTES);
+                assert_eq!(start.file_bytes > 0, written >= FRAME_BYTES);
+            }
+        }
+    }
+
+    #[test]
+    fn an_output_in_frames_goes_on_where_it_was() {
+        let byte = |at: usize| ((at / 7) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u8 >> 4;
+        let bytes: Vec<u8> = (0..2 * FRAME_BYTES + 5000).map(byte).collect();
+        for codec in [
+            Codec::Zstd,
+            Codec::Gzip,
+            Codec::Lz4,
+            Codec::Xz,
+            Codec::Bzip2,
+        ] {
+            for len in [
+                0,
+                3,
+                FRAME_BYTES - 1,
+                FRAME_BYTES,
+                FRAME_BYTES + 1,
+                bytes.len(),
+            ] {
+                let expected = in_frames(codec, &bytes[..len], len);
+                for cut in [
+                    0,
+                    1,
+                    BLOCK_BYTES,
+                    FRAME_BYTES - 1,
+                    FRAME_BYTES,
+                    FRAME_BYTES + 2,
+                ] {
+                    let cut = cut.min(len);
+                    let written = in_frames(codec, &bytes[..len], cut);
+                    assert!(written == expected, "{codec:?} {len} {cut}");
+                }
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(&expected).unwrap();
+                io::Seek::rewind(&mut file).unwrap();
+                let mut plain = PlainBytes::new(file, Detection::Text, None);
+                let (mut found, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+                while let Read::Bytes(read @ 1..) = plain.read(Patience::Wait, &mut buffer).unwrap()
+                {
+                    found.extend_from_slice(&buffer[..read]);
+                }
+                assert!(found == bytes[..len], "{codec:?} {len}");
+            }
+        }
     }
 
     proptest! {

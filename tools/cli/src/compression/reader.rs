@@ -3,7 +3,7 @@
 //! A plain file is read straight into the buffer of the caller, as without this reader.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Seek, SeekFrom};
 
 use super::codec::{Codec, Detected, Detection, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
@@ -22,6 +22,9 @@ pub(crate) struct PlainBytes {
     alternative: &'static str,
     /// The bytes read from the file, if it is plain.
     plain_bytes: u64,
+    /// The plain bytes that are still to be passed over, and those of a plain file that were.
+    skipped: u64,
+    passed_over: u64,
 }
 
 #[derive(Debug)]
@@ -56,7 +59,16 @@ impl PlainBytes {
             detection,
             alternative: "",
             plain_bytes: 0,
+            skipped: 0,
+            passed_over: 0,
         }
+    }
+
+    /// Passes over so many plain bytes, which an earlier run has read. A compressed file is
+    /// decompressed up to there.
+    pub(crate) fn from(mut self, offset: u64) -> Self {
+        self.skipped = offset;
+        self
     }
 
     /// Names `--no-decompress` in the error for a format that is not decoded.
@@ -71,6 +83,11 @@ impl PlainBytes {
             State::Undecided { .. } | State::Plain { .. } | State::Failed => self.plain_bytes,
             State::Compressed(decompressor) => decompressor.file_bytes(),
         }
+    }
+
+    /// The position in the file: the bytes that were read and those that were passed over.
+    pub(crate) fn file_position(&self) -> u64 {
+        self.file_bytes() + self.passed_over
     }
 
     /// The codec of the bytes that were read, `None` if the file is plain.
@@ -91,6 +108,32 @@ impl PlainBytes {
 
     /// Reads the data that is there, or waits for some.
     pub(crate) fn read(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
+        while self.skipped > 0 {
+            if let State::Plain { file, ahead } = &mut self.state
+                && ahead.is_empty()
+            {
+                let rest = std::mem::take(&mut self.skipped);
+                // Less than the length of the file, which was checked.
+                file.seek(SeekFrom::Current(rest.cast_signed()))?;
+                self.passed_over = rest;
+                break;
+            }
+            let most = buffer
+                .len()
+                .min(usize::try_from(self.skipped).unwrap_or(usize::MAX));
+            match self.read_on(patience, &mut buffer[..most])? {
+                Read::Bytes(0) => {
+                    let problem = "ends before the place that the state has reached";
+                    return Err(io::Error::new(ErrorKind::UnexpectedEof, problem));
+                }
+                Read::Bytes(read) => self.skipped -= read as u64,
+                other => return Ok(other),
+            }
+        }
+        self.read_on(patience, buffer)
+    }
+
+    fn read_on(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
         match &mut self.state {
             State::Undecided { .. } => self.read_first(patience, buffer),
             State::Plain { ahead, .. } if !ahead.is_empty() => {
@@ -170,7 +213,7 @@ impl PlainBytes {
                 let decompressor = Decompressor::start(codec, first, file, signals)?;
                 self.state = State::Compressed(decompressor);
                 // What is decompressed already may be all for now.
-                self.read(patience, buffer)
+                self.read_on(patience, buffer)
             }
         }
     }

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use echoless::spec::format_bytes;
-use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SpecError};
+use echoless::state::Header;
+use echoless::{FilterSpec, FingerprintSpec, Kernel, KeyHasher, Replacement, SpecError};
 
 use super::dense::dense_filter;
 use super::inputs::{all_sources, in_place};
@@ -27,8 +29,10 @@ use crate::packets::header::StreamHeader;
 use crate::records::count::{Estimate, estimate};
 use crate::records::format::{Format, SharedFormat};
 use crate::records::reading::RecordReading;
+use crate::records::restart::StreamRestart;
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
+use crate::time::span::parse_time;
 
 /// The configuration of a run that removes duplicates, of records or of packets.
 #[derive(Debug)]
@@ -51,12 +55,69 @@ pub(crate) struct DedupConfig {
     /// How long a key counts as seen; `None` is as long as the filter remembers it.
     pub(crate) window: Option<WindowConfig>,
     pub(crate) run: RunConfig,
+    /// Where the run keeps what it knows.
+    pub(crate) state: Option<StateConfig>,
+    /// What an earlier run with the state has read; known when the run begins.
+    pub(crate) restart: Option<StreamRestart>,
     /// The inputs that an earlier run has read, which are not read again; found when the run begins.
     /// `None` if that is not requested.
     pub(crate) skipped: Option<Vec<Source>>,
     /// What the capture files among the inputs have in common; read when the run begins.
     pub(crate) stream_header: StreamHeader,
 }
+
+/// Where a run keeps what it knows.
+#[derive(Debug, Clone)]
+pub(crate) struct StateConfig {
+    pub(crate) folder: PathBuf,
+    /// How often it is put on the disk.
+    pub(crate) interval: Duration,
+    /// Whether inputs that were read to their end are read again.
+    pub(crate) again: bool,
+    /// The options that must not change, each with its value if it takes one.
+    pub(crate) options: Vec<(String, Option<String>)>,
+}
+
+impl StateConfig {
+    /// The state of these options.
+    ///
+    /// # Errors
+    /// [`Failure`] if records of the format, or the filter, cannot have one.
+    fn from_args(
+        args: &DedupArgs,
+        format: &dyn Format,
+        filter: &FilterSpec,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(folder) = &args.state else {
+            return Ok(None);
+        };
+        let invalid = |allowed: String| {
+            let error = SpecError::new("--state", folder.display().to_string(), allowed);
+            Err(error.into())
+        };
+        if format.facts().depends_on_start {
+            return invalid("a format of records that are not inside of other elements".into());
+        }
+        let in_lines = |hasher| Header::new(filter, &hasher).is_ok();
+        if !filter.has_partitions() || !in_lines(KeyHasher::seeded(0)) {
+            return invalid(format!("a filter in lines of its own, not {filter}"));
+        }
+        let interval = parse_if_given(
+            "--commit-interval",
+            args.commit_interval.as_deref(),
+            |option, text| parse_time(option, text).map(Duration::from_nanos),
+        )?;
+        Ok(Some(Self {
+            folder: folder.clone(),
+            interval: interval.unwrap_or(COMMIT_INTERVAL),
+            again: args.again,
+            options: args.lasting(),
+        }))
+    }
+}
+
+/// How often a state is put on the disk, unless the options say so.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the inputs hold.
 #[derive(Debug)]
@@ -164,7 +225,9 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let filter = match &args.filter {
             Some(name) => named_filter(name, window.as_ref(), memory, &mut settings)?,
             None => {
-                let keys = || most_keys(&sources, plain_bytes?, &**format);
+                // The memory of a state does not depend on the first inputs.
+                let is_known = args.state.is_none();
+                let keys = || most_keys(&sources, plain_bytes.filter(|_| is_known)?, &**format);
                 let spec = |memory| match &window {
                     Some(window) => window.default_filter(&args.fpr, memory, args.dense),
                     None => default_filter(&args, memory, keys),
@@ -188,6 +251,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             Some(_) | None => filter,
         };
         check_filter(window.as_ref(), &args, &filter)?;
+        let state = StateConfig::from_args(&args, &**format, &filter)?;
         let tagger = match args.tag {
             Some(name) => Some(Arc::new(tagger(format, name, args.rejects.is_some())?)),
             None => None,
@@ -226,6 +290,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
             filter,
             window,
             run,
+            state,
+            restart: None,
             skipped: None,
             stream_header: StreamHeader::default(),
         })

@@ -25,7 +25,7 @@ use crate::lab::output::LabOutput;
 use crate::number::parse_whole;
 
 pub(crate) use crate::args::{Keep, Late, Summary};
-pub(crate) use dedup::{Content, DedupConfig, RecordConfig};
+pub(crate) use dedup::{Content, DedupConfig, RecordConfig, StateConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use plan::PlanConfig;
 pub(crate) use run::core_count;

@@ -141,6 +141,8 @@ impl TryFrom<PacketArgs> for DedupConfig {
             filter,
             window: Some(first),
             run: RunConfig::new(args.run, Vec::new())?,
+            state: None,
+            restart: None,
             skipped: None,
             stream_header: StreamHeader::default(),
         })

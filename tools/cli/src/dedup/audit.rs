@@ -57,6 +57,31 @@ impl RunAudit {
         }
     }
 
+    /// What was found and sampled, as bytes.
+    pub(super) fn save(&self) -> Vec<u8> {
+        match self {
+            Self::Unlimited(audit) => audit.save(),
+            Self::Windowed { audit, keys, .. } => {
+                let mut bytes = keys.to_le_bytes().to_vec();
+                bytes.extend(audit.save());
+                bytes
+            }
+        }
+    }
+
+    /// This audit, of a stream that has not started, with what was [saved](Self::save).
+    pub(super) fn load(mut self, bytes: &[u8]) -> Option<Self> {
+        match &mut self {
+            Self::Unlimited(audit) => **audit = Audit::load(bytes)?,
+            Self::Windowed { audit, keys, .. } => {
+                let (number, saved) = bytes.split_first_chunk()?;
+                *keys = u64::from_le_bytes(*number);
+                **audit = WindowAudit::load(saved)?;
+            }
+        }
+        Some(self)
+    }
+
     /// Checks the verdicts on a chunk.
     pub(super) fn observe(&mut self, chunk: &Chunk) {
         match self {

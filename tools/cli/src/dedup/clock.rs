@@ -26,6 +26,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::{ClockSource, Late, WindowConfig};
 use crate::locks::lock;
 use crate::records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
@@ -33,7 +35,7 @@ use crate::records::fault::{Fate, Fault, Missing, Problem};
 use crate::time::recurring::Unroller;
 
 /// The clock up to some chunk of the stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct StreamClock {
     /// The first time of the stream and the largest so far.
     range: Option<(i64, i64)>,
@@ -64,11 +66,20 @@ impl StreamClock {
         }
         chunk.clock.first = self.range.map_or(NO_TIME, |(first, _)| first);
         chunk.clock.after = self.range.map(|(_, latest)| latest);
+        chunk.clock.unroller = self.unroller;
         records
     }
 
+    /// Moves to the end of the next chunk of the stream, which another clock has
+    /// [placed](Self::place).
+    pub(super) fn pass(&mut self, chunk: &Chunk) {
+        self.range = chunk.clock.after.map(|after| (chunk.clock.first, after));
+        self.records += chunk.own_records() as u64;
+        self.unroller = chunk.clock.unroller;
+    }
+
     /// The tick of the clock; `None` if it has not moved, or the filter counts its keys itself.
-    fn tick(&self, window: &WindowConfig) -> Option<u64> {
+    pub(super) fn tick(&self, window: &WindowConfig) -> Option<u64> {
         match &window.clock {
             ClockSource::Records => {
                 let before = self.records.checked_sub(1)?;
@@ -178,10 +189,11 @@ pub(super) struct ClockOrder {
 }
 
 impl ClockOrder {
-    pub(super) fn new() -> Self {
+    /// The clock of a stream from here on.
+    pub(super) fn from(clock: StreamClock) -> Self {
         Self {
             next: AtomicU64::new(0),
-            clock: Mutex::new(StreamClock::default()),
+            clock: Mutex::new(clock),
         }
     }
 
@@ -295,7 +307,7 @@ mod tests {
     /// Passes a stream in chunks of these lengths, those of a multiple of three records without a
     /// number. Returns the tick of every key and the late count.
     fn pass(window: &WindowConfig, stream: &[Option<i64>], lengths: &[usize]) -> (Vec<u64>, u64) {
-        let clock = ClockOrder::new();
+        let clock = ClockOrder::from(StreamClock::default());
         let (mut ticks, mut late, mut chunks) = (Vec::new(), 0, 0);
         let (mut rest, mut has_times) = (stream, false);
         for length in lengths.iter().cycle() {

@@ -2,12 +2,13 @@
 //! counts them, and finally reports on the run.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use echoless::Report;
 
 use super::audit::RunAudit;
 use super::backwards::BackwardVerdicts;
+use super::clock::StreamClock;
 use super::feed::StreamEnd;
 use super::outputs::Outputs;
 use super::repeated::Repeated;
@@ -15,8 +16,9 @@ use super::reports::ending::Ending;
 use super::reports::progress::Progress;
 use super::reports::stats::{Observed, RunCounts, Setup, Stats};
 use super::seen_files::SeenFiles;
+use super::state::{Restart, RunState, WantedBlocks};
 use super::top_keys::TopKeys;
-use crate::config::{ClockSource, Content, DedupConfig, Keep, Summary};
+use crate::config::{ClockSource, Content, DedupConfig, Keep, StateConfig, Summary};
 use crate::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
 use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
@@ -61,6 +63,11 @@ pub(crate) struct Delivery {
     quiet: bool,
     /// Whether a packet with a time was read of the current input.
     has_begun_input: bool,
+    /// The state that the run keeps, and the clock that it began with.
+    state: Option<RunState>,
+    clock: StreamClock,
+    /// The failure of a commit in a pause of the stream.
+    failed_commit: Option<Failure>,
 }
 
 impl Delivery {
@@ -125,12 +132,66 @@ impl Delivery {
             progress: Progress::new(progress_bytes(config), !config.run.quiet, records_on_stdout),
             quiet: config.run.quiet,
             has_begun_input: false,
+            state: None,
+            clock: StreamClock::default(),
+            failed_commit: None,
         };
         // The input may pause for long before its first record.
         if delivery.may_write_stats() {
             delivery.write_first_stats()?;
         }
         Ok(delivery)
+    }
+
+    /// Goes on with an earlier run, whose outputs are cut to what it has committed once this one
+    /// begins to write.
+    pub(super) fn go_on(
+        mut self,
+        config: &DedupConfig,
+        state: &StateConfig,
+        restart: Restart,
+    ) -> Result<Self, Failure> {
+        self.clock = restart.clock();
+        (self.counts, self.audit) = restart.counts_and_audit(config)?;
+        self.sources.clone_from(&config.sources);
+        self.state = Some(restart.start(config, state, &mut self.outputs)?);
+        Ok(self)
+    }
+
+    /// The clock before the first chunk.
+    pub(super) const fn clock(&self) -> StreamClock {
+        self.clock
+    }
+
+    /// The lines of the filter that the state asks for.
+    pub(super) fn wanted_blocks(&self) -> Option<WantedBlocks> {
+        self.state.as_ref().map(RunState::wanted)
+    }
+
+    /// How often to call [`commit_if_due`](Self::commit_if_due) while the stream pauses.
+    pub(super) fn commit_interval(&self) -> Option<Duration> {
+        self.state.as_ref().map(RunState::interval)
+    }
+
+    /// Puts what was delivered on the disk, if there is a state and it is time for that.
+    ///
+    /// # Errors
+    /// [`Failure`] if that fails, or an earlier commit has.
+    pub(super) fn commit_if_due(&mut self) -> Result<(), Failure> {
+        if let Some(failure) = self.failed_commit.take() {
+            return Err(failure);
+        }
+        match &mut self.state {
+            Some(state) if state.is_due() => {
+                state.commit(self.counts, &self.audit, &mut self.outputs)
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Ends the run with the failure of a commit, at its next chunk or its end.
+    pub(super) fn note_failed_commit(&mut self, failure: Failure) {
+        self.failed_commit = Some(failure);
     }
 
     /// Whether the file of statistics may be replaced: for certain once the run cannot be rejected
@@ -185,7 +246,12 @@ impl Delivery {
         self.done.pass(chunk);
         self.progress
             .set(self.bytes_before + chunk.input.read_until);
-        Ok(())
+        if let Some(state) = &mut self.state {
+            let lines = self.reporter.as_ref().map_or(0, FaultReporter::lines);
+            let source = &self.sources[chunk.input.source];
+            state.pass(chunk, || source.name(), self.done, lines)?;
+        }
+        self.commit_if_due()
     }
 
     /// Whether this pass only judges the records, for another one that writes them.
@@ -280,6 +346,9 @@ impl Delivery {
 
     /// Writes and counts the records of a chunk.
     fn write(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
+        if let Some(state) = &mut self.state {
+            state.note_header(chunk);
+        }
         let mark = (chunk.header.copies_mark).then(|| &chunk.bytes.buffer[..chunk.bytes.mark]);
         self.begin(
             mark,
@@ -359,6 +428,13 @@ impl Delivery {
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
         self.counts.bytes_out = self.outputs.bytes();
+        let closed = closed.and(self.failed_commit.take().map_or(Ok(()), Err));
+        let closed = match (self.state.take(), &passed, closed) {
+            (Some(state), Ok(_) | Err(Failure::ReaderGone), Ok(())) => {
+                state.end(self.counts, &self.audit, &mut self.outputs)
+            }
+            (_, _, closed) => closed,
+        };
         let (signal, ending) = match graver(passed, closed).map_err(&explain) {
             Ok(end) => {
                 self.counts.bytes_in = end.bytes_read;
@@ -493,6 +569,10 @@ impl Delivery {
             self.begun = true;
             self.outputs.begin(mark)?;
             self.write_first_stats()?;
+            // Outputs that did not exist before begin with the header, too.
+            if let (None, Some(header)) = (header, self.state.as_ref().and_then(RunState::header)) {
+                self.outputs.write_header(header, terminator)?;
+            }
         }
         // Comment lines may come before it.
         header.map_or(Ok(()), |header| {

@@ -86,6 +86,9 @@ impl Feed {
                     .with_known(config.known)
                     .with_time(config.window.as_ref().and_then(time_of_records))
                     .with_tagger(records.tagger.clone());
+                if let Some(stream) = &config.restart {
+                    feed = feed.restart(stream);
+                }
                 if let Some(bytes) = chunk_bytes {
                     feed = feed.with_many_chunks(bytes);
                 }

@@ -18,8 +18,10 @@ mod pipeline;
 mod repeated;
 mod reports;
 mod seen_files;
+mod state;
 mod threads;
 mod top_keys;
 
 pub(crate) use outputs::stats_file::replace_unread;
 pub(crate) use pipeline::run;
+pub(crate) use state::Commit as SavedRun;

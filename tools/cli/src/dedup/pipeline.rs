@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Instant;
 
 use echoless::transport::Wait;
-use echoless::{BuildError, Filter, OrderedFilter, Partitioned, Partitioning, Report, report_of};
+use echoless::{
+    BuildError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning, Report, report_of,
+};
 
 use super::backwards::{NoFilter, Versions, find_first_fault};
 use super::delivery::Delivery;
@@ -15,6 +17,7 @@ use super::outputs::stats_file;
 use super::reports::monitor;
 use super::reports::stats::Setup;
 use super::seen_files::SeenFiles;
+use super::state::Restart;
 use super::threads::pinning::cores;
 use super::threads::{division, parallel};
 use crate::config::{Content, DedupConfig, Keep, core_count};
@@ -39,8 +42,16 @@ pub(crate) fn run(
     run.pass(&config, requests, explain)
 }
 
+/// The filter of a run without a state, which its threads share.
+type AnyFilter = OrderedFilter<Box<dyn Filter>>;
+
 /// The filter of a run, which its threads share.
-type RunFilter = OrderedFilter<Box<dyn Filter>>;
+enum RunFilter {
+    /// Without a state.
+    Any(AnyFilter),
+    /// With one.
+    Lines(OrderedFilter<Box<dyn LineFilter>>),
+}
 
 /// A run whose filter is built and whose outputs are open.
 struct Run {
@@ -74,16 +85,36 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         );
     }
     cores.truncate(threads);
-    let parts = build_filter(config, threads)?;
-    let setup = Setup {
+    let setup = |filter_bytes| Setup {
         threads,
-        filter_bytes: parts.filters().iter().map(Filter::memory_bytes).sum(),
+        filter_bytes,
+    };
+    let (filter, delivery) = match config.state.clone() {
+        None => {
+            let parts = build_filter(config, threads)?;
+            let setup = setup(memory_of(&parts));
+            let delivery = Delivery::open(config, began, setup, seen)?;
+            (RunFilter::Any(share(parts, threads)), delivery)
+        }
+        Some(state) => {
+            let partitions = division::partitions(&config.filter, threads, core_count());
+            let (restart, parts) = Restart::open(config, &state, partitions)?;
+            let setup = setup(memory_of(&parts));
+            let delivery =
+                Delivery::open(config, began, setup, seen)?.go_on(config, &state, restart)?;
+            (RunFilter::Lines(share(parts, threads)), delivery)
+        }
     };
     Ok(Run {
-        filter: share(parts, threads),
-        delivery: Delivery::open(config, began, setup, seen)?,
+        filter,
+        delivery,
         cores,
     })
+}
+
+/// The memory of all partitions, in bytes.
+fn memory_of<F: Filter>(parts: &Partitioned<F>) -> u64 {
+    parts.filters().iter().map(Filter::memory_bytes).sum()
 }
 
 impl Run {
@@ -105,18 +136,26 @@ impl Run {
                 // Dropped with the end of the stream, also if that panics.
                 let _stop = stop;
                 monitor::start(scope, config, &delivery, requests)?;
-                match config.keep {
-                    Keep::First => {
-                        parallel::pass(config, Direction::Forwards, &filter, &cores, &delivery)
+                match (config.keep, &mut filter) {
+                    (Keep::Last | Keep::None, RunFilter::Any(filter)) => {
+                        pass_twice(config, filter, &cores, &delivery)
                     }
-                    Keep::Last | Keep::None => pass_twice(config, &mut filter, &cores, &delivery),
+                    (_, RunFilter::Any(filter)) => {
+                        parallel::pass(config, Direction::Forwards, filter, &cores, &delivery)
+                    }
+                    (_, RunFilter::Lines(filter)) => {
+                        parallel::pass(config, Direction::Forwards, filter, &cores, &delivery)
+                    }
                 }
             })
         });
         let delivery = delivery
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        delivery.conclude(config, end, explain, || report(&filter))
+        delivery.conclude(config, end, explain, || match &filter {
+            RunFilter::Any(filter) => report(filter),
+            RunFilter::Lines(filter) => report(filter),
+        })
     }
 }
 
@@ -158,14 +197,14 @@ fn whole(filter: Box<dyn Filter>) -> Partitioned<Box<dyn Filter>> {
 }
 
 /// The partitions of a filter for so many threads in turns.
-fn share(parts: Partitioned<Box<dyn Filter>>, threads: usize) -> RunFilter {
+fn share<F: Filter>(parts: Partitioned<F>, threads: usize) -> OrderedFilter<F> {
     OrderedFilter::builder(parts)
         .wait(Wait::auto(threads))
         .build()
 }
 
 /// The report of the filter behind all tickets. A run that lost a partition has none.
-fn report(filter: &RunFilter) -> Report {
+fn report<F: Filter>(filter: &OrderedFilter<F>) -> Report {
     let mut handle = filter.handle();
     let report = handle.ticket().with_filters(|filters| report_of(filters));
     report.unwrap_or_default()
@@ -175,7 +214,7 @@ fn report(filter: &RunFilter) -> Report {
 /// that judged last.
 fn pass_twice(
     config: &DedupConfig,
-    filter: &mut RunFilter,
+    filter: &mut AnyFilter,
     cores: &[Option<usize>],
     delivery: &Mutex<Delivery>,
 ) -> Result<StreamEnd, Failure> {

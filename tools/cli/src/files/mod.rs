@@ -2,12 +2,14 @@
 //! once open, and no file is both read and written.
 
 mod descriptors;
+mod identity;
 mod inputs;
 mod shared_position;
 mod standard_streams;
 mod targets;
 
 pub(crate) use descriptors::check_stdout;
+pub(crate) use identity::{FileId, InputIdentity, SAMPLE_BYTES, Sample};
 pub(crate) use inputs::Source;
 pub(crate) use standard_streams::write_stdout;
 pub(crate) use targets::{Opened, Target, Targets};

@@ -2,13 +2,14 @@
 //! be rejected.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use echoless::SpecError;
 use same_file::Handle;
 
 use super::descriptors::check_stdout;
+use super::identity::FileId;
 use super::inputs::Source;
 use super::shared_position::is_at_end_of_stdout;
 use super::standard_streams::standard_output;
@@ -78,6 +79,10 @@ pub(crate) struct Opened {
     pub(crate) file: OutputFile,
     /// Whether this is standard output, under any name.
     pub(crate) is_stdout: bool,
+    /// The file, if it can be taken back: a regular one that is not standard output.
+    pub(crate) id: Option<FileId>,
+    /// The folder that lists the file, if it has a path.
+    pub(crate) folder: Option<PathBuf>,
     /// Whether the file still has its old content.
     holds_old: bool,
     /// Puts the file in the place of another one.
@@ -88,6 +93,17 @@ impl Opened {
     /// Whether another file can take the place of this one.
     pub(crate) const fn is_replaceable(&self) -> bool {
         self.holds_old
+    }
+
+    /// Removes what is behind so many bytes, which earlier runs wrote and this one goes on with.
+    pub(crate) fn truncate_to(&mut self, bytes: u64) -> Result<(), Failure> {
+        self.holds_old = false;
+        let cut = self.file.set_len(bytes).and_then(|()| {
+            let end = self.file.seek(SeekFrom::Start(bytes))?;
+            debug_assert_eq!(end, bytes);
+            Ok(())
+        });
+        cut.map_err(Failure::file(self.name.as_str()))
     }
 
     /// Removes the content of the file from before the run.
@@ -229,6 +245,11 @@ impl Targets {
             name: target.name(),
             file: OutputFile::new(file),
             is_stdout,
+            id: FileId::of(&metadata).filter(|_| !is_stdout),
+            folder: match target {
+                Target::Stdout => None,
+                Target::File(path) | Target::Replaced(path) => path.parent().map(Path::to_owned),
+            },
             holds_old: is_regular && !is_stdout,
             replacement,
         })

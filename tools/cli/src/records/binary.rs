@@ -35,6 +35,8 @@ pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub(super) struct FramingFacts {
     pub(super) record_bytes: Option<usize>,
+    /// Whether where records are depends on all bytes of the input before them.
+    pub(super) depends_on_start: bool,
     pub(super) file_header_end: Option<fn(&[u8]) -> usize>,
     pub(super) extent: Extent,
 }
@@ -66,6 +68,7 @@ impl<R: BinaryFraming, F: BinaryFields> Binary<R, F> {
     pub(super) fn new(framing: R, fields: F) -> Self {
         let FramingFacts {
             record_bytes,
+            depends_on_start,
             file_header_end,
             extent,
         } = framing.facts();
@@ -75,6 +78,7 @@ impl<R: BinaryFraming, F: BinaryFields> Binary<R, F> {
             is_text: false,
             terminator: b"",
             record_bytes,
+            depends_on_start,
             counts_in_parts: false,
             file_header_end,
             skips_blank_lines: false,

@@ -2,16 +2,20 @@
 
 mod keys;
 mod parts;
+mod turn;
 mod unkeyed;
 mod verdicts;
 
 use std::ops::Range;
 
-use echoless::{ExchangeError, Filter, Ticket};
+use echoless::{ExchangeError, Ticket};
 
 use self::keys::ChunkClock;
 pub(crate) use self::keys::{ChunkKeys, ClockStep, ConditionCounts};
-pub(crate) use self::parts::{ChunkBytes, ChunkHeader, Edge, ElementEdge, InputPart, RecordLayout};
+pub(crate) use self::parts::{
+    ChunkBytes, ChunkHeader, Edge, ElementEdge, InputFile, InputPart, RecordLayout,
+};
+pub(crate) use self::turn::{ChunkTurn, RunPart};
 use self::unkeyed::UnkeyedRecords;
 use self::verdicts::ChunkVerdicts;
 use super::fault::Fault;
@@ -43,6 +47,7 @@ pub(crate) struct Chunk {
     pub(crate) clock: ChunkClock,
     /// The results of the filter.
     pub(crate) verdicts: ChunkVerdicts,
+    pub(crate) turn: ChunkTurn,
 }
 
 impl Chunk {
@@ -59,6 +64,7 @@ impl Chunk {
             fault,
             clock,
             verdicts,
+            turn,
         } = self;
         bytes.clear();
         *input = InputPart::default();
@@ -69,6 +75,7 @@ impl Chunk {
         *fault = None;
         clock.clear();
         verdicts.clear();
+        *turn = ChunkTurn::default();
     }
 
     /// Removes the records and gives back the memory beyond a chunk of the `usual` length, which
@@ -94,6 +101,11 @@ impl Chunk {
             input: InputPart {
                 source: self.input.source,
                 is_last: self.input.is_last,
+                file: InputFile {
+                    identity: None,
+                    end: self.input.file.end.take(),
+                    is_compressed: self.input.file.is_compressed,
+                },
                 has_joined_values: self.input.has_joined_values,
                 announced: self.input.announced,
                 read_until: self.input.read_until,
@@ -148,11 +160,17 @@ impl Chunk {
     ///
     /// # Errors
     /// [`ExchangeError`] of the ticket.
-    pub(crate) fn observe<F: Filter>(
+    pub(crate) fn observe<F: RunPart>(
         &mut self,
         ticket: Ticket<'_, F>,
     ) -> Result<(), ExchangeError> {
         let (hashes, verdicts) = (&self.keys.hashes, &mut self.verdicts.of_keys);
+        if F::HAS_STATE {
+            let turn = &mut self.turn;
+            let ticks = (!self.clock.ticks.is_empty()).then_some(&self.clock.ticks[..]);
+            let note = |partition, part: &F| part.note(turn, partition);
+            return ticket.observe_then(ticks, hashes, verdicts, note);
+        }
         if self.clock.ticks.is_empty() {
             ticket.observe(hashes, verdicts)
         } else {
@@ -163,7 +181,9 @@ impl Chunk {
 
 #[cfg(test)]
 mod tests {
-    use echoless::{Batch, KeyHash, OrderedFilter, Partitioned, Partitioning, Report, Tally};
+    use echoless::{
+        Batch, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Report, Tally,
+    };
     use proptest::prelude::*;
 
     use super::*;
@@ -210,6 +230,12 @@ mod tests {
         fn report_on(&self, tally: Tally) -> Report {
             Report::new(tally)
         }
+    }
+
+    impl RunPart for Recorder {
+        const HAS_STATE: bool = false;
+
+        fn note(&self, _: &mut ChunkTurn, _: usize) {}
     }
 
     #[test]

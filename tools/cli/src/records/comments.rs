@@ -10,6 +10,8 @@
 //! | log of Zeek | `#separator ` | `#fields` |
 //! | W3C extended log | `#Software: `, `#Version: `, `#Fields: ` or `#Date: ` | `#Fields:` |
 
+use serde::{Deserialize, Serialize};
+
 use super::fault::{BlankLines, Fate, FaultPolicy, Problem};
 use super::format::{Format, all_fields};
 
@@ -17,7 +19,7 @@ use super::format::{Format, all_fields};
 const ANNOUNCED_PREFIX: &[u8] = b"#";
 
 /// A kind of file whose first line announces comment lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Announced {
     Vcf,
     Gff,

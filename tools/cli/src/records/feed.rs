@@ -18,6 +18,7 @@ use super::input::Input;
 use super::keys::{KeyExtractor, KeyReader};
 use super::position::{FaultReporter, InputPosition};
 use super::reading::RecordReading;
+use super::restart::StreamRestart;
 use super::tag::Tagger;
 use crate::failure::Failure;
 use crate::files::Source;
@@ -87,6 +88,17 @@ impl RecordFeed {
             tagger: None,
             estimates_records: false,
         }
+    }
+
+    /// Goes on behind what an earlier run has read.
+    pub(crate) fn restart(mut self, stream: &StreamRestart) -> Self {
+        self.input = self.input.restart(stream);
+        if let (Some(header), Some(saved)) = (&mut self.header, &stream.header) {
+            header.restart(saved.clone());
+            self.header_sent = saved.record.is_some();
+        }
+        self.begun = stream.has_begun;
+        self
     }
 
     /// If `strict`, an input that is cut or damaged ends the stream.
@@ -182,6 +194,10 @@ impl RecordFeed {
             if self.reading.announced_comments {
                 self.announced = CommentLines::announced(chunk.bytes.behind_mark());
             }
+        }
+        if let Some(restart) = &chunk.input.restart {
+            self.header_due = false;
+            self.announced = restart.announced;
         }
         chunk.input.announced = self.announced;
         let mut rest = if self.header_due {

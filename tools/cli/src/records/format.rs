@@ -134,6 +134,9 @@ pub(crate) struct FormatFacts {
     pub(crate) terminator: &'static [u8],
     /// The length of every record, if all have the same.
     pub(crate) record_bytes: Option<usize>,
+    /// Whether where records are depends on all bytes of the input before them, so that a run
+    /// cannot go on in the middle of one.
+    pub(crate) depends_on_start: bool,
     /// Whether the records that end in a part of a file can be counted there.
     pub(crate) counts_in_parts: bool,
     /// Finds the end of the file header that an input begins with; `None` if files of the format
@@ -265,6 +268,11 @@ pub(crate) trait LastEnd: Debug + Send {
 
     /// Starts over with a new buffer.
     fn reset(&mut self) {}
+
+    /// Starts over behind a record of an input, whose values follow one another if `joined`.
+    fn restart(&mut self, _joined: bool) {
+        self.reset();
+    }
 }
 
 /// A flag that selects a format.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::chunk::Chunk;
 use super::format::{SharedFormat, all_fields, first_end};
+use super::restart::SavedHeader;
 use super::text_start::strip_mark;
 use crate::failure::Failure;
 
@@ -23,8 +24,8 @@ struct FirstHeader {
     /// `None` if the names are those of a comment line.
     record: Option<Vec<u8>>,
     names: Arc<[Vec<u8>]>,
-    /// The input that it is from.
-    source: usize,
+    /// The input that it is from; `None` if an earlier run has read it.
+    source: Option<usize>,
 }
 
 impl Header {
@@ -33,6 +34,15 @@ impl Header {
             format,
             first: None,
         }
+    }
+
+    /// Goes on with the header of a stream that an earlier run has read.
+    pub(crate) fn restart(&mut self, saved: SavedHeader) {
+        self.first = Some(FirstHeader {
+            record: saved.record,
+            names: saved.names.into(),
+            source: None,
+        });
     }
 
     /// Removes the header from a chunk that begins with it, and keeps the stream's first. `line` is
@@ -44,7 +54,7 @@ impl Header {
         &mut self,
         chunk: &mut Chunk,
         line: u64,
-        name: impl Fn(usize) -> String,
+        name: impl Fn(usize) -> String + Copy,
     ) -> Result<(), Failure> {
         let file_header_end = self.format.facts().file_header_end;
         chunk.header.is_of_file = file_header_end.is_some();
@@ -63,7 +73,7 @@ impl Header {
             self.first = Some(FirstHeader {
                 record: Some(record.to_vec()),
                 names: names.into(),
-                source: chunk.input.source,
+                source: Some(chunk.input.source),
             });
             return Ok(());
         };
@@ -90,7 +100,7 @@ impl Header {
             number: line,
             problem: format!(
                 "the header differs from that of {}{hint}",
-                name(first.source)
+                first.source.map_or("the state".into(), name)
             ),
         })
     }
@@ -100,7 +110,7 @@ impl Header {
         self.first.get_or_insert_with(|| FirstHeader {
             record: None,
             names: names.into(),
-            source,
+            source: Some(source),
         });
     }
 

@@ -7,11 +7,13 @@ use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::{Format, LastEnd, SharedFormat, format_of_chunk};
 use super::reading::RecordReading;
+use super::restart::{InputRestart, StreamRestart};
+use super::terminators::known_terminator;
 use super::text_start::{TextStart, is_tar};
 use crate::compression::codec::Detection;
 use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::Failure;
-use crate::files::Source;
+use crate::files::{InputIdentity, Source};
 use crate::partial::{Loss, PartialInput, PartialInputs};
 use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::signals::{Patience, Signals};
@@ -42,6 +44,11 @@ pub(crate) struct Input {
     /// The terminator of the last record that had one.
     terminator: &'static [u8],
     opens_source: bool,
+    /// Where the inputs go on that an earlier run has read in part, in a run with a state.
+    restarts: Option<Vec<Option<InputRestart>>>,
+    /// That of the current input, and which file it is, for its next chunk.
+    restart: Option<InputRestart>,
+    identity: Option<Box<InputIdentity>>,
     /// The bytes of the inputs before the current one, and of the known ones among them.
     bytes_before: u64,
     known_bytes: u64,
@@ -76,6 +83,9 @@ impl Input {
             terminator: format.facts().terminator,
             format,
             opens_source: true,
+            restarts: None,
+            restart: None,
+            identity: None,
             bytes_before: 0,
             known_bytes: 0,
             catches_signals: true,
@@ -92,6 +102,15 @@ impl Input {
     /// Counts the first `known` inputs as known.
     pub(crate) fn with_known(mut self, known: usize) -> Self {
         self.known = known;
+        self
+    }
+
+    /// Goes on behind what an earlier run has read, and tells which files the inputs are.
+    pub(crate) fn restart(mut self, stream: &StreamRestart) -> Self {
+        self.restarts = Some(stream.inputs.clone());
+        if let Some(terminator) = known_terminator(&stream.terminator) {
+            self.terminator = terminator;
+        }
         self
     }
 
@@ -151,7 +170,6 @@ impl Input {
         chunk.clear();
         while let Some(source) = self.sources.get(self.at) {
             chunk.input.source = self.at;
-            chunk.input.is_first = self.opens_source;
             chunk.bytes.mark = 0;
             chunk.input.is_last = false;
             if self.overlong {
@@ -171,10 +189,22 @@ impl Input {
                     } else {
                         source.open()?
                     };
-                    let bytes = PlainBytes::new(file, self.detection, self.signals);
+                    if let Some(restarts) = &self.restarts {
+                        let identity = InputIdentity::of(&file);
+                        let identity = identity.map_err(Failure::file(source.name()))?;
+                        self.identity = identity.map(Box::new);
+                        self.restart = restarts[self.at];
+                    }
+                    let mut bytes = PlainBytes::new(file, self.detection, self.signals);
+                    if let Some(restart) = &self.restart {
+                        bytes = bytes.from(restart.position.bytes);
+                        self.opens_source = false;
+                        self.last_end.restart(restart.joined_values);
+                    }
                     closed.insert(bytes.or_as_it_is())
                 }
             };
+            chunk.input.is_first = self.opens_source;
 
             let mut len = self.tail.len();
             // A tail was searched, unless it may be the start of a byte order mark.
@@ -249,6 +279,7 @@ impl Input {
                 return Err(unread(source, file, "a tar archive", "tar -xOf"));
             }
 
+            chunk.input.file.is_compressed = file.codec().is_some();
             chunk.input.has_joined_values = self.last_end.has_joined_values();
             let format = format_of_chunk(&*self.format, chunk);
             // The end of a cut input is none of its last record.
@@ -271,6 +302,7 @@ impl Input {
                     chunk.fault = problem.map(|problem| Fault { record: 0, problem });
                 }
                 chunk.input.is_last = true;
+                chunk.input.file.end = self.restarts.as_ref().map(|_| file.file_position());
                 chunk.input.lacks_records =
                     ends_whole && problem.is_none() && self.last_end.lacks_records();
                 self.bytes_before += file.file_bytes();
@@ -292,8 +324,14 @@ impl Input {
                 chunk.bytes.mark = 0;
             }
             chunk.bytes.start = chunk.bytes.mark;
-            if chunk.bytes.filled > 0 || chunk.fault.is_some() || chunk.input.lacks_records {
+            // A state has to know that an input has ended.
+            let tells_end = self.restarts.is_some() && at_end && !chunk.input.is_first;
+            let has_something =
+                chunk.bytes.filled > 0 || chunk.fault.is_some() || chunk.input.lacks_records;
+            if has_something || tells_end {
                 self.opens_source = at_end && !self.overlong;
+                chunk.input.restart = self.restart.take();
+                chunk.input.file.identity = self.identity.take();
                 let records = chunk.bytes.behind_mark();
                 chunk.layout.terminator = match format.terminator_of(records) {
                     // Between such records nothing is missing, wherever the chunk ends.

@@ -41,6 +41,7 @@ pub(crate) mod keys;
 pub(crate) mod position;
 pub(crate) mod quoting;
 pub(crate) mod reading;
+pub(crate) mod restart;
 pub(crate) mod split;
 pub(crate) mod tag;
 pub(crate) mod terminators;

@@ -1,6 +1,8 @@
 //! Where in an input a record is: its number and its bytes, and for error messages its line, which
 //! is counted only as far as they need it.
 
+use serde::{Deserialize, Serialize};
+
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::{SharedFormat, format_of_chunk};
@@ -11,11 +13,11 @@ use crate::time::format::TimeFormat;
 use crate::time::recurring::Unplaced;
 
 /// What is done of the current input.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InputPosition {
     /// Records, the header among them; packets of a capture.
-    records: u64,
-    bytes: u64,
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The position of a record in its input.
@@ -61,10 +63,10 @@ impl InputPosition {
 
     /// What is done of the input of the next chunk.
     fn at(self, chunk: &Chunk) -> Self {
-        if chunk.input.is_first {
-            Self::default()
-        } else {
-            self
+        match &chunk.input.restart {
+            Some(restart) => restart.position,
+            None if chunk.input.is_first => Self::default(),
+            None => self,
         }
     }
 
@@ -101,6 +103,11 @@ impl FaultReporter {
             lines: 0,
             warned: false,
         }
+    }
+
+    /// The lines of the current input that are done, in a format that counts lines.
+    pub(crate) const fn lines(&self) -> u64 {
+        self.lines
     }
 
     /// Names this format in messages about times.
@@ -288,7 +295,11 @@ impl FaultReporter {
     }
 
     fn lines_before(&self, chunk: &Chunk) -> u64 {
-        if chunk.input.is_first { 0 } else { self.lines }
+        match &chunk.input.restart {
+            Some(restart) => restart.lines,
+            None if chunk.input.is_first => 0,
+            None => self.lines,
+        }
     }
 }
 

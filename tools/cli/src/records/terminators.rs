@@ -52,6 +52,13 @@ impl LastEnd for LastTerminator {
     }
 }
 
+/// The terminator of a format that equals a saved one.
+pub(crate) fn known_terminator(saved: &str) -> Option<&'static [u8]> {
+    let all: [&[u8]; 4] = [b"\n", b"\r\n", b"\0", b""];
+    let is_saved = |terminator: &&[u8]| *terminator == saved.as_bytes();
+    all.into_iter().find(is_saved)
+}
+
 /// One bit for each byte of the block, set where it equals `wanted`.
 #[inline(always)]
 pub(super) fn occurrences(block: &[u8; BLOCK], wanted: u8) -> u64 {

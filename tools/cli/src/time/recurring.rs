@@ -18,6 +18,7 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
 
 const DAY: i64 = 86_400 * 1_000_000_000;
 
@@ -26,7 +27,7 @@ const LEAP_DAY: i64 = 59 * DAY;
 const MARCH: i64 = 60 * DAY;
 
 /// What a format leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Period {
     /// The year of a date.
     Year,
@@ -62,7 +63,7 @@ pub(crate) enum Unplaced {
 }
 
 /// A year or a day of the stream.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Cycle {
     /// Its number, 0 for that of the first record.
     number: i64,
@@ -75,7 +76,7 @@ struct Cycle {
 }
 
 /// Determines the year or the day of each record, in the order of the stream.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Unroller {
     period: Period,
     /// The year of the first record, if it is known.

@@ -58,6 +58,9 @@ mod run;
 mod seen_files;
 #[cfg(unix)]
 mod signals;
+mod state;
+#[cfg(unix)]
+mod state_kills;
 mod streams;
 mod tags;
 mod text_starts;

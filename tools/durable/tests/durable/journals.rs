@@ -323,7 +323,7 @@ fn a_block_that_is_not_wanted_is_rejected() {
     let (program, storage, _) = in_a_cycle();
     let mut opened = program.open(Arc::new(storage)).unwrap();
     let block = opened.journal.wanted_block().unwrap();
-    let copied = block.copy(&mut *opened.filter.filters_mut()[block.partition], 0);
+    let copied = block.copy(&*opened.filter.filters()[block.partition]);
     opened.journal.append_block(&copied).unwrap();
     let _ = opened.journal.append_block(&copied);
 }

@@ -4,7 +4,7 @@
 use std::io::{self, IoSlice};
 
 use crate::compression::codec::Compression;
-use crate::compression::compressor::Compressor;
+use crate::compression::compressor::{Compressor, FrameStart};
 use crate::writing::OutputFile;
 
 /// How an output is compressed, and its compressor once there may be one.
@@ -13,6 +13,8 @@ pub(super) struct CompressedOutput {
     compression: Compression,
     /// Whether the input may pause: then no record may wait for the next ones.
     prompt: bool,
+    /// Where an output of several frames begins or goes on, if the run has a state.
+    frames: Option<FrameStart>,
     /// Writes the head of a frame, so it is not started while the run may still be rejected.
     compressor: Option<Compressor>,
 }
@@ -23,15 +25,36 @@ impl CompressedOutput {
         Self {
             compression,
             prompt,
+            frames: None,
             compressor: None,
         }
     }
 
+    /// This output in several frames, after those of an earlier run.
+    pub(super) fn in_frames(&mut self, start: FrameStart) {
+        self.frames = Some(start);
+    }
+
     /// Begins the frame.
     pub(super) fn begin(&mut self, file: &OutputFile) -> io::Result<()> {
-        let compressor = Compressor::start(file.try_clone()?, self.compression, self.prompt)?;
-        self.compressor = Some(compressor);
+        let (file, compression) = (file.try_clone()?, self.compression);
+        self.compressor = Some(match self.frames.take() {
+            None => Compressor::start(file, compression, self.prompt)?,
+            Some(start) => Compressor::start_frames(file, compression, start)?,
+        });
         Ok(())
+    }
+
+    /// Where an output of several frames could go on after a restart.
+    ///
+    /// # Errors
+    /// The error of an earlier write to the file.
+    pub(super) fn frame_start(&mut self) -> io::Result<FrameStart> {
+        match (&mut self.compressor, &self.frames) {
+            (Some(compressor), _) => compressor.frame_start(),
+            (None, Some(start)) => Ok(start.clone()),
+            (None, None) => Err(io::Error::other("internal error: an output of one frame")),
+        }
     }
 
     /// Writes all slices.

@@ -6,7 +6,9 @@ mod open_elements;
 mod record_positions;
 mod run_outputs;
 mod runs;
+mod saved_output;
 mod sink;
 pub(super) mod stats_file;
 
 pub(super) use run_outputs::Outputs;
+pub(super) use saved_output::SavedOutput;

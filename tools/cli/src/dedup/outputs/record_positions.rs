@@ -35,6 +35,11 @@ impl RecordPositionsFile {
         }
     }
 
+    /// The file as an output.
+    pub(super) const fn sink(&mut self) -> &mut Sink {
+        &mut self.sink
+    }
+
     /// Truncates the file. Call it only once nothing can reject the run any more.
     pub(super) fn truncate(&mut self) -> Result<(), Failure> {
         self.sink.truncate()

@@ -1,12 +1,16 @@
 //! Where the records of a run go: passed, dropped and rejected ones, their verdicts and positions,
 //! and the statistics.
 
+use std::fs::File;
 use std::sync::Arc;
+
+use echoless_durable::storage::{RealStorage, Storage};
 
 use super::compressed::CompressedOutput;
 use super::record_positions::RecordPositionsFile;
 use super::runs::Runs;
-use super::sink::Sink;
+use super::saved_output::SavedOutput;
+use super::sink::{Sink, SinkPosition};
 use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
 use crate::dedup::reports::stats::RunCounts;
@@ -197,6 +201,84 @@ impl Outputs {
             lengths: Vec::new(),
             withheld: Vec::new(),
         })
+    }
+
+    /// The outputs of records and of what is known of them, with the names of their options.
+    fn named(&mut self) -> Vec<(&'static str, &mut Sink)> {
+        let mut all = vec![("--output", &mut self.records)];
+        let optional = [
+            ("--duplicates", self.dropped.as_mut()),
+            (
+                "--explain",
+                self.explained.as_mut().map(RecordPositionsFile::sink),
+            ),
+            ("--tag-file", self.tags.as_mut()),
+        ];
+        all.extend(
+            optional
+                .into_iter()
+                .filter_map(|(name, sink)| Some((name, sink?))),
+        );
+        if let Some(rejects) = &mut self.rejects {
+            all.push(("--rejects", &mut rejects.records));
+            all.push(("--rejects (positions)", rejects.record_positions.sink()));
+        }
+        all
+    }
+
+    /// Goes on with what earlier runs wrote to these outputs, and begins the others. Returns
+    /// whether one of them cannot be taken back: a pipe, or standard output. If the run itself goes
+    /// on, a file that is another one gets a warning.
+    ///
+    /// # Errors
+    /// [`Failure`] if a file has lost a part of what was written to it.
+    pub(in crate::dedup) fn go_on(
+        &mut self,
+        saved: &[SavedOutput],
+        run_goes_on: bool,
+    ) -> Result<bool, Failure> {
+        let mut is_final = false;
+        for (option, sink) in self.named() {
+            is_final |= sink.target().id.is_none();
+            let own = saved.iter().find(|output| output.option == option);
+            sink.go_on(match own {
+                Some(own) => own.position_in(sink.target(), run_goes_on)?,
+                None => SinkPosition::default(),
+            });
+        }
+        Ok(is_final)
+    }
+
+    /// Where the outputs could go on after a restart.
+    ///
+    /// # Errors
+    /// [`Failure`] if an earlier write failed.
+    pub(in crate::dedup) fn positions(&mut self) -> Result<Vec<SavedOutput>, Failure> {
+        let named = self.named().into_iter();
+        named
+            .map(|(option, sink)| SavedOutput::new(option, sink))
+            .collect()
+    }
+
+    /// The files that must be on the disk before a commit. Their names are there when this returns:
+    /// a file that is on the disk without one is lost.
+    ///
+    /// # Errors
+    /// [`Failure`] of the system.
+    pub(in crate::dedup) fn durable_files(&mut self) -> Result<Vec<(String, File)>, Failure> {
+        let mut files = Vec::new();
+        for (_, sink) in self.named() {
+            let target = sink.target();
+            let failed = || Failure::file(target.name.as_str());
+            let Some(file) = target.file.durable().map_err(failed())? else {
+                continue;
+            };
+            if let Some(folder) = &target.folder {
+                RealStorage.sync_folder(folder).map_err(failed())?;
+            }
+            files.push((target.name.clone(), file));
+        }
+        Ok(files)
     }
 
     /// The number of bytes of the main output.

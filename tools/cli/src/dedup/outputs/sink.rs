@@ -4,14 +4,17 @@ use std::io::{self, ErrorKind, IoSlice, Seek, SeekFrom, Write};
 
 use echoless::SpecError;
 use echoless_ber::ts32297;
+use serde::{Deserialize, Serialize};
 
 use super::compressed::CompressedOutput;
 use super::open_elements::{OpenElements, Rewrite};
 use super::runs::Runs;
+use crate::compression::compressor::FrameStart;
 use crate::failure::Failure;
 use crate::files::Opened;
 use crate::records::chunk::Chunk;
 use crate::records::format::SharedFormat;
+use crate::records::terminators::known_terminator;
 
 /// The number of runs per system call. No system accepts more than 1024.
 const RUNS_AT_ONCE: usize = 512;
@@ -29,6 +32,20 @@ pub(crate) struct Sink {
     bytes: u64,
     compressed: Option<CompressedOutput>,
     elements: Box<OpenElements>,
+    /// Whether an earlier run has written to the file, and this one goes on behind that.
+    goes_on: bool,
+}
+
+/// Where an output can go on after a restart.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(in crate::dedup) struct SinkPosition {
+    /// The length of the file.
+    pub(in crate::dedup) bytes: u64,
+    /// The terminator that the last record lacks.
+    owed: Option<String>,
+    /// The plain bytes of the frame that is not complete in a compressed file of `bytes` bytes.
+    #[serde(skip)]
+    pub(in crate::dedup) plain: Vec<u8>,
 }
 
 impl Sink {
@@ -51,6 +68,7 @@ impl Sink {
             bytes: 0,
             compressed: None,
             elements: Box::default(),
+            goes_on: false,
         }
     }
 
@@ -59,9 +77,54 @@ impl Sink {
         Self { compressed, ..self }
     }
 
-    /// Truncates the file. Call it only once nothing can reject the run any more.
+    /// Goes on with what earlier runs wrote, or begins an output that later ones can go on with.
+    pub(super) fn go_on(&mut self, position: SinkPosition) {
+        self.goes_on = position.bytes > 0 || !position.plain.is_empty();
+        self.bytes = position.bytes;
+        self.owed = position.owed.as_deref().and_then(known_terminator);
+        if let Some(compressed) = &mut self.compressed {
+            compressed.in_frames(FrameStart {
+                file_bytes: position.bytes,
+                plain: position.plain,
+            });
+        }
+    }
+
+    /// Where the output could go on after a restart.
+    ///
+    /// # Errors
+    /// [`Failure`] if an earlier write to a compressed file failed.
+    pub(super) fn position(&mut self) -> Result<SinkPosition, Failure> {
+        let owed = self.owed.map(|owed| String::from_utf8_lossy(owed).into());
+        let start = match &mut self.compressed {
+            None => FrameStart {
+                file_bytes: self.bytes,
+                plain: Vec::new(),
+            },
+            Some(compressed) => compressed
+                .frame_start()
+                .map_err(Failure::writing(&self.target.name, self.main_stream))?,
+        };
+        Ok(SinkPosition {
+            bytes: start.file_bytes,
+            owed,
+            plain: start.plain,
+        })
+    }
+
+    /// The file and its name.
+    pub(super) const fn target(&self) -> &Opened {
+        &self.target
+    }
+
+    /// Truncates the file, to nothing or to where it goes on. Call it only once nothing can reject
+    /// the run any more.
     pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
-        self.target.truncate()?;
+        if self.goes_on {
+            self.target.truncate_to(self.bytes)?;
+        } else {
+            self.target.truncate()?;
+        }
         match &mut self.compressed {
             Some(compressed) => compressed
                 .begin(&self.target.file)
@@ -174,11 +237,17 @@ impl Sink {
         header: &[u8],
         terminator: &'static [u8],
     ) -> Result<(), Failure> {
+        if self.goes_on {
+            return Ok(());
+        }
         self.write_records([header], [header.len() as u64], terminator)
     }
 
     /// Writes a byte order mark in front of the first record.
     pub(crate) fn write_mark(&mut self, mark: &[u8]) -> Result<(), Failure> {
+        if self.goes_on {
+            return Ok(());
+        }
         let written = self.write_records([mark], [mark.len() as u64], b"");
         // It is no record that lacks its terminator.
         self.owed = None;

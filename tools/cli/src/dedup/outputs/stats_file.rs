@@ -34,7 +34,7 @@ pub(in crate::dedup) enum StatsFile {
         name: String,
     },
     /// Anything else.
-    Stream(Sink),
+    Stream(Box<Sink>),
 }
 
 impl StatsFile {
@@ -47,7 +47,7 @@ impl StatsFile {
                 Ok(Self::Regular { path, name })
             }
             Target::File(_) | Target::Stdout | Target::Replaced(_) => {
-                Ok(Self::Stream(Sink::side(opened, None)))
+                Ok(Self::Stream(Box::new(Sink::side(opened, None))))
             }
         }
     }

@@ -2,17 +2,21 @@
 //! far for each SIGUSR1 and every so often (`--stats-every`).
 //!
 //! A thread of its own waits for both, so that a stream that pauses reports, too. It reports
-//! between two chunks; the filter itself reports only at the end.
+//! between two chunks; the filter itself reports only at the end. The thread also sees to it that
+//! the records before a pause are committed to the state of the run.
 
 use std::sync::Mutex;
 use std::thread::{self, Scope};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::DedupConfig;
 use crate::dedup::delivery::Delivery;
 use crate::failure::Failure;
 use crate::locks::lock;
 use crate::signals::{Asked, Requests};
+
+/// The shortest time between two looks at whether a commit is due in a pause.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
 /// Starts to report on `delivery`, until the other end of `requests` is dropped.
 ///
@@ -33,18 +37,30 @@ pub(in crate::dedup) fn start<'scope, 'env>(
 
 fn report(requests: &Requests, config: &DedupConfig, delivery: &Mutex<Delivery>) {
     let every = config.run.stats_every;
-    let mut due = every.map(|every| Instant::now() + every);
+    let commits = lock(delivery).commit_interval();
+    let commits = commits.map(|interval| interval.max(SHORTEST_PAUSE));
+    let after = |interval: Option<Duration>| interval.map(|interval| Instant::now() + interval);
+    let (mut due, mut commit_due) = (after(every), after(commits));
     loop {
-        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let next = [due, commit_due].into_iter().flatten().min();
+        let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         let asked = match requests.wait(left) {
             Asked::BySignal => true,
-            Asked::ByTime => {
-                due = every.map(|every| Instant::now() + every);
-                false
-            }
+            Asked::ByTime => false,
             Asked::ToStop => return,
         };
+        let is_over = |due: Option<Instant>| due.is_some_and(|due| due <= Instant::now());
         let mut delivery = lock(delivery);
-        delivery.report_so_far(config, asked);
+        if is_over(commit_due) {
+            commit_due = after(commits);
+            // The next chunk meets the failure again, or the end of the run.
+            if let Err(failure) = delivery.commit_if_due() {
+                delivery.note_failed_commit(failure);
+            }
+        }
+        if asked || is_over(due) {
+            due = after(every);
+            delivery.report_so_far(config, asked);
+        }
     }
 }

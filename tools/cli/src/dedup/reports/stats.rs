@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::busiest::Busiest;
 use super::ending::Ending;
@@ -20,7 +20,7 @@ use crate::time::span::Span;
 pub(in crate::dedup) const SCHEMA_VERSION: u32 = 1;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct RunCounts {
     pub(crate) records: u64,
     pub(crate) duplicates: u64,
@@ -30,7 +30,9 @@ pub(crate) struct RunCounts {
     /// them.
     pub(crate) known: u64,
     pub(crate) known_unjudged: u64,
-    /// The errors found among the known records.
+    /// The errors found among the known records, and in the runs before this one that left the
+    /// filter to it.
+    #[serde(with = "saved_errors")]
     pub(crate) known_errors: Option<ErrorCounts>,
     /// Lines that are no records.
     pub(crate) comments: u64,
@@ -50,6 +52,30 @@ pub(crate) struct RunCounts {
     pub(crate) clock: Option<(i64, i64)>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
+}
+
+/// Errors in the commits of a run.
+mod saved_errors {
+    use echoless::audit::ErrorCounts;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::{Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        errors: &Option<ErrorCounts>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        errors.map(|errors| errors.save()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<ErrorCounts>, D::Error> {
+        let saved = Option::<Vec<u8>>::deserialize(deserializer)?;
+        let load = |bytes: Vec<u8>| {
+            ErrorCounts::load(&bytes).ok_or_else(|| D::Error::custom("no counts of errors"))
+        };
+        saved.map(load).transpose()
+    }
 }
 
 /// What a run consists of, before its first record.

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
 use echoless::transport::{Parker, Wait};
-use echoless::{Filter, OrderedFilter, OrderedHandle};
+use echoless::{OrderedFilter, OrderedHandle};
 
 use super::chunk_order::ChunkOrder;
 use super::division::{CHUNK_BYTES, CHUNKS_IN_FLIGHT};
@@ -21,10 +21,11 @@ use crate::config::{DedupConfig, WindowConfig};
 use crate::dedup::clock::{ClockOrder, set_ticks};
 use crate::dedup::delivery::Delivery;
 use crate::dedup::feed::{ChunkReader, Direction, Feed, StreamEnd};
+use crate::dedup::state::WantedBlocks;
 use crate::failure::Failure;
 use crate::locks::lock;
 use crate::reading::Filled;
-use crate::records::chunk::Chunk;
+use crate::records::chunk::{Chunk, RunPart};
 use crate::signals::Patience;
 
 /// The most bytes that a worker which is alone passes by itself at a time: their work is less than
@@ -46,6 +47,8 @@ struct SharedRun<'a> {
     feed: Mutex<Feed>,
     order: ChunkOrder,
     timing: Option<(&'a WindowConfig, ClockOrder)>,
+    /// The lines of the filter that the state asks for, if the run has one.
+    wanted: Option<WantedBlocks>,
     delivery: &'a Mutex<Delivery>,
     /// How the stream ended, or what ended the run first.
     outcome: Mutex<Option<Result<StreamEnd, Failure>>>,
@@ -70,7 +73,7 @@ struct WorkerStages<'a, F> {
 ///
 /// # Panics
 /// If the filter panics, with its message.
-pub(in crate::dedup) fn pass<F: Filter>(
+pub(in crate::dedup) fn pass<F: RunPart>(
     config: &DedupConfig,
     direction: Direction,
     filter: &OrderedFilter<F>,
@@ -93,7 +96,8 @@ pub(in crate::dedup) fn pass<F: Filter>(
             chunks * CHUNK_BYTES * MEMORY_OF_A_BYTE + SPARE_BYTES,
             parkers.iter().map(Parker::doorbell),
         ),
-        timing: window.map(|window| (window, ClockOrder::new())),
+        timing: window.map(|window| (window, ClockOrder::from(lock(delivery).clock()))),
+        wanted: lock(delivery).wanted_blocks(),
         delivery,
         outcome: Mutex::new(None),
         limits: Limits {
@@ -128,7 +132,7 @@ pub(in crate::dedup) fn pass<F: Filter>(
 }
 
 impl SharedRun<'_> {
-    fn pass_on_threads<F: Filter>(
+    fn pass_on_threads<F: RunPart>(
         &self,
         filter: &OrderedFilter<F>,
         parkers: Vec<Parker>,
@@ -171,7 +175,7 @@ impl SharedRun<'_> {
     }
 }
 
-impl<'a, F: Filter> Stages for WorkerStages<'a, F> {
+impl<'a, F: RunPart> Stages for WorkerStages<'a, F> {
     type Source = MutexGuard<'a, Feed>;
     type Chunk = Chunk;
     type Failure = Failure;
@@ -211,6 +215,7 @@ impl<'a, F: Filter> Stages for WorkerStages<'a, F> {
         } = self;
         // In the turn to fill, so the tickets have the order of the chunks.
         let ticket = filter.ticket();
+        chunk.turn.wanted = run.wanted.as_ref().and_then(WantedBlocks::take);
         filled.pass_on(chunk.memory_bytes());
         if let Some(reader) = reader {
             reader.read(chunk);
@@ -255,11 +260,12 @@ mod tests {
     use std::panic::{self, AssertUnwindSafe, catch_unwind};
     use std::time::Instant;
 
-    use echoless::{Batch, KeyHash, Partitioned, Partitioning, Report, Tally};
+    use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
 
     use super::*;
     use crate::args::{Command, parse_from};
     use crate::dedup::reports::stats::Setup;
+    use crate::records::chunk::ChunkTurn;
 
     const PANIC: &str = "expected by this test";
 
@@ -288,6 +294,12 @@ mod tests {
         fn report_on(&self, tally: Tally) -> Report {
             Report::new(tally)
         }
+    }
+
+    impl RunPart for Brittle {
+        const HAS_STATE: bool = false;
+
+        fn note(&self, _: &mut ChunkTurn, _: usize) {}
     }
 
     /// A folder, and the paths of an input and an output in it.

@@ -7,10 +7,11 @@ use std::ops::AddAssign;
 use echoless::KeyHash;
 use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::{Conditions, IgnoredFields};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{KEPT_RECORDS, NO_TIME};
 use crate::number::grouped;
+use crate::time::recurring::Unroller;
 
 /// The key hashes and the times of the records of a chunk.
 #[derive(Debug, Default)]
@@ -119,6 +120,8 @@ pub(crate) struct ChunkClock {
     pub(crate) first: i64,
     /// The clock after the chunk.
     pub(crate) after: Option<i64>,
+    /// What determines the years or the days after the chunk, where times leave them out.
+    pub(crate) unroller: Option<Unroller>,
     /// The number of records that are later than the window and the lateness allow.
     pub(crate) late: u64,
     /// Whether the first record with a time is one of them.
@@ -154,7 +157,7 @@ pub(crate) struct ChunkPackets {
 }
 
 /// Packets by what the reader of keys met. A packet may be counted more than once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ConditionCounts {
     /// Packets without the layer that the comparison begins at.
     compared_whole: u64,

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use super::KEPT_RECORDS;
+use crate::files::InputIdentity;
 use crate::partial::PartialInput;
 use crate::records::comments::Announced;
 use crate::records::fault::Problem;
+use crate::records::restart::InputRestart;
 
 /// The bytes of a chunk.
 ///
@@ -71,6 +73,10 @@ pub(crate) struct InputPart {
     pub(crate) is_first: bool,
     /// Whether the input ends here.
     pub(crate) is_last: bool,
+    /// Where the input goes on, if this is its first chunk and an earlier run has read a part.
+    pub(crate) restart: Option<InputRestart>,
+    /// Its file, in a run with a state.
+    pub(crate) file: InputFile,
     /// Whether the records are the blocks of a capture: those that are no packets are the frame of
     /// a file that every output needs.
     pub(crate) is_capture: bool,
@@ -88,6 +94,17 @@ pub(crate) struct InputPart {
     pub(crate) read_until: u64,
     /// Those of them that are not of known inputs.
     pub(crate) input_until: u64,
+}
+
+/// The file of an input, in a run with a state.
+#[derive(Debug, Default)]
+pub(crate) struct InputFile {
+    /// Which file it is, in the first chunk.
+    pub(crate) identity: Option<Box<InputIdentity>>,
+    /// Its length, compressed as it is, in the last chunk.
+    pub(crate) end: Option<u64>,
+    /// Whether it is compressed.
+    pub(crate) is_compressed: bool,
 }
 
 /// The header in front of the records of a chunk, and what the stream has of its own.

@@ -176,6 +176,7 @@ impl BinaryFraming for Elements {
     fn facts(&self) -> FramingFacts {
         FramingFacts {
             record_bytes: None,
+            depends_on_start: false,
             file_header_end: None,
             extent: Extent::Unsaid,
         }
@@ -289,6 +290,7 @@ impl BinaryFraming for Ts32297 {
     fn facts(&self) -> FramingFacts {
         FramingFacts {
             record_bytes: None,
+            depends_on_start: false,
             file_header_end: Some(file_header_end),
             extent: Extent::Unsaid,
         }
@@ -380,5 +382,10 @@ impl LastEnd for LastCdr {
 
     fn reset(&mut self) {
         *self = Self::default();
+    }
+
+    fn restart(&mut self, _: bool) {
+        self.reset();
+        self.in_records = true;
     }
 }

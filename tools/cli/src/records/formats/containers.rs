@@ -31,6 +31,7 @@ impl BinaryFraming for Containers {
     fn facts(&self) -> FramingFacts {
         FramingFacts {
             record_bytes: None,
+            depends_on_start: true,
             file_header_end: None,
             extent: Extent::Unsaid,
         }

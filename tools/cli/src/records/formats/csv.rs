@@ -66,6 +66,7 @@ impl Csv {
             is_text: true,
             terminator: b"\n",
             record_bytes: None,
+            depends_on_start: false,
             counts_in_parts: true,
             file_header_end: None,
             skips_blank_lines: true,

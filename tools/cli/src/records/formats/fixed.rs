@@ -35,6 +35,7 @@ impl BinaryFraming for Fixed {
     fn facts(&self) -> FramingFacts {
         FramingFacts {
             record_bytes: Some(self.length),
+            depends_on_start: false,
             file_header_end: None,
             extent: Extent::Bytes,
         }

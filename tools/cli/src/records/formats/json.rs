@@ -111,6 +111,7 @@ impl JsonValues {
             is_text: true,
             terminator: b"\n",
             record_bytes: None,
+            depends_on_start: false,
             // Whether a bracket in the middle of a file opens a record is not known.
             counts_in_parts: false,
             file_header_end: None,
@@ -323,5 +324,13 @@ impl LastEnd for LastJsonEnd {
 
     fn reset(&mut self) {
         *self = Self::Undecided(FirstLine::default());
+    }
+
+    fn restart(&mut self, joined: bool) {
+        *self = if joined {
+            Self::Joined(ValueScan::default())
+        } else {
+            Self::Lines
+        };
     }
 }

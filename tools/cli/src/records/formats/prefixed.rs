@@ -109,6 +109,7 @@ impl<L: Length> BinaryFraming for Prefixed<L> {
     fn facts(&self) -> FramingFacts {
         FramingFacts {
             record_bytes: None,
+            depends_on_start: false,
             file_header_end: None,
             extent: Extent::Payload,
         }

@@ -103,6 +103,7 @@ impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
             is_text: true,
             terminator: if AFTER_CR { &[CR, END] } else { &[END] },
             record_bytes: None,
+            depends_on_start: false,
             counts_in_parts: true,
             file_header_end: None,
             skips_blank_lines: false,

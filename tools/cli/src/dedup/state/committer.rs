@@ -1,0 +1,194 @@
+//! The thread that appends to the journal, and syncs outputs and journal at each commit, while the
+//! run goes on.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use echoless::filters::lines::Progress;
+use echoless::{Batch, KeyHash, Verdicts};
+use echoless_durable::{CopiedBlock, Journal, WantedBlock};
+
+use crate::failure::Failure;
+use crate::locks::lock;
+
+/// The chunks that may wait for the thread: as many as are written in a few milliseconds.
+const MOST_WAITING: usize = 64;
+
+/// The other end of the thread.
+#[derive(Debug)]
+pub(super) struct Committer {
+    /// None once the last step was sent.
+    steps: Option<SyncSender<Step>>,
+    /// None once it was waited for.
+    thread: Option<JoinHandle<Result<(), Failure>>>,
+    shared: Arc<Shared>,
+}
+
+/// What the thread and the run share.
+#[derive(Debug)]
+struct Shared {
+    /// Whether a commit is under way.
+    is_busy: AtomicBool,
+    /// The lines that the journal asks for.
+    wanted: WantedBlocks,
+}
+
+/// The lines that the journal asks for, as they are behind some chunk. The worker of a chunk takes
+/// the request in its turn to fill, so that one chunk answers it.
+#[derive(Debug, Clone, Default)]
+pub(in crate::dedup) struct WantedBlocks(Arc<Mutex<Option<WantedBlock>>>);
+
+impl WantedBlocks {
+    pub(in crate::dedup) fn take(&self) -> Option<WantedBlock> {
+        lock(&self.0).take()
+    }
+}
+
+/// A step of the journal.
+#[derive(Debug)]
+enum Step {
+    Keys(LoggedKeys),
+    Commit(Progress, Vec<u8>),
+}
+
+/// What a chunk adds to the journal.
+#[derive(Debug)]
+pub(super) struct LoggedKeys {
+    pub(super) keys: Vec<KeyHash>,
+    /// The tick of each; none without a window.
+    pub(super) ticks: Vec<u64>,
+    pub(super) verdicts: Verdicts,
+    /// The clock behind the chunk.
+    pub(super) clock: u64,
+    /// Lines as they are behind the chunk.
+    pub(super) copied: Option<CopiedBlock>,
+}
+
+impl Committer {
+    /// Starts the thread. `outputs` are synced before each commit.
+    ///
+    /// # Errors
+    /// [`Failure`] if the thread cannot be started.
+    pub(super) fn start(journal: Journal, outputs: Vec<(String, File)>) -> Result<Self, Failure> {
+        let (steps, received) = sync_channel(MOST_WAITING);
+        let shared = Arc::new(Shared {
+            is_busy: AtomicBool::new(false),
+            wanted: WantedBlocks::default(),
+        });
+        let own = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("echoless-state".into())
+            .spawn(move || run(journal, &outputs, &received, &own))
+            .map_err(Failure::file("a thread"))?;
+        Ok(Self {
+            steps: Some(steps),
+            thread: Some(thread),
+            shared,
+        })
+    }
+
+    /// The lines that the journal asks for.
+    pub(super) fn wanted(&self) -> WantedBlocks {
+        self.shared.wanted.clone()
+    }
+
+    /// Whether a commit is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        // Relaxed: a hint.
+        self.shared.is_busy.load(Ordering::Relaxed)
+    }
+
+    /// Appends the keys of the next chunk.
+    ///
+    /// # Errors
+    /// [`Failure`] that ended the thread.
+    pub(super) fn log(&mut self, keys: LoggedKeys) -> Result<(), Failure> {
+        self.send(Step::Keys(keys))
+    }
+
+    /// Commits everything before: syncs the outputs, which have been written to so far, and then
+    /// the journal.
+    ///
+    /// # Errors
+    /// [`Failure`] that ended the thread.
+    pub(super) fn commit(&mut self, progress: Progress, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.shared.is_busy.store(true, Ordering::Relaxed);
+        self.send(Step::Commit(progress, bytes))
+    }
+
+    /// Waits until everything is on the disk.
+    ///
+    /// # Errors
+    /// [`Failure`] that ended the thread.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        self.steps = None;
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        let panicked = |_| Failure::Panic("the thread of the state panicked".into());
+        thread.join().map_err(panicked)?
+    }
+
+    fn send(&mut self, step: Step) -> Result<(), Failure> {
+        let sent = (self.steps.as_ref()).is_some_and(|steps| steps.send(step).is_ok());
+        if sent {
+            return Ok(());
+        }
+        let ended = || Failure::Panic("the thread of the state has ended".into());
+        Err(self.finish().err().unwrap_or_else(ended))
+    }
+}
+
+impl Drop for Committer {
+    fn drop(&mut self) {
+        // A run that fails reports its own error, and leaves the last commit.
+        let _ = self.finish();
+    }
+}
+
+fn run(
+    mut journal: Journal,
+    outputs: &[(String, File)],
+    steps: &Receiver<Step>,
+    shared: &Shared,
+) -> Result<(), Failure> {
+    let ask = |journal: &Journal| *lock(&shared.wanted.0) = journal.wanted_block();
+    ask(&journal);
+    for step in steps {
+        match step {
+            Step::Keys(logged) => {
+                let LoggedKeys {
+                    keys,
+                    ticks,
+                    verdicts,
+                    clock,
+                    copied,
+                } = logged;
+                let batch = match &*ticks {
+                    [] => Batch::new(&keys),
+                    ticks => Batch::at_each(&keys, ticks),
+                };
+                journal.append_observed(batch, clock, &verdicts)?;
+                if let Some(copied) = copied {
+                    journal.append_block(&copied)?;
+                    ask(&journal);
+                }
+            }
+            Step::Commit(progress, bytes) => {
+                for (name, file) in outputs {
+                    file.sync_data().map_err(Failure::file(name.as_str()))?;
+                }
+                let wanted = journal.wanted_block();
+                journal.commit(progress, &bytes)?;
+                if journal.wanted_block() != wanted {
+                    ask(&journal);
+                }
+                shared.is_busy.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,357 @@
+//! Opening a state, and what a run notes in it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use echoless::filters::lines::Progress;
+use echoless::{LineFilter, Partitioned};
+use echoless_durable::Journal;
+use echoless_durable::storage::RealStorage;
+
+use super::commit::Commit;
+use super::committer::{Committer, LoggedKeys, WantedBlocks};
+use super::inputs::{Known, SavedInputs};
+use crate::config::{DedupConfig, StateConfig};
+use crate::dedup::audit::RunAudit;
+use crate::dedup::clock::StreamClock;
+use crate::dedup::outputs::Outputs;
+use crate::dedup::reports::stats::RunCounts;
+use crate::failure::{self, Failure, without_controls, write_stderr};
+use crate::files::Source;
+use crate::records::chunk::Chunk;
+use crate::records::position::InputPosition;
+use crate::records::restart::{InputRestart, StreamRestart};
+
+/// A state that is open, before the run.
+#[derive(Debug)]
+pub(in crate::dedup) struct Restart {
+    journal: Journal,
+    commit: Commit,
+    inputs: SavedInputs,
+    progress: Progress,
+}
+
+impl Restart {
+    /// Opens the state of the configuration, or begins one. Returns the filter as it was at the last
+    /// commit, in so many partitions. Removes the inputs from the configuration that were read to
+    /// their end, and notes where the others go on.
+    ///
+    /// # Errors
+    /// [`Failure`] if the state is damaged, in use, or of another filter, or an option differs that
+    /// must not change.
+    pub(in crate::dedup) fn open(
+        config: &mut DedupConfig,
+        state: &StateConfig,
+        partitions: usize,
+    ) -> Result<(Self, Partitioned<Box<dyn LineFilter>>), Failure> {
+        let (spec, hasher) = (&config.filter, &config.run.hasher);
+        let storage = Arc::new(RealStorage);
+        let opened = Journal::open(storage, &state.folder, spec, hasher, partitions)?;
+        if let Some(cut) = opened.cut.as_ref().filter(|cut| cut.torn.is_some())
+            && let Some(commit) = &opened.commit
+            && Commit::decode(&commit.bytes).is_ok_and(|commit| commit.ended)
+        {
+            let path = cut.path.display();
+            failure::warn(&format!(
+                "{path}: is damaged behind its last commit but one, and goes on there"
+            ));
+        }
+        let (progress, commit) = match &opened.commit {
+            None => (Progress::default(), Commit::new(state.options.clone())),
+            Some(saved) => {
+                let commit = Commit::decode(&saved.bytes).map_err(|problem| Failure::Capture {
+                    name: state.folder.display().to_string(),
+                    problem,
+                })?;
+                check_options(&state.options, &commit.options, state)?;
+                (saved.progress, commit)
+            }
+        };
+        let inputs = SavedInputs::new(commit.inputs.clone());
+        let stream = StreamRestart {
+            inputs: known_inputs(config, state, &inputs)?,
+            header: commit.header.clone(),
+            has_begun: commit.begun,
+            terminator: commit.terminator.clone(),
+        };
+        config.restart = Some(stream);
+        let restart = Self {
+            journal: opened.journal,
+            commit,
+            inputs,
+            progress,
+        };
+        Ok((restart, opened.filter))
+    }
+
+    /// The clock of the stream.
+    pub(in crate::dedup) const fn clock(&self) -> StreamClock {
+        self.commit.clock
+    }
+
+    /// What the run goes on with: its counts, those of a run before this one left out, and its
+    /// estimates.
+    ///
+    /// # Errors
+    /// [`Failure`] if the commit has no such estimates.
+    pub(in crate::dedup) fn counts_and_audit(
+        &self,
+        config: &DedupConfig,
+    ) -> Result<(RunCounts, RunAudit), Failure> {
+        let mut audit = RunAudit::new(config);
+        if !self.commit.audit.is_empty() {
+            audit = audit.load(&self.commit.audit).ok_or_else(|| {
+                let problem = "its commit has no estimates of this filter".into();
+                let name = "the state".into();
+                Failure::Capture { name, problem }
+            })?;
+        }
+        let counts = if self.commit.ended {
+            RunCounts {
+                known_errors: Some(audit.counts()),
+                ..RunCounts::default()
+            }
+        } else {
+            self.commit.counts
+        };
+        Ok((counts, audit))
+    }
+
+    /// Goes on with the outputs, and starts the thread that commits.
+    ///
+    /// # Errors
+    /// [`Failure`] if an output is shorter than it was, or the thread cannot be started.
+    pub(in crate::dedup) fn start(
+        self,
+        config: &DedupConfig,
+        state: &StateConfig,
+        outputs: &mut Outputs,
+    ) -> Result<RunState, Failure> {
+        let goes_on = !self.commit.ended && !self.commit.inputs.is_empty();
+        let lost = outputs.go_on(&self.commit.outputs, goes_on)?;
+        if goes_on && lost && !config.run.quiet {
+            let input = self.commit.inputs.last();
+            let place = input.map_or_else(String::new, |input| {
+                let InputPosition { bytes, .. } = input.restart.position;
+                format!(" behind byte {bytes} of {}", without_controls(&input.name))
+            });
+            failure::warn(&format!(
+                "records{place} may have been written to standard output or a pipe before, and are \
+                 written again"
+            ));
+        }
+        let files = outputs.durable_files()?;
+        let committer = Committer::start(self.journal, files)?;
+        Ok(RunState {
+            committer,
+            interval: state.interval,
+            committed: Instant::now(),
+            changed: false,
+            commit: Commit {
+                ended: false,
+                ..self.commit
+            },
+            inputs: self.inputs,
+            progress: self.progress,
+        })
+    }
+}
+
+/// Checks that the options are those of the state.
+fn check_options(
+    now: &[(String, Option<String>)],
+    saved: &[(String, Option<String>)],
+    state: &StateConfig,
+) -> Result<(), Failure> {
+    let folder = state.folder.display();
+    let text = |name: &str, value: &Option<String>| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.to_owned(),
+    };
+    for (name, value) in now {
+        let of_state = saved.iter().find(|(option, _)| option == name);
+        match of_state {
+            Some((_, same)) if same == value => {}
+            other => {
+                let expected = match other {
+                    Some((_, other)) => text(name, other),
+                    None => format!("no {name}"),
+                };
+                return Err(Failure::Usage(format!(
+                    "invalid {}: expected {expected}, as in the state {folder}",
+                    text(name, value)
+                )));
+            }
+        }
+    }
+    let missing = |(option, _): &&(String, _)| !now.iter().any(|(name, _)| name == option);
+    match saved.iter().find(missing) {
+        None => Ok(()),
+        Some((name, value)) => {
+            let expected = format!("{}, as in the state {folder}", text(name, value));
+            Err(Failure::Usage(format!(
+                "missing {name}: expected {expected}"
+            )))
+        }
+    }
+}
+
+/// Where each input goes on. Removes those that were read to their end from the configuration.
+fn known_inputs(
+    config: &mut DedupConfig,
+    state: &StateConfig,
+    inputs: &SavedInputs,
+) -> Result<Vec<Option<InputRestart>>, Failure> {
+    let note = |source: &Source, note: &str| {
+        if !config.run.quiet {
+            let name = without_controls(&source.name());
+            write_stderr(&format!("echoless: {name}: {note}\n"));
+        }
+    };
+    let mut restarts = Vec::new();
+    let (mut sources, mut skipped, mut known) = (Vec::new(), Vec::new(), config.known);
+    let mut skipped_bytes = 0;
+    for (index, source) in config.sources.iter().enumerate() {
+        let found = inputs.find(source)?;
+        let restart = match found {
+            Known::Whole if !state.again => {
+                note(source, "skipped, read before (--again reads it again)");
+                skipped_bytes += source.len().unwrap_or(0);
+                known -= usize::from(index < config.known);
+                skipped.push(source.clone());
+                continue;
+            }
+            Known::Nothing | Known::Whole => None,
+            Known::InPart(restart) => {
+                let InputPosition { bytes, .. } = restart.position;
+                note(source, &format!("goes on behind byte {bytes}"));
+                Some(restart)
+            }
+        };
+        restarts.push(restart);
+        sources.push(source.clone());
+    }
+    config.skipped = Some(skipped);
+    config.sources = sources;
+    config.known = known;
+    for length in [&mut config.input_bytes, &mut config.plain_bytes] {
+        *length = length.map(|bytes| bytes.saturating_sub(skipped_bytes));
+    }
+    Ok(restarts)
+}
+
+/// The state of a run.
+#[derive(Debug)]
+pub(in crate::dedup) struct RunState {
+    committer: Committer,
+    interval: Duration,
+    /// When the last commit was begun.
+    committed: Instant,
+    /// Whether a chunk was delivered since.
+    changed: bool,
+    commit: Commit,
+    inputs: SavedInputs,
+    progress: Progress,
+}
+
+impl RunState {
+    /// The lines that the journal asks for.
+    pub(in crate::dedup) fn wanted(&self) -> WantedBlocks {
+        self.committer.wanted()
+    }
+
+    /// The header that was written to the outputs before.
+    pub(in crate::dedup) fn header(&self) -> Option<&[u8]> {
+        self.commit.header.as_ref()?.record.as_deref()
+    }
+
+    /// Notes a chunk that was delivered, of the input `name`, and appends its keys to the journal.
+    /// Of its input, `position` and `lines` are done.
+    ///
+    /// # Errors
+    /// [`Failure`] if the journal cannot be written, or a commit has failed.
+    pub(in crate::dedup) fn pass(
+        &mut self,
+        chunk: &mut Chunk,
+        name: impl Fn() -> String,
+        position: InputPosition,
+        lines: u64,
+    ) -> Result<(), Failure> {
+        self.changed = true;
+        self.inputs.pass(chunk, name, position, lines);
+        self.commit.clock.pass(chunk);
+        self.commit.terminator = String::from_utf8_lossy(chunk.layout.terminator).into();
+        let turn = std::mem::take(&mut chunk.turn);
+        self.progress = turn.progress;
+        let ticks = chunk.clock.ticks.clone();
+        self.committer.log(LoggedKeys {
+            keys: chunk.keys.hashes.clone(),
+            clock: ticks.last().copied().unwrap_or(0),
+            ticks,
+            verdicts: chunk.verdicts.of_keys.clone(),
+            copied: turn.copied,
+        })
+    }
+
+    /// Notes the header of the stream: as it is written, and the names of its fields.
+    pub(in crate::dedup) fn note_header(&mut self, chunk: &Chunk) {
+        self.commit.begun = true;
+        let Some(names) = &chunk.header.field_names else {
+            return;
+        };
+        let header = self.commit.header.get_or_insert_default();
+        if header.names.is_empty() {
+            header.names = names.to_vec();
+        }
+        if let Some(record) = &chunk.header.of_stream {
+            header.record = Some(record.clone());
+        }
+    }
+
+    /// Whether it is time for a commit.
+    pub(in crate::dedup) fn is_due(&self) -> bool {
+        self.changed && self.committed.elapsed() >= self.interval && !self.committer.is_busy()
+    }
+
+    /// How long until it may be time for a commit.
+    pub(in crate::dedup) fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Commits what was delivered.
+    ///
+    /// # Errors
+    /// [`Failure`] if an output could not be written, or an earlier commit has failed.
+    pub(in crate::dedup) fn commit(
+        &mut self,
+        counts: RunCounts,
+        audit: &RunAudit,
+        outputs: &mut Outputs,
+    ) -> Result<(), Failure> {
+        self.commit.counts = counts;
+        self.commit.audit = audit.save();
+        self.commit.outputs = outputs.positions()?;
+        self.commit.inputs = self.inputs.all().to_vec();
+        self.committed = Instant::now();
+        self.changed = false;
+        self.committer.commit(self.progress, self.commit.encode())
+    }
+
+    /// The last commit, after the outputs were closed. Returns once it is on the disk.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit), and if this commit fails.
+    pub(in crate::dedup) fn end(
+        mut self,
+        counts: RunCounts,
+        audit: &RunAudit,
+        outputs: &mut Outputs,
+    ) -> Result<(), Failure> {
+        self.commit.ended = true;
+        self.commit(counts, audit, outputs)?;
+        // Once more: damage behind the last commit but one looks like a write that a crash has cut
+        // short, and this leaves nothing else there.
+        self.commit(counts, audit, outputs)?;
+        self.committer.finish()
+    }
+}

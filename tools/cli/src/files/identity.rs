@@ -1,0 +1,101 @@
+//! Which file it is, under any name and after a restart.
+
+use std::fs::{File, Metadata};
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+/// The bytes at the start of an input, and in front of a position in it, that tell it from another
+/// file which got the number of a removed one.
+pub(crate) const SAMPLE_BYTES: usize = 1 << 10;
+
+/// The device and the number of a regular file, which a rename does not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// `None` if it is no regular file, or the system has no such numbers.
+    #[cfg(unix)]
+    pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        metadata.is_file().then(|| Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn of(_: &Metadata) -> Option<Self> {
+        None
+    }
+}
+
+/// Some bytes of a file as a hash.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    pub(crate) bytes: usize,
+    hash: String,
+}
+
+impl Sample {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.len(),
+            hash: blake3::hash(bytes).to_hex().to_string(),
+        }
+    }
+
+    /// Whether the file has these bytes at an offset.
+    pub(crate) fn is_at(&self, offset: u64, file: &File) -> io::Result<bool> {
+        let mut bytes = vec![0; self.bytes.min(SAMPLE_BYTES)];
+        let read = read_at(file, &mut bytes, offset)?;
+        Ok(read == self.bytes && Self::of(&bytes) == *self)
+    }
+}
+
+/// A regular file that is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InputIdentity {
+    pub(crate) file: FileId,
+    /// Its first bytes, as they are in the file.
+    pub(crate) start: Sample,
+}
+
+impl InputIdentity {
+    /// `None` if it is no regular file. Does not move the position of the file.
+    pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
+        let Some(id) = FileId::of(&file.metadata()?) else {
+            return Ok(None);
+        };
+        let mut bytes = [0; SAMPLE_BYTES];
+        let read = read_at(file, &mut bytes, 0)?;
+        Ok(Some(Self {
+            file: id,
+            start: Sample::of(&bytes[..read]),
+        }))
+    }
+}
+
+/// Reads up to the end of the buffer or of the file.
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    use std::os::unix::fs::FileExt;
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(not(unix))]
+fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
+}

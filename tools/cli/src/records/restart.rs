@@ -1,0 +1,41 @@
+//! Where a stream goes on that an earlier run has read in part.
+
+use serde::{Deserialize, Serialize};
+
+use super::comments::Announced;
+use super::position::InputPosition;
+
+/// A stream that an earlier run has read in part.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StreamRestart {
+    /// Where each input goes on; `None` for one that begins.
+    pub(crate) inputs: Vec<Option<InputRestart>>,
+    pub(crate) header: Option<SavedHeader>,
+    /// Whether a record was written, or could have been.
+    pub(crate) has_begun: bool,
+    /// The terminator of the last record that had one.
+    pub(crate) terminator: String,
+}
+
+/// Where an input goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InputRestart {
+    /// What is done of it.
+    pub(crate) position: InputPosition,
+    /// The lines that are done, in a format that counts lines.
+    pub(crate) lines: u64,
+    /// What its first line announces about comment lines.
+    pub(crate) announced: Option<Announced>,
+    /// Whether its records are values that follow one another, and not the lines of the format.
+    pub(crate) joined_values: bool,
+}
+
+/// The header of the stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedHeader {
+    /// The first one, with the byte order mark in front of it; `None` if the names are those of a
+    /// comment line, or no record was written yet.
+    pub(crate) record: Option<Vec<u8>>,
+    /// The names of the fields.
+    pub(crate) names: Vec<Vec<u8>>,
+}

@@ -1,0 +1,129 @@
+//! `echoless state`: what `dedup --state` keeps, shown, checked, and moved as one file.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use echoless::spec::format_bytes;
+use echoless_durable::storage::RealStorage;
+use echoless_durable::{Contents, export, import, show, verify};
+use serde_json::{Value, json};
+
+use crate::args::{StateAction, StateArgs};
+use crate::dedup::SavedRun;
+use crate::failure::{Failure, without_controls};
+use crate::files::write_stdout;
+use crate::number::{decimal_bytes, grouped, short};
+
+/// Runs `echoless state`.
+pub(crate) fn run(args: &StateArgs) -> Result<ExitCode, Failure> {
+    let storage = RealStorage;
+    match &args.action {
+        StateAction::Show { path, json } => {
+            let contents = show(&storage, path)?;
+            let run = SavedRun::of(path, &contents.caller)?;
+            let text = if *json {
+                format!("{:#}\n", as_json(&contents, run.as_ref()))
+            } else {
+                as_text(&contents, run.as_ref())
+            };
+            write_stdout(text.as_bytes())?;
+        }
+        StateAction::Verify { path } => {
+            let contents = verify(&storage, path)?;
+            SavedRun::of(path, &contents.caller)?;
+        }
+        StateAction::Export { folder, output } => export(&storage, folder, output)?,
+        StateAction::Import { file, folder } => import(&storage, file, folder)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(contents: &Contents, run: Option<&SavedRun>) -> Value {
+    let mut value = serde_json::to_value(contents).unwrap_or_default();
+    if let Some(contents) = value.as_object_mut() {
+        // It is in `run`, as far as it is text.
+        contents.remove("caller");
+        contents.insert("run".into(), run.map_or(json!(null), SavedRun::json));
+    }
+    value
+}
+
+fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:10} {value}");
+    };
+    line("filter", contents.spec.to_string());
+    if contents.part != (0, contents.lines) {
+        let (first, end) = contents.part;
+        line(
+            "part",
+            format!("lines {first} to {end} of {}", contents.lines),
+        );
+    }
+    line("memory", format_bytes(contents.memory_bytes));
+    if let Some(fill) = contents.fill {
+        line("fill", format!("{:.1} %", 100.0 * fill));
+    }
+    if let Some(fpr) = contents.expected_fpr {
+        line("FPR", short(fpr));
+    }
+    line("observed", format!("{} keys", grouped(contents.observed)));
+    line("fresh", format!("{} keys", grouped(contents.fresh)));
+    if contents.clock > 0 {
+        line("clock", format!("tick {}", contents.clock));
+    }
+    line(
+        "hash",
+        format!("{}, id {}", contents.algorithm, contents.hasher),
+    );
+    let bytes: u64 = contents.files.iter().map(|file| file.bytes).sum();
+    let files = contents.files.len();
+    let plural = if files == 1 { "" } else { "s" };
+    line(
+        "on disk",
+        format!("{} in {files} file{plural}", decimal_bytes(bytes as f64)),
+    );
+    for (option, value) in run.iter().flat_map(|run| run.options()) {
+        line(
+            "option",
+            match value {
+                Some(value) => format!("{option}={value}"),
+                None => option.clone(),
+            },
+        );
+    }
+    for input in run.iter().flat_map(|run| run.inputs()) {
+        let name = without_controls(&input.name);
+        let bytes = grouped(input.restart.position.bytes);
+        let end = if input.end.is_some() {
+            ", to its end"
+        } else {
+            ""
+        };
+        line("input", format!("{name}: {bytes} bytes{end}"));
+    }
+    for (name, bytes) in run.iter().flat_map(|run| run.outputs()) {
+        line(
+            "output",
+            format!("{}: {} bytes", without_controls(name), grouped(bytes)),
+        );
+    }
+    text
+}
+
+impl SavedRun {
+    /// The run of a state at this path; `None` if another program wrote it.
+    fn of(path: &Path, bytes: &[u8]) -> Result<Option<Self>, Failure> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        Self::decode(bytes)
+            .map(Some)
+            .map_err(|problem| Failure::Capture {
+                name: path.display().to_string(),
+                problem,
+            })
+    }
+}

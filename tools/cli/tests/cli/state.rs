@@ -1,0 +1,296 @@
+//! `dedup --state`: what a later run finds, and what it is told.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use crate::run::{Run, command, echoless, file, run};
+
+/// A folder with a state, inputs and outputs.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        file(self.folder(), name, content.as_bytes())
+    }
+
+    fn append(&self, name: &str, content: &str) {
+        let path = self.path(name);
+        let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(content.as_bytes()).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A run with the state; arguments that begin with `@` are files in the folder.
+    fn run(&self, args: &[&str]) -> Run {
+        let path = |arg: &&str| match arg.strip_prefix('@') {
+            Some(name) => self.path(name),
+            None => (*arg).to_owned(),
+        };
+        let args: Vec<String> = args.iter().map(path).collect();
+        let state = self.path("state");
+        let mut all = vec![
+            "dedup",
+            "-m",
+            "64KiB",
+            "--summary",
+            "line",
+            "--state",
+            &state,
+        ];
+        all.extend(args.iter().map(String::as_str));
+        run(command(&all))
+    }
+}
+
+/// What a run says in front of its summary.
+fn notes(run: &Run) -> Vec<String> {
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    let (_, notes) = lines.split_last().unwrap();
+    notes.iter().map(|line| (*line).to_owned()).collect()
+}
+
+#[test]
+fn later_runs_know_the_records_of_earlier_ones() {
+    let place = Place::new();
+    place.file("monday", "a\nb\na\n");
+    place.file("tuesday", "b\nc\nc\n");
+    place.run(&["-q", "-o", "@monday.out", "@monday"]).text();
+    place.run(&["-q", "-o", "@tuesday.out", "@tuesday"]).text();
+    assert_eq!(place.read("monday.out"), "a\nb\n");
+    assert_eq!(place.read("tuesday.out"), "c\n");
+}
+
+#[test]
+fn inputs_that_were_read_are_skipped_with_a_note_or_read_again() {
+    let place = Place::new();
+    place.file("one", "a\nb\n");
+    place.file("two", "c\n");
+    place.run(&["-q", "-o", "@out", "@one"]).text();
+    let second = place.run(&["-o", "@out", "@one", "@two"]);
+    let one = place.path("one");
+    assert_eq!(
+        notes(&second),
+        [format!(
+            "echoless: {one}: skipped, read before (--again reads it again)"
+        )]
+    );
+    assert_eq!(place.read("out"), "a\nb\nc\n");
+    let again = place.run(&[
+        "-q",
+        "--again",
+        "--duplicates",
+        "@dup",
+        "-o",
+        "@out",
+        "@one",
+    ]);
+    again.text();
+    assert_eq!(place.read("dup"), "a\nb\n");
+    assert_eq!(place.read("out"), "a\nb\nc\n");
+}
+
+#[test]
+fn growing_rotated_and_replaced_inputs_are_recognised() {
+    let place = Place::new();
+    place.file("log", "a\nb\n");
+    place.run(&["-q", "-o", "@out", "@log"]).text();
+    place.append("log", "b\nc\n");
+    let grown = place.run(&["-o", "@out", "@log"]);
+    let log = place.path("log");
+    assert_eq!(
+        notes(&grown),
+        [format!("echoless: {log}: goes on behind byte 4")]
+    );
+    assert_eq!(place.read("out"), "a\nb\nc\n");
+    // Rotation: the old file grows once more under its new name, and there is another one.
+    fs::rename(&log, place.path("log.1")).unwrap();
+    place.append("log.1", "d\n");
+    place.file("log", "d\ne\n");
+    place.run(&["-q", "-o", "@out", "@log.1", "@log"]).text();
+    assert_eq!(place.read("out"), "a\nb\nc\nd\ne\n");
+    // Truncation, and other content of the same length.
+    fs::write(&log, "x\ny\n").unwrap();
+    let replaced = place.run(&["-o", "@out", "@log"]);
+    assert!(notes(&replaced).is_empty(), "{}", replaced.stderr);
+    assert_eq!(place.read("out"), "a\nb\nc\nd\ne\nx\ny\n");
+}
+
+#[test]
+fn the_header_is_remembered_and_new_outputs_begin_with_it() {
+    let place = Place::new();
+    place.file("one", "id,name\n1,a\n2,b\n");
+    let args = ["-q", "--csv", "--header", "-k", "name"];
+    let with = |more: &[&'static str]| place.run(&[&args[..], more].concat()).text();
+    with(&["-o", "@out", "@one"]);
+    place.append("one", "3,b\n4,c\n");
+    place.file("two", "id,name\n5,c\n6,d\n");
+    with(&["-o", "@out", "--duplicates", "@dup", "@one", "@two"]);
+    assert_eq!(place.read("out"), "id,name\n1,a\n2,b\n4,c\n6,d\n");
+    assert_eq!(place.read("dup"), "id,name\n3,b\n5,c\n");
+    place.file("three", "name,id\na,1\n");
+    let three = place.path("three");
+    let failed = place.run(&[&args[..], &["-o", "@out", "@three"]].concat());
+    assert_eq!(
+        failed.error(),
+        format!("{three}, line 1: the header differs from that of the state")
+    );
+    assert_eq!(place.read("out"), "id,name\n1,a\n2,b\n4,c\n6,d\n");
+}
+
+#[test]
+fn options_that_would_change_keys_or_verdicts_are_rejected_by_name() {
+    let place = Place::new();
+    place.file("one", "1,a\n2,b\n");
+    let state = place.path("state");
+    let first = ["-q", "--csv", "-k", "2", "-o", "@out", "@one"];
+    place.run(&first).text();
+    let cases: [(&[&str], String); 5] = [
+        (
+            &["--csv", "-k", "1"],
+            format!("invalid --key=1: expected --key=2, as in the state {state}"),
+        ),
+        (
+            &["--csv"],
+            format!("missing --key: expected --key=2, as in the state {state}"),
+        ),
+        (
+            &["--csv", "-k", "2", "--trim"],
+            format!("invalid --trim: expected no --trim, as in the state {state}"),
+        ),
+        (
+            &["--csv", "-k", "2", "--compress", "gzip"],
+            format!("invalid --compress=gzip: expected no --compress, as in the state {state}"),
+        ),
+        (
+            &["--csv", "-k", "2", "--keep", "last"],
+            "the argument '--state <DIR>' cannot be used with '--keep <first|last|none>'".into(),
+        ),
+    ];
+    for (args, expected) in cases {
+        let failed = place.run(&[args, &["-o", "@other", "@one"]].concat());
+        assert_eq!(failed.error(), expected);
+        assert!(!Path::new(&place.path("other")).exists());
+    }
+    for (args, expected) in [
+        (&["-m", "128KiB"][..], "memory"),
+        (&["--seed", "1"], "hash"),
+        (&["--replacement", "fifo"], "filter"),
+    ] {
+        let failed = place.run(&[&["--csv", "-k", "2"], args, &["-o", "@other", "@one"]].concat());
+        let error = failed.error();
+        assert!(error.contains(expected), "{error}");
+    }
+    place.run(&first).text();
+    assert_eq!(place.read("out"), "1,a\n2,b\n");
+}
+
+#[test]
+fn what_cannot_have_a_state_is_rejected_before_anything_is_written() {
+    let place = Place::new();
+    place.file("one", "a\n");
+    for (args, expected) in [
+        (
+            &["--filter", "sbf"][..],
+            "expected a filter in lines of its own, not sbf",
+        ),
+        (
+            &["--filter", "rlbsbf:k=2,form=scattered"],
+            "expected a filter in lines of its own, not rlbsbf",
+        ),
+        (
+            &["--format", "ber:container=0x61"],
+            "expected a format of records that are not inside of other elements",
+        ),
+        (
+            &["--commit-interval", "soon"],
+            "invalid --commit-interval=soon",
+        ),
+    ] {
+        let failed = place.run(&[args, &["-o", "@out", "@one"]].concat());
+        assert!(failed.error().contains(expected), "{}", failed.stderr);
+    }
+    assert!(!Path::new(&place.path("out")).exists());
+    assert!(!Path::new(&place.path("state")).exists());
+}
+
+#[test]
+fn a_shorter_output_is_an_error_and_another_file_begins_anew() {
+    let place = Place::new();
+    place.file("one", "a\nb\n");
+    place.run(&["-q", "-o", "@out", "@one"]).text();
+    place.file("two", "c\n");
+    let out = place.path("out");
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&out)
+        .unwrap()
+        .set_len(1)
+        .unwrap();
+    let failed = place.run(&["-q", "-o", "@out", "@two"]);
+    assert_eq!(
+        failed.error(),
+        format!(
+            "{out}: has 1 bytes, of the 4 that the state has written: move it away to begin \
+             another one"
+        )
+    );
+    fs::rename(&out, place.path("out.1")).unwrap();
+    place.run(&["-q", "-o", "@out", "@two"]).text();
+    assert_eq!(place.read("out"), "c\n");
+}
+
+#[test]
+fn a_second_process_is_rejected() {
+    let place = Place::new();
+    let state = place.path("state");
+    let args = ["dedup", "-q", "-m", "64KiB", "--state", &state];
+    let mut first = command(&args).spawn().unwrap();
+    let mut stdin = first.stdin.take().unwrap();
+    // Until the first one has the lock, the second one could get it.
+    while !Path::new(&state).exists() || fs::read_dir(&state).unwrap().count() < 2 {
+        std::thread::yield_now();
+    }
+    let second = echoless(&args, b"a\n");
+    assert!(second.error().contains("in use"), "{}", second.stderr);
+    stdin.write_all(b"a\n").unwrap();
+    drop(stdin);
+    assert_eq!(first.wait_with_output().unwrap().stdout, b"a\n");
+    assert_eq!(echoless(&args, b"a\nb\n").text(), "b\n");
+}
+
+#[test]
+fn estimates_and_counts_are_those_of_the_run() {
+    let place = Place::new();
+    let lines = |from: u64| {
+        (from..from + 1000)
+            .map(|id| format!("{id}\n"))
+            .collect::<String>()
+    };
+    place.file("one", &lines(0));
+    place.file("two", &lines(500));
+    place.run(&["-q", "-o", "@out", "@one"]).text();
+    place
+        .run(&["-q", "--stats", "@stats", "-o", "@out", "@two"])
+        .text();
+    let stats: serde_json::Value = serde_json::from_str(&place.read("stats")).unwrap();
+    assert_eq!(
+        (&stats["records"], &stats["duplicates"]),
+        (&1000.into(), &500.into())
+    );
+}
