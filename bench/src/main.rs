@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use echoless_bench::{
-    formats, limit, paper, peers, report, scaling, service, sliced, tools, windows,
+    durable, formats, limit, paper, peers, report, scaling, service, sliced, tools, windows,
 };
 
 #[derive(Parser)]
@@ -35,6 +35,8 @@ enum Command {
     Tools(tools::Arguments),
     /// Measure the formats of the command, packets among them.
     Formats(formats::Arguments),
+    /// Measure what it costs to keep a filter over restarts, in the library and the command.
+    Durable(durable::Arguments),
     /// Find the bits that a remembered key costs in each filter with a window.
     Windows(windows::Arguments),
     /// Compare the error rates of the parts of a long stream, in line filters with a window.
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Peers(arguments) => peers::run(&arguments),
         Command::Tools(arguments) => tools::run(&arguments),
         Command::Formats(arguments) => formats::run(&arguments),
+        Command::Durable(arguments) => durable::run(&arguments),
         Command::Windows(arguments) => windows::run(&arguments),
         Command::WindowDrift(arguments) => windows::run_drift(&arguments),
         Command::Report(arguments) => report::run(&arguments),
