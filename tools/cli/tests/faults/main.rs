@@ -111,6 +111,12 @@ impl Faults {
         let outputs = self.path("outputs");
         let _ = fs::remove_dir_all(&outputs);
         fs::create_dir(&outputs).unwrap();
+        self.run_again(options, fault)
+    }
+
+    /// As [`run`](Self::run), where an earlier run has left its outputs.
+    fn run_again(&self, options: &[&str], fault: &str) -> (Output, Files, bool) {
+        let outputs = self.path("outputs");
         let mark = self.path("mark");
         let _ = fs::remove_file(&mark);
         let folder = outputs.to_str().unwrap();
@@ -288,6 +294,60 @@ fn a_replaced_file_has_all_records_or_the_old_ones() {
             if !happened {
                 assert!(number > 1, "no {call} was met");
                 break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_with_a_state_goes_on_after_any_fault() {
+    let Some(bench) = Faults::new() else {
+        return;
+    };
+    let state = bench.path("state");
+    let folder = state.to_str().unwrap();
+    for (compress, interval) in [("gzip", "0s"), ("none", "1s")] {
+        let mut options = vec!["--read-bytes", "700", "-k", "2", "--rejects", "{}/rejects"];
+        options.extend(["-o", "{}/out", "--duplicates", "{}/dropped"]);
+        options.extend(["--state", folder, "--commit-interval", interval]);
+        if compress != "none" {
+            options.extend(["--compress", compress]);
+        }
+        let fresh = |fault: &str| {
+            let _ = fs::remove_dir_all(&state);
+            bench.run(&options, fault)
+        };
+        let (output, expected, _) = fresh("");
+        assert!(output.status.success(), "{output:?}");
+        for (call, how) in [
+            ("write", EIO),
+            ("write", ENOSPC),
+            ("write", "short"),
+            ("sync", EIO),
+            ("cut", EIO),
+            ("read", EIO),
+            ("close", EIO),
+        ] {
+            for number in 1.. {
+                let fault = format!("{call}:{number}:{how}");
+                let (output, _, happened) = fresh(&fault);
+                let told = format!("{options:?} {fault}: {output:?}");
+                let code = output.status.code();
+                assert!(code == Some(0) || code == Some(2), "{told}");
+                // The runtime reads files of the system, and some files are closed without a
+                // report.
+                let is_met = how != "short" && call != "read" && call != "close";
+                assert!(!happened || !is_met || code == Some(2), "{told}");
+                if code == Some(2) {
+                    let message = String::from_utf8_lossy(&output.stderr);
+                    assert_eq!(message.matches('\n').count(), 1, "{told}");
+                }
+                let (output, files, _) = bench.run_again(&options, "");
+                assert!(output.status.success(), "{told}, then {output:?}");
+                assert!(files.0 == expected.0, "{told}, then {output:?}");
+                if !happened {
+                    break;
+                }
             }
         }
     }

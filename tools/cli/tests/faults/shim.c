@@ -1,6 +1,6 @@
 /* A library to preload: makes the n-th call of one kind fail, or do less than it was asked for.
  *
- * FAULT=CALL:N:HOW with CALL one of read, write, close; HOW is short, or the number of an error.
+ * FAULT=CALL:N:HOW with CALL one of read, write, close, sync, cut; HOW is short, or the number of an error.
  * Calls on standard error and on what is neither a file nor a pipe do not count. Once it has
  * happened, the file that FAULT_MARK names exists.
  */
@@ -26,7 +26,7 @@ static int fate(const char *call, int fd) {
     size_t length = strlen(call);
     if (!fault || fd == 2 || strncmp(fault, call, length) || fault[length] != ':')
         return NOTHING;
-    if (syscall(SYS_fstat, fd, &about) || !(S_ISREG(about.st_mode) || S_ISFIFO(about.st_mode)))
+    if (syscall(SYS_fstat, fd, &about) || !(S_ISREG(about.st_mode) || S_ISFIFO(about.st_mode) || S_ISDIR(about.st_mode)))
         return NOTHING;
     char *how;
     long number = strtol(fault + length + 1, &how, 10);
@@ -71,4 +71,19 @@ int close(int fd) {
     int fate_of_call = fate("close", fd);
     int outcome = syscall(SYS_close, fd);
     return fate_of_call > 0 ? (int)failed(fate_of_call) : outcome;
+}
+
+int fsync(int fd) {
+    int fate_of_call = fate("sync", fd);
+    return fate_of_call > 0 ? (int)failed(fate_of_call) : (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd) {
+    int fate_of_call = fate("sync", fd);
+    return fate_of_call > 0 ? (int)failed(fate_of_call) : (int)syscall(SYS_fdatasync, fd);
+}
+
+int ftruncate64(int fd, off_t length) {
+    int fate_of_call = fate("cut", fd);
+    return fate_of_call > 0 ? (int)failed(fate_of_call) : (int)syscall(SYS_ftruncate, fd, length);
 }

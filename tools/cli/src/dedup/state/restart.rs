@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use echoless::filters::lines::Progress;
-use echoless::{LineFilter, Partitioned};
+use echoless::{LineFilter, Partitioned, SpecError};
 use echoless_durable::Journal;
 use echoless_durable::storage::RealStorage;
 
@@ -44,6 +44,10 @@ impl Restart {
         state: &StateConfig,
         partitions: usize,
     ) -> Result<(Self, Partitioned<Box<dyn LineFilter>>), Failure> {
+        if std::fs::metadata(&state.folder).is_ok_and(|metadata| !metadata.is_dir()) {
+            let folder = state.folder.display().to_string();
+            return Err(SpecError::new("--state", folder, "a folder, or a new name").into());
+        }
         let (spec, hasher) = (&config.filter, &config.run.hasher);
         let storage = Arc::new(RealStorage);
         let opened = Journal::open(storage, &state.folder, spec, hasher, partitions)?;
