@@ -114,7 +114,7 @@ impl Allowed {
             }
             Self::Choice(names) => {
                 let index = names.iter().position(|name| *name == text);
-                let rejected = || SpecError::new(key, text, one_of(names));
+                let rejected = || SpecError::of_text(key, text, one_of(names));
                 return index.map(Value::Choice).ok_or_else(rejected);
             }
         };
@@ -187,6 +187,11 @@ impl Options {
             pairs.push((key.trim().to_owned(), value.trim().to_owned()));
         }
         Ok(Self::new(pairs))
+    }
+
+    /// Whether an option is given and not taken yet.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.pairs.iter().any(|(name, _)| name == key)
     }
 
     /// Removes an option and returns its text; `None` if it is not given.
@@ -276,7 +281,7 @@ impl Options {
                 format!("{key}={value}"),
                 "each key once",
             )),
-            Some((key, _)) => Err(SpecError::new("option", key, one_of(&self.known))),
+            Some((key, _)) => Err(SpecError::of_text("option", key, one_of(&self.known))),
         }
     }
 }
@@ -317,7 +322,7 @@ pub(crate) fn value_of<T: Copy>(
     let found = choices.iter().find(|(choice, _)| *choice == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
-        SpecError::new(field, name, one_of(&names))
+        SpecError::of_text(field, name, one_of(&names))
     })
 }
 

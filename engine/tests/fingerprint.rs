@@ -324,6 +324,14 @@ fn specifications_are_their_texts() {
         "fingerprint:memory=1MiB".parse(),
         Ok(FingerprintSpec::new(1 << 20))
     );
+    // A rate has no effect beside a width, whichever is set first.
+    let spec = FingerprintSpec::new(1 << 20);
+    let last = spec.slot_width(SlotWidth::Bits32).max_fpr(1e-3);
+    let first = spec.max_fpr(1e-3).slot_width(SlotWidth::Bits32);
+    for spec in [first, last] {
+        assert_eq!("fingerprint:bits=32,memory=1MiB".parse(), Ok(spec));
+        assert_eq!(spec.to_string().parse(), Ok(spec));
+    }
     for (text, message) in [
         (
             "rows:memory=64",

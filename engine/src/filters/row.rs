@@ -68,7 +68,8 @@ impl FromStr for Form {
 #[non_exhaustive]
 pub struct Facts {
     /// The mean number of cache lines that a fresh key touches at most. Keys that are not tracked
-    /// touch none and do not count in the mean.
+    /// touch none and do not count in the mean. A row counts as the lines that it lies in, a cell
+    /// of at most 32 bits as one, although a few cells cross the end of a line.
     pub cache_lines: f64,
     /// The formula for the error rates on a uniform stream of the tracked keys, if there is one and
     /// the memory is set.
@@ -95,8 +96,9 @@ pub struct Facts {
     /// Whether a duplicate renews its key, in a filter with a [`window`](Self::window): the window
     /// then counts from when the key was last seen, else from when it was recorded.
     pub renews_keys: bool,
-    /// Whether a key leaves the filter only because its window is over, so that no duplicate in the
-    /// window is missed.
+    /// Whether a key leaves the filter only because its [`window`](Self::window) is over, so that no
+    /// duplicate in it is missed. Unless the filter [renews keys](Self::renews_keys), that window
+    /// counts from when the key was recorded: a duplicate soon after another one may be fresh.
     pub forgets_by_time: bool,
     /// Whether the error rates settle on an endless stream of which some records are always fresh.
     /// The rates of a filter that does not settle drift until they add up to 1: its verdicts are
@@ -104,7 +106,7 @@ pub struct Facts {
     ///
     /// Bloom filters fill up, and so do BSBFSD (paper 000), although it clears bits, and ageing
     /// filters with one hash; RSBF with `as=tabled` inserts ever fewer keys; FP-SBF with
-    /// `refill=xor` (paper 003) loses its fingerprints.
+    /// `refill=xor` (paper 003), or repaired without evictions, loses its fingerprints.
     pub settles: bool,
     /// Whether the number of rows is a power of two: then a filter of half the memory has half the
     /// rows, but one of a little less memory may also have half the rows, or as many.
@@ -177,6 +179,12 @@ impl OptionRow {
         Self { default, ..self }
     }
 
+    /// What the option is taken with, if not with all values of the others.
+    fn condition(&self) -> Option<String> {
+        let (key, names) = self.beside?;
+        Some(format!("only with {key}={}", names.join(" or ")))
+    }
+
     /// Takes the option only beside one of these names of an option before it.
     pub(crate) const fn beside(self, key: &'static str, names: &'static [&'static str]) -> Self {
         let beside = Some((key, names));
@@ -217,6 +225,8 @@ impl Named {
             if named.takes(row) {
                 let given = options.value(row.key, row.allowed)?;
                 named.values[index] = given.unwrap_or(row.default);
+            } else if let Some(condition) = row.condition().filter(|_| options.has(row.key)) {
+                return Err(SpecError::new("option", row.key, condition));
             }
         }
         (head.complete)(&mut named, form)?;
@@ -278,7 +288,7 @@ impl Named {
 
     /// As [`whole`](Self::whole), of an option that accepts no number of more than 32 bits.
     pub(crate) fn small(&self, key: &str) -> u32 {
-        self.whole(key) as u32
+        u32::try_from(self.whole(key)).expect("a number of 32 bits")
     }
 
     /// The number of an option; `None` if it is unset.
@@ -325,7 +335,10 @@ impl Named {
         let info = |(row, default): (&OptionRow, Value)| OptionInfo {
             name: row.key,
             default: row.allowed.text(default),
-            allowed: row.allowed.to_string(),
+            allowed: match row.condition() {
+                Some(condition) => format!("{}, {condition}", row.allowed),
+                None => row.allowed.to_string(),
+            },
         };
         taken.into_iter().chain(others).map(info).collect()
     }
@@ -421,5 +434,59 @@ impl FilterRow {
                 ..facts
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::filters::adapters::AdapterRow;
+    use crate::spec::FilterSpec;
+
+    #[test]
+    fn every_row_has_the_same_options_in_every_form() {
+        let adapters = AdapterRow::all().map(|row| &row.head);
+        for head in FilterRow::all().map(|row| &row.head).chain(adapters) {
+            let (name, options) = (head.name, (head.options)(Form::Scattered));
+            assert!(options.len() <= MOST_OPTIONS, "{name}");
+            let keys: BTreeSet<&str> = options.iter().map(|option| option.key).collect();
+            assert_eq!(keys.len(), options.len(), "{name}: a key twice");
+            let lines = (head.options)(Form::Line);
+            assert_eq!(lines.len(), options.len(), "{name}");
+            for (option, line) in options.iter().zip(lines) {
+                assert_eq!(option.key, line.key, "{name}");
+                // A choice is the index of its name in both.
+                let (names, in_lines) = (option.allowed.names(), line.allowed.names());
+                assert!(names.starts_with(in_lines), "{name}: {}", option.key);
+                for (before, _) in [option.beside, line.beside].into_iter().flatten() {
+                    let mut earlier = options.iter().take_while(|other| other.key != option.key);
+                    let found = earlier.any(|other| other.key == before);
+                    assert!(found, "{name}: {before} before {}", option.key);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_number_of_every_option_is_kept_whole() {
+        let mut numbers = 0;
+        for row in FilterRow::all() {
+            for option in (row.head.options)(Form::Scattered) {
+                let (Allowed::Whole(_, most) | Allowed::Described(_, most, _)) = option.allowed
+                else {
+                    continue;
+                };
+                let text = format!("{}:{}={most},memory=1KiB", row.head.name, option.key);
+                let spec: FilterSpec = text.parse().expect("accepted");
+                assert_eq!(spec.kind.given(option.key), Some(most), "{text}");
+                // What does not fit in it is an error of building, and no panic.
+                let _ = spec.facts();
+                drop(spec.build());
+                numbers += 1;
+            }
+        }
+        assert!(numbers > 20);
     }
 }

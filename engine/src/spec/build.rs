@@ -104,6 +104,7 @@ impl FilterSpec {
             let allowed = "line, the form that can be partitioned";
             return Err(SpecError::new("form", self.form.to_string(), allowed));
         }
+        self.layers(0).line_form()?;
         if !self.has_partitions() {
             let allowed = "none, or horizontal alone, in a filter to be partitioned";
             return Err(SpecError::new(

@@ -62,7 +62,7 @@ pub struct FilterSpec {
     pub(crate) adapters: AdapterChain,
     /// The filter under the adapters, by its name and options.
     pub(crate) kind: Named,
-    /// Scattered or line.
+    /// Scattered or line. Another form does not change the options; see [`form`](Self::form()).
     pub form: Form,
     /// The memory in bytes; needed to build the filter. The line form rounds it down to whole lines
     /// of 64 bytes.
@@ -88,7 +88,22 @@ impl FilterSpec {
         self.kind.name()
     }
 
-    /// Sets the form.
+    /// Sets the form. The options keep their values, those that were not given included: they are
+    /// the defaults of the form before. Where these are not accepted in the new form, building is
+    /// an error, and so is parsing the text. `form=line` in the text selects the defaults of lines.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::FilterSpec;
+    /// use echoless::spec::Form;
+    /// let bloom: FilterSpec = "bloom:memory=1KiB".parse()?;
+    /// assert_eq!("bloom:form=line,memory=1KiB".parse(), Ok(bloom.form(Form::Line)));
+    /// // Slots of 3 bits are the default, and not possible in lines.
+    /// let scattered: FilterSpec = "qqht:memory=1KiB".parse()?;
+    /// assert!(scattered.form(Form::Line).build().is_err());
+    /// assert!("qqht:form=line,memory=1KiB".parse::<FilterSpec>()?.build().is_ok());
+    /// # Ok::<(), echoless::SpecError>(())
+    /// ```
     #[must_use]
     pub const fn form(mut self, form: Form) -> Self {
         self.form = form;

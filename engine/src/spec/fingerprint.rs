@@ -128,14 +128,17 @@ impl FingerprintSpec {
     }
 
     /// Sets the highest false positive rate, between 0 and 1 (exclusive). It holds with every slot
-    /// occupied.
+    /// occupied. Without effect once a [width](Self::slot_width) is set.
     #[must_use]
     pub const fn max_fpr(mut self, rate: f64) -> Self {
-        self.max_fpr = rate;
+        if self.width.is_none() {
+            self.max_fpr = rate;
+        }
         self
     }
 
-    /// Sets the width of a slot. The highest false positive rate has no effect then.
+    /// Sets the width of a slot. The highest false positive rate has no effect then, whether it was
+    /// set before or is set later.
     #[must_use]
     pub const fn slot_width(mut self, width: SlotWidth) -> Self {
         self.width = Some(width);

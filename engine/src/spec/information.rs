@@ -2,6 +2,7 @@
 
 use super::filter::FilterSpec;
 use crate::filters::Facts;
+use crate::filters::adapters::AdapterChain;
 use crate::report::MissAge;
 
 impl FilterSpec {
@@ -46,13 +47,20 @@ impl FilterSpec {
         // It is proportional to the number of lines, so that a small filter has to be built only.
         let unit = self.facts().memory_unit;
         let units = (self.memory? / unit) as f64;
-        let small = self.memory(unit).build().ok()?;
+        let mut small = self.memory(unit);
+        if self.has_partitions() {
+            // Slices are ranges of the lines, of which the small filter has too few.
+            self.needed_layers().ok()?.partition_plan().ok()?;
+            small.adapters = AdapterChain::default();
+        }
+        let small = small.build().ok()?;
         let MissAge { age, since, least } = small.report().miss_age?;
         Some(MissAge::new(age * units, since).least(least * units))
     }
 
-    /// Whether [`build_partitions`](Self::build_partitions) can cut the filter: a line form without
-    /// adapters, or in horizontal slices, which are ranges of its lines themselves.
+    /// Whether [`build_partitions`](Self::build_partitions) can cut the filter: a filter that has a
+    /// line form, in that form, without adapters or in horizontal slices, which are ranges of its
+    /// lines themselves.
     ///
     /// # Examples
     /// ```
@@ -60,6 +68,8 @@ impl FilterSpec {
     /// let has = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.has_partitions());
     /// assert_eq!(has("horizontal:slices=8/rowlru:form=line"), Ok(true));
     /// assert_eq!(has("horizontal:slices=8/rowlru"), Ok(false));
+    /// // It has no lines.
+    /// assert_eq!(has("a2:form=line"), Ok(false));
     /// ```
     #[must_use]
     pub fn has_partitions(&self) -> bool {

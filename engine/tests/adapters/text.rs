@@ -156,7 +156,7 @@ vertical/vertical/bloom:memory=1KiB | invalid vertical=vertical: expected one of
 vertical/horizontal/growing/bloom:memory=1KiB | invalid vertical=growing: expected one of bloom
 vertical/bloom:form=line,memory=1KiB | invalid form=line: expected scattered under vertical
 vertical:failed=some/bloom | invalid failed=some: expected one of duplicate, fresh, hybrid, repaired
-vertical:least=2/bloom | invalid option=least: expected one of slices, failed, probe
+vertical:least=2/bloom | invalid option=least: expected only with failed=hybrid or repaired
 vertical:failed=hybrid,least=0/bloom:k=4,memory=1KiB | invalid least=0: expected 1 to 64
 vertical:failed=repaired,least=5/bloom:k=4,memory=1KiB | invalid least=5: expected 1 to 4
 vertical:probe=serial/bloom | invalid probe=serial: expected one of parallel, pipelined

@@ -110,7 +110,7 @@ proptest! {
     fn stable_bloom_filters_in_lines_agree_with_their_model(
         (width, hashes) in prop::sample::select(vec![1_usize, 2, 4, 8]).prop_flat_map(|width| {
             let most = (504 / width / 2).min(64);
-            (Just(width), prop_oneof![1_usize..6, 1..=most])
+            (Just(width), prop_oneof![1_usize..=8, 1..=most])
         }),
         decrements in prop_oneof![1_usize..=12, 13_usize..=504],
         (every, consecutive) in any::<(bool, bool)>(),

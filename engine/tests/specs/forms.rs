@@ -54,6 +54,78 @@ fn a_fingerprint_specification_and_its_name_build_the_same_filter() {
 }
 
 #[test]
+fn only_a_form_that_exists_has_partitions() {
+    for name in FilterSpec::names() {
+        for adapters in ["", "horizontal:slices=2/"] {
+            let spec = parse(&format!("{adapters}{name}:form=line,memory=64KiB"));
+            assert_eq!(spec.has_partitions(), LINE_NAMES.contains(&name), "{spec}");
+            assert_eq!(
+                spec.build_partitions(2).is_ok(),
+                spec.has_partitions(),
+                "{spec}"
+            );
+            assert_eq!(spec.most_partitions() > 1, spec.has_partitions(), "{spec}");
+        }
+    }
+}
+
+#[test]
+fn another_form_keeps_the_options() {
+    for text in EXAMPLES {
+        let spec = parse(text).memory(4096);
+        for form in Form::ALL {
+            let other = spec.form(*form);
+            assert_eq!(other.form(spec.form), spec, "{text}");
+            // The text parses to the same filter, or names what neither of them can have.
+            match other.to_string().parse::<FilterSpec>() {
+                Ok(parsed) => assert_eq!(parsed, other, "{text}"),
+                Err(error) => assert!(
+                    other.build().is_err(),
+                    "{other} can be built, and its text is rejected: {error}"
+                ),
+            }
+        }
+    }
+    // The default of scattered rows, which lines do not have.
+    let rows = parse("qqht").memory(4096).form(Form::Line);
+    assert_eq!(
+        rows.to_string(),
+        "qqht:slots=1,bits=3,rows=packed,form=line,memory=4KiB"
+    );
+    assert_eq!(rejection(&rows.to_string()).field, "bits");
+    assert!(rows.build().is_err());
+}
+
+#[test]
+fn the_age_of_misses_is_that_of_the_report() {
+    let mut ages = 0;
+    for text in EXAMPLES {
+        for adapters in [
+            "",
+            "horizontal:slices=8/",
+            "horizontal:slices=3/horizontal:slices=2/",
+        ] {
+            let spec = parse(&format!("{adapters}{text}")).memory(64 << 10);
+            let Ok(filter) = spec.build() else {
+                assert_eq!(spec.miss_age(), None, "{spec}");
+                continue;
+            };
+            match (spec.miss_age(), filter.report().miss_age) {
+                (Some(told), Some(found)) => {
+                    assert!((told.age / found.age - 1.0).abs() < 1e-9, "{spec}");
+                    assert_eq!(told.since, found.since, "{spec}");
+                    ages += 1;
+                }
+                (told, found) => assert_eq!(told, found, "{spec}"),
+            }
+        }
+    }
+    assert!(ages >= 12, "{ages}");
+    let slices = parse("horizontal:slices=17/rowlru:form=line,memory=1KiB");
+    assert_eq!(slices.miss_age(), None, "more slices than lines");
+}
+
+#[test]
 fn impossible_partitions_are_rejected() {
     let rejection = |text: &str, count| match parse(text).build_partitions(count).err() {
         Some(BuildError::Spec(error)) => error.to_string(),
@@ -153,13 +225,32 @@ fn cache_lines_are_as_documented() {
         ("bsbf:k=3", 6.0),
         ("bsbfsd:k=3", 4.0),
         ("rsbf:k=2", 4.0),
-        ("sbf:k=2", 3.0),
+        // Five cells of one bit.
+        ("sbf:k=2", 3.0 + 4.0 / 512.0),
+        // 933 cells of 4 bits.
+        ("sbf:k=2,d=4,fps=0.001", 3.0 + 932.0 * 4.0 / 512.0),
+        // All cells: every line, and one more in memory that does not begin at one.
+        ("sbf:k=2,p=8388608", 3.0 + 8_388_607.0 / 512.0),
         ("sbf:k=2,p=4,decrement=independent", 6.0),
+        ("sbf:k=2,d=4,fps=0.001,form=line", 1.0),
         ("fpsbf:k=2,xi=0.5", 3.0),
         ("bdbf:window=1000,k=3", 3.0),
         ("bdbf:window=100000", 8.0),
-        ("qht", 1.0),
+        // Slots of 3 bits, of which a few cross the end of a line.
+        ("qht", 1.0 + 2.0 / 512.0),
+        ("qht:slots=4,bits=4", 1.0),
+        ("qht:slots=64,bits=32", 1.0 + 4.0),
+        ("qqht:slots=20,bits=16", 1.0 + (320.0 - 64.0) / 512.0),
+        // Rows of whole pairs of words cross every end of a line, if they begin at odd words.
+        ("qqht:slots=24,bits=16", 1.0 + 384.0 / 512.0),
+        ("rowlru:slots=32,bits=16", 2.0),
+        ("rowlru:slots=32,bits=16,form=line", 1.0),
+        // Ranks of 12 bits.
+        ("qhtd:slots=4,bits=4,rows=sorted", 1.0 + 8.0 / 512.0),
+        ("sqf", 1.0 + 2.0 / 512.0),
+        ("sqf:slots=64,r=10,kept=4", 2.0),
         ("cuckoo:kicks=3", 5.0),
+        ("cuckoo:slots=64,bits=32,kicks=3", 5.0 * 5.0),
         ("a2:k=4", 8.0),
         ("lru", 8.0),
         ("tbf:k=5", 5.0),

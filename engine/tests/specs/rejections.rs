@@ -102,7 +102,19 @@ bloom:tracked=1.01 | tracked | 1.01 | above 0 and at most 1
 rsbf:pstar=1.5,memory=1KiB | pstar | 1.5 | 0 to 1
 rsbf:pstar=NaN,memory=1KiB | pstar | NaN | 0 to 1
 rsbf:as=printed | as | printed | described, tabled
-rsbf:as=tabled,pstar=0.1 | option | pstar | as
+rsbf:as=tabled,pstar=0.1 | option | pstar | only with as=described
+rsbf:as=tabled,pstar=0.1,form=line | option | pstar | only with as=described
+vertical:least=2/bloom:k=4 | option | least | only with failed=hybrid or repaired
+vertical:failed=fresh,least=2/bloom:k=4 | option | least | only with failed=hybrid or repaired
+rsbf:as= | as | \"\" | described, tabled
+qht:rows= | rows | \"\" | packed, sorted
+qht:form=line,rows= | rows | \"\" | packed
+clocked:refresh= | refresh | \"\" | true, false
+vertical:failed=/bloom | failed | \"\" | duplicate, fresh
+bloom:form= | form | \"\" | scattered, line
+bloom:k= | k | \"\" | a whole number from 1 to 64
+bloom:=4 | option | \"\" | one of memory, form, k, seed, tracked
+fingerprint:replacement=,memory=1KiB | replacement | \"\" | fifo, lru
 sbf:k=0,memory=1KiB | k | 0 | 1 to 64
 sbf:d=0,memory=1KiB | d | 0 | 1 to 16
 sbf:d=17,memory=1KiB | d | 17 | 1 to 16

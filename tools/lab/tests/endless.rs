@@ -58,7 +58,13 @@ fn late_rates(spec: &FilterSpec) -> [Rates; 2] {
 
 fn candidates() -> Vec<FilterSpec> {
     let settings = settings(MEMORY, 2 * REACH).unwrap();
-    let more = ["sbf:k=1,p=1,update=distinct", "sbf:k=2,p=1,update=distinct"];
+    let more = [
+        "sbf:k=1,p=1,update=distinct",
+        "sbf:k=2,p=1,update=distinct",
+        "fpsbf:k=2,c=2,f=6,xi=0,refill=repaired",
+        "fpsbf:k=2,c=2,f=6,xi=0,refill=overwrite",
+        "fpsbf:k=2,c=2,f=6,xi=1,refill=repaired",
+    ];
     let more = more.map(|text| text.parse().unwrap());
     settings
         .into_iter()

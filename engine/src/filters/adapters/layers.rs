@@ -6,7 +6,7 @@ use super::slices::horizontal;
 use crate::error::{BuildError, SpecError};
 use crate::filters::cell_table::CellTable;
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan, MOST_LINES};
-use crate::filters::row::{FilterRow, Named};
+use crate::filters::row::{BuildLines, FilterRow, Named};
 use crate::filters::{Facts, Filter, Form, Sliced, SlicedFilter};
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
@@ -136,6 +136,7 @@ impl<'a> Layers<'a> {
     /// owners of their own.
     pub(crate) fn has_partitions(self) -> bool {
         self.form == Form::Line
+            && self.row().lines.is_some()
             && match self.split() {
                 None => true,
                 Some((outer, inner)) => outer.name() == horizontal::NAME && inner.split().is_none(),
@@ -174,15 +175,17 @@ impl<'a> Layers<'a> {
         })
     }
 
+    /// How the lines of the filter under all adapters are built.
+    pub(crate) fn line_form(self) -> Result<BuildLines, SpecError> {
+        self.row().lines.ok_or_else(|| self.no_line_form())
+    }
+
     /// Builds a range of the lines of the filter under all adapters.
     pub(crate) fn build_lines(
         self,
         lines: LineAllocation,
     ) -> Result<Box<dyn LineFilter>, BuildError> {
-        match self.row().lines {
-            Some(build) => build(&self.kind, lines),
-            None => Err(self.no_line_form().into()),
-        }
+        self.line_form()?(&self.kind, lines)
     }
 
     /// Builds the lines of the filter under all adapters as `count` partitions.

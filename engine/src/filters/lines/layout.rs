@@ -308,15 +308,44 @@ impl<C: FilterCount> Ranges<C> {
     /// `CELL_BITS` bits, a power of two.
     #[inline(always)]
     pub(super) fn cells_of<O: BitOps, const CELL_BITS: u32>(self, ops: O, key: KeyHash) -> O::Bits {
-        if let Some(lanes) = self.side_by_side::<O>() {
-            let own = ops.pieces(self.words(key, 0), ops.lanes(&lanes.widths));
-            let mut own = ops.plus(own, ops.lanes(&lanes.starts));
-            for _ in 0..CELL_BITS.ilog2() {
-                own = ops.plus(own, own);
-            }
-            return ops.at_lanes(own, &lanes.spread);
+        match self.side_by_side::<O>() {
+            Some(lanes) => self.cells_in_lanes::<O, CELL_BITS>(ops, lanes, key),
+            None => self.each(ops, |filter| (self.bit_of(key, filter) * CELL_BITS, true)),
         }
-        self.each(ops, |filter| (self.bit_of(key, filter) * CELL_BITS, true))
+    }
+
+    /// [`cells_of`](Self::cells_of), side by side.
+    #[inline(always)]
+    fn cells_in_lanes<O: BitOps, const CELL_BITS: u32>(
+        self,
+        ops: O,
+        lanes: &SideBySide,
+        key: KeyHash,
+    ) -> O::Bits {
+        let own = ops.pieces(self.words(key, 0), ops.lanes(&lanes.widths));
+        let mut own = ops.plus(own, ops.lanes(&lanes.starts));
+        for _ in 0..CELL_BITS.ilog2() {
+            own = ops.plus(own, own);
+        }
+        ops.at_lanes(own, &lanes.spread)
+    }
+
+    /// The bits of [`others_by_fill`](BitLayout::others_by_fill), side by side.
+    #[inline(always)]
+    fn by_fill_in_lanes<O: BitOps>(
+        self,
+        ops: O,
+        lanes: &SideBySide,
+        key: KeyHash,
+        draw: Draw,
+        line: &Line,
+    ) -> O::Bits {
+        let witnesses = self.words(draw.hash(), SECOND_SET);
+        let witnesses = ops.pieces(witnesses, ops.lanes(&lanes.widths));
+        let witnesses = ops.plus(witnesses, ops.lanes(&lanes.starts));
+        let others = self.other_lanes(ops, lanes, key, draw);
+        let others = ops.where_set(line, witnesses, others);
+        ops.at_lanes(others, &lanes.spread)
     }
 
     /// [`other`](Self::other) in each filter.
@@ -417,13 +446,8 @@ impl<C: FilterCount> BitLayout for Ranges<C> {
     ) -> Clearing<O> {
         let words = ops.words_if(condition);
         if let Some(lanes) = self.side_by_side::<O>() {
-            let witnesses = self.words(draw.hash(), SECOND_SET);
-            let witnesses = ops.pieces(witnesses, ops.lanes(&lanes.widths));
-            let witnesses = ops.plus(witnesses, ops.lanes(&lanes.starts));
-            let others = self.other_lanes(ops, lanes, key, draw);
-            let others = ops.where_set(line, witnesses, others);
             return Clearing {
-                bits: ops.at_lanes(others, &lanes.spread),
+                bits: self.by_fill_in_lanes(ops, lanes, key, draw, line),
                 words,
             };
         }
@@ -448,6 +472,59 @@ impl<C: FilterCount> BitLayout for Ranges<C> {
         Clearing {
             bits: ops.bit(self.other(key, draw, filter as u32), true),
             words: ops.words_if(condition),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::random::Salt;
+    use super::*;
+    use crate::isa::TargetIsa;
+
+    // Positions filter by filter are then what the layouts below compute.
+    const _: () = assert!(!Scalar::FINDS_LINES);
+
+    /// The cells of a key in lanes and filter by filter. `None` if there are no lanes.
+    fn cells<const D: u32>(count: u32, bits: u32, key: KeyHash) -> Option<[Line; 2]> {
+        let ranges = Ranges::in_cells(count, bits / D, D);
+        let lanes = ranges.side_by_side.as_ref()?;
+        let in_lanes = ranges.cells_in_lanes::<_, D>(Scalar, lanes, key);
+        Some([in_lanes, ranges.cells_of::<_, D>(Scalar, key)])
+    }
+
+    proptest! {
+        #[test]
+        fn positions_side_by_side_are_those_of_each_filter(
+            key in any::<u64>().prop_map(KeyHash),
+            content in any::<u64>(),
+            line in any::<[u64; 8]>().prop_map(Line),
+        ) {
+            let draw = Salt::from_seed(7).draw(key, content);
+            for count in 1..=LANES as u32 {
+                for bits in [512, 504, 496] {
+                    let of_sizes = [
+                        cells::<1>(count, bits, key),
+                        cells::<2>(count, bits, key),
+                        cells::<4>(count, bits, key),
+                        cells::<8>(count, bits, key),
+                    ];
+                    for (log2, pair) in of_sizes.into_iter().enumerate() {
+                        let [in_lanes, each] = pair.expect("at most two filters in a word");
+                        prop_assert_eq!(in_lanes, each, "{} in {}, 2^{}", count, bits, log2);
+                    }
+                    let ranges = Ranges::in_bits(count, bits);
+                    let lanes = ranges.side_by_side.as_ref().expect("as above");
+                    let others = ranges.other_lanes(Scalar, lanes, key, draw);
+                    let others = Scalar.at_lanes(others, &lanes.spread);
+                    prop_assert_eq!(others, ranges.others(Scalar, key, draw));
+                    let by_fill = ranges.by_fill_in_lanes(Scalar, lanes, key, draw, &line);
+                    let each = ranges.others_by_fill(Scalar, key, draw, &line, true);
+                    prop_assert_eq!(by_fill, each.bits);
+                }
+            }
         }
     }
 }

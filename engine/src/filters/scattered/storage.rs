@@ -4,7 +4,7 @@ use super::words::Words;
 use crate::error::{MemoryError, SpecError};
 use crate::hash::KeyHash;
 use crate::limits::at_least_bits;
-use crate::memory::check_available;
+use crate::memory::{LINE_BYTES, check_available};
 use crate::report::Cells;
 
 /// `len` default values, or an error if they cannot be allocated: a filter that is too large is an
@@ -21,6 +21,23 @@ pub(crate) fn zeroed<T: Copy + Default>(len: u64) -> Result<Vec<T>, MemoryError>
         .map_err(|error| failed(error.to_string()))?;
     values.resize(len, T::default());
     Ok(values)
+}
+
+/// The mean number of cache lines that `bits` bits lie in, at most, if they begin at a random
+/// multiple of `step` bits from a word. Memory of words does not always begin at a line.
+///
+/// ```text
+///             | line           | line           |
+/// 8 bits            | |  | |  | |                    step 8: never in two lines
+/// 12 bits                   |  |  |                  step 4: 1 + (12 - 4) / 512
+/// 512 bits           |               |               step 512: in one line, or all in two
+/// ```
+pub(super) fn packed_lines(bits: u64, step: u64) -> f64 {
+    const LINE_BITS: u64 = 8 * LINE_BYTES;
+    // Pieces of this many bits, a power of two, are not divided by the end of a line.
+    let whole = 1 << step.trailing_zeros();
+    let whole = if whole <= 64 { whole } else { 0 };
+    1.0 + bits.saturating_sub(whole) as f64 / LINE_BITS as f64
 }
 
 /// Cells of equal width, 1 to 32 bits, packed without gaps. A cell can span two words.
@@ -179,6 +196,24 @@ mod tests {
         };
         // 3 * (2^63 + 5) = 64 * (3 * 2^57) + 15
         assert_eq!(cells.locate((1 << 63) + 5), (3 << 57, 15));
+    }
+
+    /// The worst of all words for the memory to begin at.
+    #[test]
+    fn packed_lines_are_those_of_every_position() {
+        for step in 1..=1100_u64 {
+            for bits in [step, 2 * step, 5 * step] {
+                let mean = |base: u64| {
+                    let lines = (0..512).map(|index| {
+                        let start = (base + index * step) % 512;
+                        (start + bits).div_ceil(512)
+                    });
+                    lines.sum::<u64>() as f64 / 512.0
+                };
+                let worst = (0..8).map(|word| mean(64 * word)).fold(0.0, f64::max);
+                assert_eq!(packed_lines(bits, step), worst, "{bits} bits, step {step}");
+            }
+        }
     }
 
     proptest! {

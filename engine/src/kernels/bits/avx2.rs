@@ -10,7 +10,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{LaneOps, Numbers, Spread};
-use super::ops::{BitOps, Filters, WORD_STARTS};
+use super::ops::{BitOps, Filters, LINE_BITS, WORD_STARTS};
 use crate::kernels::avx2::Avx2;
 use crate::memory::Line;
 
@@ -63,6 +63,7 @@ impl BitOps for Avx2 {
 
     #[inline(always)]
     fn bit(self, position: u32, set: bool) -> Halves {
+        debug_assert!(position < LINE_BITS);
         // `position ^ start` is below 64 only in the word of the position, where the high bits are
         // equal. `sllv` by 64 or more gives zero, so that the other words stay empty.
         //
@@ -79,6 +80,7 @@ impl BitOps for Avx2 {
 
     #[inline(always)]
     fn below(self, end: u32) -> Halves {
+        debug_assert!(end <= LINE_BITS);
         // `end - start` bits of each word: none if it is negative, all 64 if it is 64 or more,
         // since `sllv` then gives zero and 0 - 1 is all ones.
         each(halves(self, &WORD_STARTS), |starts| {
@@ -288,6 +290,8 @@ macro_rules! vectors {
             fn where_set(self, line: &Line, at: __m128i, then: __m128i) -> __m128i {
                 let first: *const __m256i = (&raw const *line).cast();
                 debug_assert!(first.is_aligned());
+                // Every position is below 512.
+                debug_assert!(registers!(_mm_testz_si128(at, _mm_set1_epi16(!0x1ff)) == 1));
                 // SAFETY: `self` proves AVX2. A `Line` is 64 bytes aligned to 64, so both
                 // halves are aligned loads inside it.
                 let halves = unsafe { [_mm256_load_si256(first), _mm256_load_si256(first.add(1))] };

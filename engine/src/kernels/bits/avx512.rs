@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 
 use super::avx2::{fold, vectors};
 use super::lanes::{LaneOps, Numbers, Spread};
-use super::ops::{BitOps, Filters, WORD_STARTS};
+use super::ops::{BitOps, Filters, LINE_BITS, WORD_STARTS};
 use crate::kernels::avx512::Avx512;
 use crate::memory::Line;
 
@@ -38,6 +38,7 @@ impl BitOps for Avx512 {
 
     #[inline(always)]
     fn bit(self, position: u32, set: bool) -> __m512i {
+        debug_assert!(position < LINE_BITS);
         let starts = register(self, &WORD_STARTS);
         // Below 64 only in the word of the position; `sllv` by 64 or more gives zero.
         registers!({
@@ -48,6 +49,7 @@ impl BitOps for Avx512 {
 
     #[inline(always)]
     fn below(self, end: u32) -> __m512i {
+        debug_assert!(end <= LINE_BITS);
         let starts = register(self, &WORD_STARTS);
         registers!({
             // The bits of each word: a negative number becomes 0, and 64 or more is all of them.

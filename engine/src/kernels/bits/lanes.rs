@@ -12,6 +12,7 @@
 //!
 //! A position that is not in a word of its filter gives no bit there.
 
+use super::ops::LINE_BITS;
 use crate::isa::TargetIsa;
 use crate::kernels::{portable::Portable, scalar::Scalar};
 use crate::memory::Line;
@@ -81,7 +82,7 @@ pub(crate) trait LaneOps: TargetIsa {
     fn wrapped(self, left: Self::Lanes, right: Self::Lanes) -> Self::Lanes;
 
     /// The numbers of `then` in the lanes where the line has the bit at the position in `at` set,
-    /// and positions that give no bit in the others.
+    /// and positions that give no bit in the others. All positions in `at` are below 512.
     fn where_set(self, line: &Line, at: Self::Lanes, then: Self::Lanes) -> Self::Lanes;
 }
 
@@ -116,6 +117,7 @@ macro_rules! plain {
 
             #[inline(always)]
             fn where_set(self, line: &Line, at: Numbers, then: Numbers) -> Numbers {
+                debug_assert!(at.iter().all(|at| u32::from(*at) < LINE_BITS));
                 std::array::from_fn(|lane| {
                     // The remainder proves the index to the compiler.
                     let word = line.0[usize::from(at[lane] / 64) % 8];
@@ -132,3 +134,18 @@ macro_rules! plain {
 
 plain!(Scalar);
 plain!(Portable);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_filters_have_no_spread() {
+        let of_width = |width: u32| move |filter: u32| filter * width;
+        assert!(Spread::new(8, of_width(64)).is_some());
+        // Nine lanes, although no word has bits of three filters.
+        assert!(Spread::new(9, of_width(56)).is_none());
+        // Four filters in the first word.
+        assert!(Spread::new(8, of_width(20)).is_none());
+    }
+}

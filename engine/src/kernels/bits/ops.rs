@@ -26,7 +26,7 @@ pub(crate) trait BitOps: LaneOps {
 
     fn store(self, bits: Self::Bits, line: &mut Line);
 
-    /// Bit `position` if `set`, else no bit.
+    /// Bit `position`, which is below 512, if `set`; else no bit.
     fn bit(self, position: u32, set: bool) -> Self::Bits;
 
     /// All bits below `end`, which is at most 512.
@@ -231,11 +231,7 @@ mod tests {
             let step = ops.pieces([on.right.0[0], on.right.0[1]], widths);
             let other = ops.plus(ops.wrapped(ops.plus(own, step), widths), starts);
             let own = ops.plus(own, starts);
-            let Some(spread) = Spread::new(filters, start) else {
-                // 496 bits in 8 filters: a word has bits of three of them.
-                assert_eq!(on.filters, (8, 496));
-                return [ops.load(&Line::EMPTY); 2];
-            };
+            let spread = Spread::new(filters, start).expect("at most two filters in a word");
             let found = ops.where_set(&on.left, own, other);
             [ops.at_lanes(own, &spread), ops.at_lanes(found, &spread)]
         }

@@ -1,7 +1,7 @@
 //! Plain words: the definition of the operations.
 
 use super::lanes::{Numbers, Spread};
-use super::ops::{BitOps, Filters};
+use super::ops::{BitOps, Filters, LINE_BITS};
 use crate::kernels::scalar::Scalar;
 use crate::memory::Line;
 
@@ -33,6 +33,7 @@ impl BitOps for Scalar {
 
     #[inline(always)]
     fn bit(self, position: u32, set: bool) -> Line {
+        debug_assert!(position < LINE_BITS);
         let mut line = Line::EMPTY;
         line.0[(position / 64) as usize] = u64::from(set) << (position % 64);
         line
@@ -40,6 +41,7 @@ impl BitOps for Scalar {
 
     #[inline(always)]
     fn below(self, end: u32) -> Line {
+        debug_assert!(end <= LINE_BITS);
         words(|index| {
             // The bits of this word; from 64 on the checked shift gives 0, and 0 - 1 is all ones.
             let here = end.saturating_sub(64 * index as u32);

@@ -196,6 +196,11 @@ fn assert_suggestion(options: &[&str], little: &str, suggested: &str, most_misse
 /// A run on bursts of 40,000 keys in a second, each of which comes again so many microseconds
 /// later, in a window of 100 s: the missed part of the duplicates, and the age in its statistics.
 fn burst(delay: u64) -> (f64, f64) {
+    burst_in("", delay)
+}
+
+/// The same in the filter of these options.
+fn burst_in(filter: &str, delay: u64) -> (f64, f64) {
     const KEYS: u64 = 40_000;
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"{}");
@@ -213,13 +218,22 @@ fn burst(delay: u64) -> (f64, f64) {
         let _ = writeln!(text, "{time},{burst}-{key}");
         text
     });
-    let args = "-d , -k 2 --window 100s --time-field 1 -m 256KiB --count --stats";
-    let args: Vec<&str> = args.split(' ').chain([&*stats]).collect();
+    let args = "-d , -k 2 --window 100s --time-field 1 -m 256KiB --count";
+    let args = args.split(' ').chain(filter.split_whitespace());
+    let args: Vec<&str> = args.chain(["--stats", &*stats]).collect();
     dedup(&args, input.as_bytes()).text();
     let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
     let found = json["duplicates"].as_f64().unwrap();
     let age = json["busiest_window_miss_age"].as_f64().unwrap();
     (1.0 - found / (3 * KEYS) as f64, age)
+}
+
+#[test]
+fn slices_of_lines_have_the_age_of_the_whole() {
+    let whole = burst_in("--filter clocked", 1_000_000);
+    assert!(whole.0 > 0.05 && whole.1 < 1.0, "{whole:?}");
+    let sliced = burst_in("--filter horizontal:slices=8/clocked", 1_000_000);
+    assert_eq!(sliced, whole);
 }
 
 #[test]

@@ -185,7 +185,12 @@ pub(in crate::filters) static FINGERPRINT_STABLE: [FilterRow; 1] = [FilterRow {
             window: None,
             renews_keys: false,
             forgets_by_time: false,
-            settles: spec.refill != Refill::Xor,
+            settles: match spec.refill {
+                Refill::Xor => false,
+                // Without evictions no counter reaches 0, which would clear the fingerprint.
+                Refill::Repaired => spec.eviction > 0.0,
+                Refill::Overwrite => true,
+            },
             power_of_two_rows: false,
         }
     },

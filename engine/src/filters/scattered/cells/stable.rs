@@ -5,7 +5,7 @@ use crate::error::{BuildError, SpecError};
 use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::scattered::random::SeededRng;
-use crate::filters::scattered::storage::PackedCells;
+use crate::filters::scattered::storage::{PackedCells, packed_lines};
 use crate::filters::{Batch, Filter, Form, lines};
 use crate::hash::KeyHash;
 use crate::limits::{at_least_bits, rate_text, within};
@@ -89,8 +89,8 @@ pub(crate) struct StableSpec {
 /// SBF: a key is a duplicate if and only if its K cells are all nonzero. Then P cells are
 /// decremented by 1 and the K cells are set to Max (paper 004, algorithm 1).
 ///
-/// Cache lines touched per key: K to probe and set. Consecutive decrements touch one more
-/// (sometimes two), independent ones P more.
+/// Cache lines touched per key: K to probe and set. Consecutive decrements touch those of P cells
+/// side by side, 1 + (P - 1) d / 512 in the mean, independent ones P more.
 #[derive(Debug, Clone)]
 pub(crate) struct StableBloom {
     cells: PackedCells,
@@ -225,12 +225,15 @@ pub(in crate::filters) static STABLE: [FilterRow; 1] = [FilterRow {
         let decrements = cells.and_then(|cells| spec.decrements_in(cells).ok());
         let covered = spec.update == Update::Every && spec.reach == 1.0;
         let covered = covered && form == Form::Scattered;
-        let decremented = match spec.decrement {
-            Decrement::Consecutive => 1,
-            Decrement::Independent => decrements.unwrap_or(1),
+        let width = u64::from(spec.cell_bits);
+        let decremented = match (spec.decrement, decrements) {
+            (Decrement::Independent, Some(decrements)) => decrements as f64,
+            // No more than all cells.
+            (Decrement::Consecutive, Some(decrements)) => packed_lines(decrements * width, width),
+            (_, None) => 1.0,
         };
         Facts {
-            cache_lines: f64::from(spec.hashes) + decremented as f64,
+            cache_lines: f64::from(spec.hashes) + decremented,
             rate_model: (cells.zip(decrements).filter(|_| covered)).map(|(cells, decrements)| {
                 RateModel::Stable {
                     hashes: spec.hashes,

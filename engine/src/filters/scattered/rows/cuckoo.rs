@@ -2,7 +2,7 @@
 //! one moved is dropped.
 
 use super::fingerprint::{Fingerprint, nonzero_values};
-use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, rows_in};
+use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
 use crate::error::BuildError;
 use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
@@ -31,8 +31,8 @@ pub(crate) struct CuckooSpec {
 /// h1(x) or in that row xor the hash of the fingerprint. The number of rows is the largest power of
 /// two that fits. A hit changes nothing.
 ///
-/// Cache lines touched per key: two to probe; a fresh key touches one more for each fingerprint it
-/// moves.
+/// Cache lines touched per key: those of two rows to probe; a fresh key touches those of one more
+/// row for each fingerprint it moves.
 #[derive(Debug, Clone)]
 pub(crate) struct CuckooFilter {
     store: RowStore,
@@ -181,7 +181,8 @@ pub(in crate::filters) static CUCKOO: [FilterRow; 1] = [FilterRow {
     facts: |named, _, _| {
         let spec = CuckooSpec::of(named);
         Facts {
-            cache_lines: 2.0 + f64::from(spec.kicks),
+            cache_lines: (2.0 + f64::from(spec.kicks))
+                * row_lines(spec.encoding, spec.slots, spec.bits),
             rate_model: None,
             fpr_limit: Some(2.0 * f64::from(spec.slots) / nonzero_values(spec.bits)),
             most_memory: MOST_SCATTERED,

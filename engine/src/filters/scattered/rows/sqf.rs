@@ -1,7 +1,7 @@
 //! The streaming quotient filter (Dutta 2013): rows of fingerprints that count bits.
 
 use super::fingerprint::Fingerprint;
-use super::store::{ENCODINGS, MOST_SLOTS, RowStore, rows_in};
+use super::store::{ENCODINGS, MOST_SLOTS, RowStore, row_lines, rows_in};
 use super::table::{RowFilter, RowPolicy};
 use crate::error::BuildError;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
@@ -27,8 +27,11 @@ pub(in crate::filters) static SQF: [FilterRow; 1] = [FilterRow {
     scattered: Some(|named, memory, seed| Ok(Box::new(build(named, memory, seed)?))),
     cells: None,
     lines: None,
-    facts: |_, _, _| Facts {
-        cache_lines: 1.0,
+    facts: |named, _, _| Facts {
+        cache_lines: {
+            let (slots, encoding) = (named.small("slots"), named.choice("rows", &ENCODINGS));
+            row_lines(encoding, slots, fingerprint(named).bits())
+        },
         rate_model: None,
         // Its fingerprints are not equally likely.
         fpr_limit: None,
@@ -42,13 +45,16 @@ pub(in crate::filters) static SQF: [FilterRow; 1] = [FilterRow {
     },
 }];
 
-fn build(named: &Named, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
-    let (slots, encoding) = (named.small("slots"), named.choice("rows", &ENCODINGS));
-    let fingerprint = Fingerprint::Counted {
+fn fingerprint(named: &Named) -> Fingerprint {
+    Fingerprint::Counted {
         remainder: named.small("r"),
         kept: named.small("kept"),
     }
-    .check()?;
+}
+
+fn build(named: &Named, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
+    let (slots, encoding) = (named.small("slots"), named.choice("rows", &ENCODINGS));
+    let fingerprint = fingerprint(named).check()?;
     let rows = rows_in(memory_bytes, encoding, slots, fingerprint.bits())?;
     // The row is the high bits of a hash, so their number is a power of two.
     let store = RowStore::new(encoding, 1 << rows.ilog2(), slots, fingerprint.bits())?;

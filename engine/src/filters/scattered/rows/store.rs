@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::storage::PackedCells;
+use crate::filters::scattered::storage::{PackedCells, packed_lines};
 use crate::limits::at_least_bits;
 use crate::report::Cells;
 
@@ -144,6 +144,17 @@ pub(super) fn rows_in(
     let bits = at_least_bits(memory_bytes, u128::from(row_bits + table_bits), &least)?;
     let rows = (bits - table_bits) / row_bits;
     Ok(NonZeroU64::new(rows).unwrap_or(NonZeroU64::MIN))
+}
+
+/// The mean number of cache lines of a row, at most. The table that decodes ranks does not count:
+/// all keys use it, so that it stays in the cache.
+pub(super) fn row_lines(form: RowEncoding, row_slots: u32, slot_bits: u32) -> f64 {
+    let packed = u64::from(row_slots) * u64::from(slot_bits);
+    let bits = match form {
+        RowEncoding::Packed => packed,
+        RowEncoding::Sorted => sorted_bits(row_slots, slot_bits).map_or(packed, u64::from),
+    };
+    packed_lines(bits, bits)
 }
 
 /// The number of bits of a rank, or an error if such rows cannot be semi-sorted.

@@ -2,7 +2,7 @@
 //! semi-sorted.
 
 use super::fingerprint::{Fingerprint, nonzero_values};
-use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, rows_in};
+use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
 use crate::error::{BuildError, SpecError};
 use crate::filters::filter::tally_of_cells;
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
@@ -56,7 +56,7 @@ pub(crate) struct RowSpec {
 /// two that fits.
 ///
 /// Cache lines touched per key: those of the row. With k b up to 512 bits that is one, or two if
-/// the row crosses a line.
+/// the row crosses a line, as all rows of 512 bits do in memory that does not begin at a line.
 #[derive(Debug, Clone)]
 pub(crate) struct RowFilter {
     store: RowStore,
@@ -260,10 +260,14 @@ fn complete(named: &mut Named, form: Form) -> Result<(), SpecError> {
 }
 
 fn facts(named: &Named, form: Form, memory: u64) -> Facts {
-    let RowSpec { slots, bits, .. } = RowSpec::of(named);
+    let RowSpec {
+        slots,
+        bits,
+        encoding,
+        ..
+    } = RowSpec::of(named);
     Facts {
-        // Rows that cross a line touch two; most do not.
-        cache_lines: 1.0,
+        cache_lines: row_lines(encoding, slots, bits),
         rate_model: None,
         fpr_limit: match (form, SlotWidth::from_bits(bits)) {
             (Form::Scattered, _) => Some(f64::from(slots) / nonzero_values(bits)),
