@@ -37,9 +37,11 @@ fn logged(
     verdicts: &Verdicts,
 ) -> (Vec<KeyHash>, Vec<u64>) {
     let is_logged = |at: &usize| filter.duplicates_change_lines() || !verdicts.is_duplicate(*at);
+    // A duplicate that is left out has moved the clock for the late keys behind it.
+    let clock = |at: usize| ticks[..=at].iter().copied().max().unwrap_or(0);
     (0..keys.len())
         .filter(is_logged)
-        .map(|at| (keys[at], ticks[at]))
+        .map(|at| (keys[at], clock(at)))
         .unzip()
 }
 
