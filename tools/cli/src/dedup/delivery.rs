@@ -37,6 +37,8 @@ pub(crate) struct Delivery {
     known: usize,
     /// The verdicts of the pass before, if the inputs are read twice.
     backwards: Option<BackwardVerdicts>,
+    /// The bytes that the run had read before it was started again.
+    bytes_in_before: u64,
     /// The bytes that the progress line shows before those of this pass.
     bytes_before: u64,
     /// Finds the records of `--repeated`.
@@ -109,6 +111,7 @@ impl Delivery {
             sources: config.sources.clone(),
             known: config.known,
             backwards: BackwardVerdicts::new(config.keep),
+            bytes_in_before: 0,
             bytes_before: 0,
             top_keys: match &config.content {
                 Content::Records(records) => {
@@ -153,6 +156,7 @@ impl Delivery {
     ) -> Result<Self, Failure> {
         self.clock = restart.clock();
         (self.counts, self.audit) = restart.counts_and_audit(config)?;
+        self.bytes_in_before = self.counts.bytes_in;
         self.sources.clone_from(&config.sources);
         self.state = Some(restart.start(config, state, &mut self.outputs)?);
         Ok(self)
@@ -369,7 +373,7 @@ impl Delivery {
         self.counts.unkeyed += chunk.unkeyed.own_records() as u64 - rejected;
         self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
         self.counts.late += chunk.clock.late;
-        self.counts.bytes_in = chunk.input.input_until;
+        self.counts.bytes_in = self.bytes_in_before + chunk.input.input_until;
         if let Some(top_keys) = &mut self.top_keys {
             top_keys.observe(chunk)?;
         }
@@ -429,15 +433,9 @@ impl Delivery {
         let closed = self.outputs.close();
         self.counts.bytes_out = self.outputs.bytes();
         let closed = closed.and(self.failed_commit.take().map_or(Ok(()), Err));
-        let closed = match (self.state.take(), &passed, closed) {
-            (Some(state), Ok(_) | Err(Failure::ReaderGone), Ok(())) => {
-                state.end(self.counts, &self.audit, &mut self.outputs)
-            }
-            (_, _, closed) => closed,
-        };
         let (signal, ending) = match graver(passed, closed).map_err(&explain) {
             Ok(end) => {
-                self.counts.bytes_in = end.bytes_read;
+                self.counts.bytes_in = self.bytes_in_before + end.bytes_read;
                 let ending = match (end.signal, &self.lost) {
                     (Some(_), _) => Ending::SIGNAL,
                     (None, Some(message)) => Ending::with_error(message),
@@ -454,6 +452,11 @@ impl Delivery {
         let whole = ending == Ending::END_OF_INPUT;
         self.write_report(config, report, ending)
             .map_err(&explain)?;
+        // Behind the report: a run that is killed before this writes both again.
+        if let Some(state) = self.state.take() {
+            let ended = state.end(self.counts, &self.audit, &mut self.outputs);
+            ended.map_err(|failure| self.fail(config, explain(failure)))?;
+        }
         // Last, because a run that fails leaves the input as it was.
         if whole {
             let committed = self.outputs.commit();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const SAMPLE_BYTES: usize = 1 << 10;
 
 /// The device and the number of a regular file, which a rename does not change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct FileId {
     device: u64,
     inode: u64,

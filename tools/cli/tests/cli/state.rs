@@ -256,6 +256,18 @@ fn a_shorter_output_is_an_error_and_another_file_begins_anew() {
 }
 
 #[test]
+fn an_input_is_given_once() {
+    let place = Place::new();
+    let one = place.file("one", "a\n");
+    place.file("two", "b\n");
+    let failed = place.run(&["-o", "@out", "@one", "@two", "@one"]);
+    assert_eq!(
+        failed.error(),
+        format!("{one}: is also an input before it, and a state reads each once")
+    );
+}
+
+#[test]
 fn a_second_process_is_rejected() {
     let place = Place::new();
     let state = place.path("state");

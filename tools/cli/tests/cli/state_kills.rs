@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::run::{command, file, run};
 
@@ -133,11 +133,19 @@ fn killed_at_any_instant_a_run_goes_on_as_if_it_had_not_been() {
             &files.args("whole", &options("2", "100000")),
         )))
         .text();
+        // How long a run takes decides only where it is killed.
+        let start = Instant::now();
+        run(command(&strs(
+            &files.args("timed", &options(threads, "3000")),
+        )))
+        .text();
+        let most = start.elapsed().as_micros() as u64;
         let args = files.args("killed", &options(threads, "3000"));
+        let mut of_case = 0;
         loop {
             let mut child = command(&strs(&args)).spawn().unwrap();
             drop(child.stdin.take());
-            let pause = draw(kills ^ case << 32, 60_000);
+            let pause = draw(kills ^ case << 32, most);
             thread::sleep(Duration::from_micros(pause));
             child.kill().unwrap();
             let output = child.wait_with_output().unwrap();
@@ -147,8 +155,9 @@ fn killed_at_any_instant_a_run_goes_on_as_if_it_had_not_been() {
             let told = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.code().is_none(), "{told}");
             kills += 1;
-            // Slow machines need more time than that to get anywhere.
-            if kills % 40 == 39 {
+            of_case += 1;
+            // With seldom commits, a run gets no further.
+            if of_case == 8 {
                 run(command(&strs(&args))).text();
                 break;
             }

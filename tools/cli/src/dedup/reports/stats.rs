@@ -240,7 +240,7 @@ impl Stats {
             Content::Records(records) => records.outputs.repeated,
             Content::Packets(_) => false,
         };
-        let has_known = config.known > 0;
+        let has_known = config.known > 0 || counts.known > 0;
         let found = audit.counts();
         let found = (counts.known_errors).map_or(found, |known| found.since(&known));
         let errors = found.estimates(Some(&report));
@@ -348,7 +348,9 @@ impl Stats {
             frame_blocks,
             conditions: frame_blocks.map(|_| counts.conditions),
             window_packets: second,
-            skipped_files: config.skipped.as_ref().map(Vec::len),
+            skipped_files: (config.skipped.as_ref())
+                .filter(|_| config.state.is_none())
+                .map(Vec::len),
             read_files: config.inputs().len(),
             has_stale_header: has_stale_header(config, counts),
             copies: observed.copies.map(CopyReport::stats),

@@ -1,5 +1,7 @@
 //! Opening a state, and what a run notes in it.
 
+use std::collections::HashSet;
+use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +19,7 @@ use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::Outputs;
 use crate::dedup::reports::stats::RunCounts;
 use crate::failure::{self, Failure, without_controls, write_stderr};
-use crate::files::Source;
+use crate::files::{FileId, Source};
 use crate::records::chunk::Chunk;
 use crate::records::position::InputPosition;
 use crate::records::restart::{InputRestart, StreamRestart};
@@ -44,7 +46,7 @@ impl Restart {
         state: &StateConfig,
         partitions: usize,
     ) -> Result<(Self, Partitioned<Box<dyn LineFilter>>), Failure> {
-        if std::fs::metadata(&state.folder).is_ok_and(|metadata| !metadata.is_dir()) {
+        if fs::metadata(&state.folder).is_ok_and(|metadata| !metadata.is_dir()) {
             let folder = state.folder.display().to_string();
             return Err(SpecError::new("--state", folder, "a folder, or a new name").into());
         }
@@ -212,10 +214,19 @@ fn known_inputs(
             write_stderr(&format!("echoless: {name}: {note}\n"));
         }
     };
-    let mut restarts = Vec::new();
+    let (mut restarts, mut files) = (Vec::new(), HashSet::new());
     let (mut sources, mut skipped, mut known) = (Vec::new(), Vec::new(), config.known);
     let mut skipped_bytes = 0;
     for (index, source) in config.sources.iter().enumerate() {
+        if let Source::File(path) = source
+            && let Some(file) = fs::metadata(path).ok().as_ref().and_then(FileId::of)
+            && !files.insert(file)
+        {
+            return Err(Failure::SameFile {
+                name: source.name(),
+                other: "an input before it, and a state reads each once".into(),
+            });
+        }
         let found = inputs.find(source)?;
         let restart = match found {
             Known::Whole if !state.again => {
