@@ -103,6 +103,7 @@ impl Chunk {
                 is_last: self.input.is_last,
                 file: InputFile {
                     identity: None,
+                    read: self.input.file.read,
                     end: self.input.file.end.take(),
                     is_compressed: self.input.file.is_compressed,
                 },

@@ -280,6 +280,7 @@ impl Input {
             }
 
             chunk.input.file.is_compressed = file.codec().is_some();
+            chunk.input.file.read = file.file_position();
             chunk.input.has_joined_values = self.last_end.has_joined_values();
             let format = format_of_chunk(&*self.format, chunk);
             // The end of a cut input is none of its last record.

@@ -95,7 +95,7 @@ impl Restart {
         self.commit.clock
     }
 
-    /// What the run goes on with: its counts, those of a run before this one left out, and its
+    /// What the run goes on with: its counts, without those of a run that has ended, and its
     /// estimates.
     ///
     /// # Errors
@@ -112,7 +112,8 @@ impl Restart {
                 Failure::Capture { name, problem }
             })?;
         }
-        let counts = if self.commit.ended {
+        // One that finds nothing new is the run before, which was killed when it had ended.
+        let counts = if self.commit.ended && !config.sources.is_empty() {
             RunCounts {
                 known_errors: Some(audit.counts()),
                 ..RunCounts::default()
@@ -153,6 +154,7 @@ impl Restart {
             interval: state.interval,
             committed: Instant::now(),
             changed: false,
+            read_again: 0,
             commit: Commit {
                 ended: false,
                 ..self.commit
@@ -264,6 +266,8 @@ pub(in crate::dedup) struct RunState {
     committed: Instant,
     /// Whether a chunk was delivered since.
     changed: bool,
+    /// The bytes that are read of the current input beyond what is delivered.
+    read_again: u64,
     commit: Commit,
     inputs: SavedInputs,
     progress: Progress,
@@ -293,6 +297,13 @@ impl RunState {
         lines: u64,
     ) -> Result<(), Failure> {
         self.changed = true;
+        // A run that goes on reads these bytes again.
+        let file = &chunk.input.file;
+        self.read_again = match file {
+            _ if chunk.input.is_last => 0,
+            file if file.is_compressed => file.read,
+            file => file.read.saturating_sub(position.bytes),
+        };
         self.inputs.pass(chunk, name, position, lines);
         self.commit.clock.pass(chunk);
         self.commit.terminator = String::from_utf8_lossy(chunk.layout.terminator).into();
@@ -344,6 +355,8 @@ impl RunState {
         outputs: &mut Outputs,
     ) -> Result<(), Failure> {
         self.commit.counts = counts;
+        let bytes_in = &mut self.commit.counts.bytes_in;
+        *bytes_in = bytes_in.saturating_sub(self.read_again);
         self.commit.audit = audit.save();
         self.commit.outputs = outputs.positions()?;
         self.commit.inputs = self.inputs.all().to_vec();
@@ -363,6 +376,7 @@ impl RunState {
         outputs: &mut Outputs,
     ) -> Result<(), Failure> {
         self.commit.ended = true;
+        self.read_again = 0;
         self.commit(counts, audit, outputs)?;
         // Once more: damage behind the last commit but one looks like a write that a crash has cut
         // short, and this leaves nothing else there.

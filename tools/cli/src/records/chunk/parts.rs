@@ -101,6 +101,8 @@ pub(crate) struct InputPart {
 pub(crate) struct InputFile {
     /// Which file it is, in the first chunk.
     pub(crate) identity: Option<Box<InputIdentity>>,
+    /// How far it is read, compressed as it is.
+    pub(crate) read: u64,
     /// Its length, compressed as it is, in the last chunk.
     pub(crate) end: Option<u64>,
     /// Whether it is compressed.
