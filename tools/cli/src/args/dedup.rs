@@ -303,13 +303,20 @@ impl DedupArgs {
             ("--tag", self.tag.clone()),
             ("--compress", self.run.compress.clone()),
         ];
-        let flags = [("--refresh", self.refresh), ("--invert", self.run.invert)];
+        let flags = [
+            ("--refresh", self.refresh),
+            ("--invert", self.run.invert),
+            // The file may have another name.
+            ("--tag-file", self.tag_file.is_some()),
+        ];
         let values = values
             .into_iter()
             .filter_map(|(option, value)| Some((option, Some(value?))));
         let flags = flags.into_iter().filter(|(_, given)| *given);
         let flags = flags.map(|(option, _)| (option, None));
         let mut lasting = self.records.given();
+        // It changes no key.
+        lasting.retain(|(option, _)| option != "--max-record");
         lasting.extend(
             values
                 .chain(flags)

@@ -115,7 +115,7 @@ impl PlainBytes {
                 let rest = std::mem::take(&mut self.skipped);
                 // Less than the length of the file, which was checked.
                 file.seek(SeekFrom::Current(rest.cast_signed()))?;
-                self.passed_over = rest;
+                self.passed_over += rest;
                 break;
             }
             let most = buffer
@@ -126,7 +126,14 @@ impl PlainBytes {
                     let problem = "ends before the place that the state has reached";
                     return Err(io::Error::new(ErrorKind::UnexpectedEof, problem));
                 }
-                Read::Bytes(read) => self.skipped -= read as u64,
+                Read::Bytes(read) => {
+                    let read = read as u64;
+                    self.skipped -= read;
+                    if let State::Plain { .. } = self.state {
+                        self.plain_bytes -= read;
+                        self.passed_over += read;
+                    }
+                }
                 other => return Ok(other),
             }
         }

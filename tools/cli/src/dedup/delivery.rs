@@ -70,6 +70,8 @@ pub(crate) struct Delivery {
     clock: StreamClock,
     /// The failure of a commit in a pause of the stream.
     failed_commit: Option<Failure>,
+    /// Whether a chunk was delivered in part: the last commit stands.
+    is_cut: bool,
 }
 
 impl Delivery {
@@ -138,6 +140,7 @@ impl Delivery {
             state: None,
             clock: StreamClock::default(),
             failed_commit: None,
+            is_cut: false,
         };
         // The input may pause for long before its first record.
         if delivery.may_write_stats() {
@@ -157,6 +160,7 @@ impl Delivery {
         self.clock = restart.clock();
         (self.counts, self.audit) = restart.counts_and_audit(config)?;
         self.bytes_in_before = self.counts.bytes_in;
+        self.lost = restart.lost();
         self.sources.clone_from(&config.sources);
         self.state = Some(restart.start(config, state, &mut self.outputs)?);
         Ok(self)
@@ -186,8 +190,9 @@ impl Delivery {
             return Err(failure);
         }
         match &mut self.state {
-            Some(state) if state.is_due() => {
-                state.commit(self.counts, &self.audit, &mut self.outputs)
+            Some(state) if !self.is_cut && state.is_due() => {
+                let lost = self.lost.as_deref();
+                state.commit(self.counts, &self.audit, &mut self.outputs, lost)
             }
             Some(_) | None => Ok(()),
         }
@@ -219,6 +224,13 @@ impl Delivery {
     /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
+        let delivered = self.try_deliver(chunk);
+        // Outputs may have a part of the chunk.
+        self.is_cut |= delivered.is_err();
+        delivered
+    }
+
+    fn try_deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         if self.is_judging() {
             return self.collect(chunk);
         }
@@ -429,6 +441,16 @@ impl Delivery {
             Ok(_) | Err(Failure::ReaderGone) => graver(passed, self.write_top_keys()),
             Err(_) => passed,
         };
+        // The run is to go on, so the commit is in front of what ends its outputs.
+        let interrupted = matches!(&passed, Ok(end) if end.signal.is_some());
+        let passed = match self.state.take_if(|_| interrupted) {
+            Some(state) => {
+                let lost = self.lost.as_deref();
+                let stopped = state.stop(self.counts, &self.audit, &mut self.outputs, lost);
+                stopped.and(passed)
+            }
+            None => passed,
+        };
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
         self.counts.bytes_out = self.outputs.bytes();
@@ -453,8 +475,9 @@ impl Delivery {
         self.write_report(config, report, ending)
             .map_err(&explain)?;
         // Behind the report: a run that is killed before this writes both again.
-        if let Some(state) = self.state.take() {
-            let ended = state.end(self.counts, &self.audit, &mut self.outputs);
+        if let Some(state) = self.state.take().filter(|_| !self.is_cut) {
+            let lost = self.lost.as_deref();
+            let ended = state.end(self.counts, &self.audit, &mut self.outputs, lost);
             ended.map_err(|failure| self.fail(config, explain(failure)))?;
         }
         // Last, because a run that fails leaves the input as it was.

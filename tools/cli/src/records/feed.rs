@@ -243,6 +243,7 @@ impl RecordFeed {
             self.header_sent |= is_written;
             return Ok(None);
         }
+        chunk.input.awaits_header = comments.lines > 0;
         if comments.lines > 0 && comments.end == chunk.bytes.filled {
             return Ok(None);
         }

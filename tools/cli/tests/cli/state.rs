@@ -256,6 +256,95 @@ fn a_shorter_output_is_an_error_and_another_file_begins_anew() {
 }
 
 #[test]
+fn outputs_of_earlier_runs_go_on_when_they_are_written_again() {
+    let place = Place::new();
+    place.file("one", "a\na\n");
+    place.file("two", "b\nb\n");
+    place.file("three", "c\nc\n");
+    place
+        .run(&["-q", "-o", "@out", "--duplicates", "@dup", "@one"])
+        .text();
+    place.run(&["-q", "-o", "@other", "@two"]).text();
+    place
+        .run(&["-q", "-o", "@out", "--duplicates", "@dup", "@three"])
+        .text();
+    assert_eq!(place.read("out"), "a\nc\n");
+    assert_eq!(place.read("dup"), "a\nc\n");
+    assert_eq!(place.read("other"), "b\n");
+    let (dup, out) = (place.path("dup"), place.path("out"));
+    let failed = place.run(&["-q", "-o", "@dup", "--duplicates", "@out", "@three"]);
+    assert_eq!(
+        failed.error(),
+        format!("{dup}: is also the file of --duplicates in the state")
+    );
+    assert_eq!(fs::read(out).unwrap(), b"a\nc\n");
+}
+
+#[test]
+fn inputs_are_read_again_once_although_the_run_is_started_twice() {
+    let place = Place::new();
+    place.file("one", "a\n");
+    place.run(&["-q", "-o", "@out", "@one"]).text();
+    // A fault ends the run behind the first input.
+    place.file("two", "x,y\n");
+    place.file("three", "\"never ends\n");
+    let again = [
+        "-q",
+        "--commit-interval",
+        "0s",
+        "--read-bytes",
+        "1",
+        "--again",
+        "--csv",
+    ];
+    let fresh = Place::new();
+    let args = |place: &Place| {
+        let files = ["@one", "@two", "@three"];
+        place.run(&[&again[..], &["-o", "@out", "--duplicates", "@dup"], &files].concat())
+    };
+    for name in ["one", "two", "three"] {
+        fresh.file(name, &place.read(name));
+    }
+    assert!(args(&fresh).error().contains("three"), "a fault");
+    let before = fresh.read("dup");
+    assert!(args(&fresh).error().contains("three"), "a fault");
+    assert_eq!(fresh.read("dup"), before);
+    assert_eq!(fresh.read("out"), "a\nx,y\n");
+}
+
+#[test]
+fn a_header_behind_comment_lines_is_a_header_after_any_stop() {
+    for lines in 11..40 {
+        let place = Place::new();
+        let comments: String = (0..lines)
+            .map(|line| format!("# comment {line:100}\n"))
+            .collect();
+        place.file("one", &format!("{comments}id,name\n1,a\n2,a\n3\n"));
+        let args = ["-q", "--csv", "--header", "--comment", "#", "-k", "name"];
+        let slow = [
+            "--commit-interval",
+            "0s",
+            "--read-bytes",
+            "3",
+            "-o",
+            "@out",
+            "@one",
+        ];
+        // The last record lacks the key.
+        let failed = place.run(&[&args[..], &slow].concat());
+        assert!(failed.error().contains("line"), "{}", failed.stderr);
+        let path = place.path("one");
+        let mended = fs::read_to_string(&path).unwrap() + ",b\n";
+        fs::write(&path, mended.replace("3\n,b", "3,b")).unwrap();
+        place
+            .run(&[&args[..], &["-o", "@out", "@one"]].concat())
+            .text();
+        let expected = format!("{comments}id,name\n1,a\n3,b\n");
+        assert_eq!(place.read("out"), expected, "{lines}");
+    }
+}
+
+#[test]
 fn an_input_is_given_once() {
     let place = Place::new();
     let one = place.file("one", "a\n");

@@ -240,13 +240,22 @@ impl Outputs {
         let mut is_final = false;
         for (option, sink) in self.named() {
             is_final |= sink.target().id.is_none();
-            let own = saved.iter().find(|output| output.option == option);
+            let own = SavedOutput::of(sink.target(), option, saved)?;
             sink.go_on(match own {
                 Some(own) => own.position_in(sink.target(), run_goes_on)?,
                 None => SinkPosition::default(),
             });
         }
         Ok(is_final)
+    }
+
+    /// Those of these outputs that are not written now, and that are still there.
+    pub(in crate::dedup) fn others(&mut self, saved: &[SavedOutput]) -> Vec<SavedOutput> {
+        let written: Vec<_> = (self.named().iter())
+            .filter_map(|(_, sink)| sink.target().id)
+            .collect();
+        let is_other = |output: &&SavedOutput| output.is_other_than(&written);
+        saved.iter().filter(is_other).cloned().collect()
     }
 
     /// Where the outputs could go on after a restart.

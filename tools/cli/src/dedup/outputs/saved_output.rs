@@ -1,6 +1,6 @@
 //! An output of a run with a state, as a later run finds it.
 
-use std::io;
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,32 @@ impl SavedOutput {
             file: target.id,
             position,
         })
+    }
+
+    /// What is saved of an output: of its file, else of the output that the option named before.
+    ///
+    /// # Errors
+    /// [`Failure`] if the file is the output of another option.
+    pub(super) fn of<'a>(
+        target: &Opened,
+        option: &str,
+        saved: &'a [Self],
+    ) -> Result<Option<&'a Self>, Failure> {
+        let is_file = |output: &&Self| target.id.is_some() && output.file == target.id;
+        match saved.iter().find(is_file) {
+            Some(own) if own.option != option => Err(Failure::SameFile {
+                name: target.name.clone(),
+                other: format!("the file of {} in the state", own.option),
+            }),
+            Some(own) => Ok(Some(own)),
+            None => Ok(saved.iter().find(|output| output.option == option)),
+        }
+    }
+
+    /// Whether it is none of these files, and still has its name.
+    pub(super) fn is_other_than(&self, written: &[FileId]) -> bool {
+        let id = fs::metadata(&self.name).ok().as_ref().and_then(FileId::of);
+        self.file.is_some() && id == self.file && !written.iter().any(|file| Some(*file) == id)
     }
 
     /// The position in the file that the option names now. Another file begins anew, and so does

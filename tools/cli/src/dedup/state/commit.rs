@@ -24,6 +24,8 @@ pub(crate) struct Commit {
     /// The options that must not change, each with its value if it takes one.
     pub(in crate::dedup) options: Vec<(String, Option<String>)>,
     pub(in crate::dedup) inputs: Vec<SavedInput>,
+    /// Why records of an input were lost.
+    pub(in crate::dedup) lost: Option<String>,
     /// Whether the outputs were begun.
     pub(in crate::dedup) begun: bool,
     pub(in crate::dedup) header: Option<SavedHeader>,

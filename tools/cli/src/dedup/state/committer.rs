@@ -149,12 +149,22 @@ impl Drop for Committer {
     }
 }
 
+/// Lets the next commit find that the thread has ended.
+struct IdleAtEnd<'a>(&'a Shared);
+
+impl Drop for IdleAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.is_busy.store(false, Ordering::Relaxed);
+    }
+}
+
 fn run(
     mut journal: Journal,
     outputs: &[(String, File)],
     steps: &Receiver<Step>,
     shared: &Shared,
 ) -> Result<(), Failure> {
+    let _idle = IdleAtEnd(shared);
     let ask = |journal: &Journal| *lock(&shared.wanted.0) = journal.wanted_block();
     ask(&journal);
     for step in steps {

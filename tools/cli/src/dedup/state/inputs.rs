@@ -11,6 +11,9 @@ use crate::records::chunk::Chunk;
 use crate::records::position::InputPosition;
 use crate::records::restart::InputRestart;
 
+/// The most inputs that a state knows: every commit has all of them, some 500 bytes each.
+const MOST_INPUTS: usize = 10_000;
+
 /// A regular file that was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SavedInput {
@@ -25,6 +28,8 @@ pub(crate) struct SavedInput {
     pub(crate) restart: InputRestart,
     /// The length of the file, compressed as it is, when it was read to its end.
     pub(crate) end: Option<u64>,
+    /// Whether the run that has committed this has read it.
+    in_run: bool,
 }
 
 impl SavedInput {
@@ -49,20 +54,26 @@ pub(super) enum Known {
     Nothing,
     /// It was read in part, or has grown since.
     InPart(InputRestart),
-    /// It was read to its end.
-    Whole,
+    /// It was read to its end, perhaps in the run that goes on.
+    Whole { in_run: bool },
 }
 
 /// The regular files that were read, in this order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SavedInputs {
     all: Vec<SavedInput>,
-    /// The number of the input that is the last of them, among those of this run.
+    /// The index among the inputs of this run of the last one of `all`.
     last: Option<usize>,
 }
 
 impl SavedInputs {
-    pub(super) fn new(all: Vec<SavedInput>) -> Self {
+    /// The inputs of a commit. If its run had ended, none is of this one.
+    pub(super) fn new(mut all: Vec<SavedInput>, ended: bool) -> Self {
+        for input in &mut all {
+            input.in_run &= !ended;
+        }
+        // The oldest are read again if they come once more, which drops their records as duplicates.
+        all.drain(..all.len().saturating_sub(MOST_INPUTS));
         Self { all, last: None }
     }
 
@@ -93,7 +104,8 @@ impl SavedInputs {
             if input.was(file, &now)? {
                 let is_whole = input.end == Some(file.metadata()?.len());
                 return Ok(if is_whole {
-                    Known::Whole
+                    let in_run = input.in_run;
+                    Known::Whole { in_run }
                 } else {
                     Known::InPart(input.restart)
                 });
@@ -126,6 +138,7 @@ impl SavedInputs {
                 before,
                 restart: InputRestart::default(),
                 end: None,
+                in_run: true,
             });
         }
         if self.last != Some(chunk.input.source) {

@@ -16,7 +16,7 @@ use super::inputs::{Known, SavedInputs};
 use crate::config::{DedupConfig, StateConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::clock::StreamClock;
-use crate::dedup::outputs::Outputs;
+use crate::dedup::outputs::{Outputs, SavedOutput};
 use crate::dedup::reports::stats::RunCounts;
 use crate::failure::{self, Failure, without_controls, write_stderr};
 use crate::files::{FileId, Source};
@@ -73,7 +73,7 @@ impl Restart {
                 (saved.progress, commit)
             }
         };
-        let inputs = SavedInputs::new(commit.inputs.clone());
+        let inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
         let stream = StreamRestart {
             inputs: known_inputs(config, state, &inputs)?,
             header: commit.header.clone(),
@@ -88,6 +88,11 @@ impl Restart {
             progress,
         };
         Ok((restart, opened.filter))
+    }
+
+    /// Why records of an input were lost before, in a run that goes on.
+    pub(in crate::dedup) fn lost(&self) -> Option<String> {
+        self.commit.lost.clone().filter(|_| !self.commit.ended)
     }
 
     /// The clock of the stream.
@@ -135,8 +140,9 @@ impl Restart {
         outputs: &mut Outputs,
     ) -> Result<RunState, Failure> {
         let goes_on = !self.commit.ended && !self.commit.inputs.is_empty();
-        let lost = outputs.go_on(&self.commit.outputs, goes_on)?;
-        if goes_on && lost && !config.run.quiet {
+        let is_final = outputs.go_on(&self.commit.outputs, goes_on)?;
+        let other_outputs = outputs.others(&self.commit.outputs);
+        if goes_on && is_final && !config.run.quiet {
             let input = self.commit.inputs.last();
             let place = input.map_or_else(String::new, |input| {
                 let InputPosition { bytes, .. } = input.restart.position;
@@ -154,7 +160,11 @@ impl Restart {
             interval: state.interval,
             committed: Instant::now(),
             changed: false,
+            awaits_header: false,
+            other_outputs,
             read_again: 0,
+            read: 0,
+            input_from: 0,
             commit: Commit {
                 ended: false,
                 ..self.commit
@@ -231,14 +241,14 @@ fn known_inputs(
         }
         let found = inputs.find(source)?;
         let restart = match found {
-            Known::Whole if !state.again => {
+            Known::Whole { in_run } if in_run || !state.again => {
                 note(source, "skipped, read before (--again reads it again)");
                 skipped_bytes += source.len().unwrap_or(0);
                 known -= usize::from(index < config.known);
                 skipped.push(source.clone());
                 continue;
             }
-            Known::Nothing | Known::Whole => None,
+            Known::Nothing | Known::Whole { .. } => None,
             Known::InPart(restart) => {
                 let InputPosition { bytes, .. } = restart.position;
                 note(source, &format!("goes on behind byte {bytes}"));
@@ -266,8 +276,16 @@ pub(in crate::dedup) struct RunState {
     committed: Instant,
     /// Whether a chunk was delivered since.
     changed: bool,
+    /// Whether the last chunk was comment lines in front of a header. A run that goes on begins with
+    /// no header in front of it, so it cannot begin here.
+    awaits_header: bool,
+    /// The outputs of runs before that this one does not write.
+    other_outputs: Vec<SavedOutput>,
     /// The bytes that are read of the current input beyond what is delivered.
     read_again: u64,
+    /// The bytes of the inputs that were read up to the last chunk, and up to its input.
+    read: u64,
+    input_from: u64,
     commit: Commit,
     inputs: SavedInputs,
     progress: Progress,
@@ -297,11 +315,16 @@ impl RunState {
         lines: u64,
     ) -> Result<(), Failure> {
         self.changed = true;
+        self.awaits_header = chunk.input.awaits_header && !chunk.input.is_last;
         // A run that goes on reads these bytes again.
-        let file = &chunk.input.file;
+        let (file, read) = (&chunk.input.file, chunk.input.input_until);
+        if file.identity.is_some() {
+            self.input_from = self.read;
+        }
+        self.read = read;
         self.read_again = match file {
             _ if chunk.input.is_last => 0,
-            file if file.is_compressed => file.read,
+            file if file.is_compressed => read.saturating_sub(self.input_from),
             file => file.read.saturating_sub(position.bytes),
         };
         self.inputs.pass(chunk, name, position, lines);
@@ -336,7 +359,8 @@ impl RunState {
 
     /// Whether it is time for a commit.
     pub(in crate::dedup) fn is_due(&self) -> bool {
-        self.changed && self.committed.elapsed() >= self.interval && !self.committer.is_busy()
+        let is_time = self.changed && self.committed.elapsed() >= self.interval;
+        is_time && !self.awaits_header && !self.committer.is_busy()
     }
 
     /// How long until it may be time for a commit.
@@ -353,19 +377,40 @@ impl RunState {
         counts: RunCounts,
         audit: &RunAudit,
         outputs: &mut Outputs,
+        lost: Option<&str>,
     ) -> Result<(), Failure> {
         self.commit.counts = counts;
+        self.commit.lost = lost.map(str::to_owned);
         let bytes_in = &mut self.commit.counts.bytes_in;
         *bytes_in = bytes_in.saturating_sub(self.read_again);
         self.commit.audit = audit.save();
         self.commit.outputs = outputs.positions()?;
+        self.commit
+            .outputs
+            .extend(self.other_outputs.iter().cloned());
         self.commit.inputs = self.inputs.all().to_vec();
         self.committed = Instant::now();
         self.changed = false;
         self.committer.commit(self.progress, self.commit.encode())
     }
 
-    /// The last commit, after the outputs were closed. Returns once it is on the disk.
+    /// The last commit of a run that a signal has ended and that is to go on, before its outputs are
+    /// closed. Returns once it is on the disk.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit), and if this commit fails.
+    pub(in crate::dedup) fn stop(
+        mut self,
+        counts: RunCounts,
+        audit: &RunAudit,
+        outputs: &mut Outputs,
+        lost: Option<&str>,
+    ) -> Result<(), Failure> {
+        self.commit_last(counts, audit, outputs, lost)
+    }
+
+    /// The last commit of a run that has ended, after the outputs were closed. Returns once it is on
+    /// the disk.
     ///
     /// # Errors
     /// As [`commit`](Self::commit), and if this commit fails.
@@ -374,13 +419,28 @@ impl RunState {
         counts: RunCounts,
         audit: &RunAudit,
         outputs: &mut Outputs,
+        lost: Option<&str>,
     ) -> Result<(), Failure> {
         self.commit.ended = true;
         self.read_again = 0;
-        self.commit(counts, audit, outputs)?;
+        self.commit_last(counts, audit, outputs, lost)
+    }
+
+    fn commit_last(
+        &mut self,
+        counts: RunCounts,
+        audit: &RunAudit,
+        outputs: &mut Outputs,
+        lost: Option<&str>,
+    ) -> Result<(), Failure> {
+        if self.awaits_header {
+            // The commit before stands.
+            return self.committer.finish();
+        }
+        self.commit(counts, audit, outputs, lost)?;
         // Once more: damage behind the last commit but one looks like a write that a crash has cut
         // short, and this leaves nothing else there.
-        self.commit(counts, audit, outputs)?;
+        self.commit(counts, audit, outputs, lost)?;
         self.committer.finish()
     }
 }

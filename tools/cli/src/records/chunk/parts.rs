@@ -73,8 +73,10 @@ pub(crate) struct InputPart {
     pub(crate) is_first: bool,
     /// Whether the input ends here.
     pub(crate) is_last: bool,
-    /// Where the input goes on, if this is its first chunk and an earlier run has read a part.
+    /// Where the input goes on, in the first chunk of one of which an earlier run has read a part.
     pub(crate) restart: Option<InputRestart>,
+    /// Whether these are comment lines in front of a header that is still to come.
+    pub(crate) awaits_header: bool,
     /// Its file, in a run with a state.
     pub(crate) file: InputFile,
     /// Whether the records are the blocks of a capture: those that are no packets are the frame of
