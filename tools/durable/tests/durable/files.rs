@@ -140,7 +140,14 @@ fn a_journal_and_its_state_say_what_they_hold() {
     let of_state = show(&storage, state).unwrap();
     let mut verified = verify(&storage, state).unwrap();
     assert_eq!((verified.fill, of_state.fill), (None, Some(fill)));
+    let fpr = of_state.expected_fpr.unwrap();
+    assert!(fpr > 0.0 && fpr < 1e-3, "{fpr}");
+    assert_eq!(
+        (verified.expected_fpr, shown.expected_fpr),
+        (None, Some(fpr))
+    );
     verified.fill = of_state.fill;
+    verified.expected_fpr = of_state.expected_fpr;
     assert_eq!(verified, of_state);
     assert_eq!(
         (of_state.caller, of_state.clock),
