@@ -142,8 +142,8 @@ pub trait Filter: Send + Sync {
         self.report_on(self.tally())
     }
 
-    /// Moves the filter's clock to `tick`: a [batch](Batch::at) without keys. An earlier tick has no
-    /// effect, and neither has any without a window.
+    /// Moves the filter's clock to `tick`: a [batch](Batch::at) without keys. An earlier tick has
+    /// no effect, and neither has any without a window.
     fn advance_to(&mut self, tick: u64) {
         self.observe_batch(Batch::at(&[], tick), &mut []);
     }

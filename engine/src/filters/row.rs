@@ -96,9 +96,10 @@ pub struct Facts {
     /// Whether a duplicate renews its key, in a filter with a [`window`](Self::window): the window
     /// then counts from when the key was last seen, else from when it was recorded.
     pub renews_keys: bool,
-    /// Whether a key leaves the filter only because its [`window`](Self::window) is over, so that no
-    /// duplicate in it is missed. Unless the filter [renews keys](Self::renews_keys), that window
-    /// counts from when the key was recorded: a duplicate soon after another one may be fresh.
+    /// Whether a key leaves the filter only because its [`window`](Self::window) is over, so that
+    /// no duplicate in it is missed. Unless the filter [renews keys](Self::renews_keys), that
+    /// window counts from when the key was recorded: a duplicate soon after another one may be
+    /// fresh.
     pub forgets_by_time: bool,
     /// Whether the error rates settle on an endless stream of which some records are always fresh.
     /// The rates of a filter that does not settle drift until they add up to 1: its verdicts are

@@ -6,8 +6,8 @@ use std::fmt;
 use super::filter::Filter;
 use crate::error::SpecError;
 
-/// A filter with slices that can fail. [`FilterSpec::build_sliced`](crate::FilterSpec::build_sliced)
-/// builds one.
+/// A filter with slices that can fail.
+/// [`FilterSpec::build_sliced`](crate::FilterSpec::build_sliced) builds one.
 pub trait SlicedFilter: Filter {
     /// The slices of the filter.
     fn slices(&self) -> &dyn Sliced;

@@ -137,8 +137,8 @@ impl<W: Write> StateWriter<W> {
     ///
     /// The keys of a filter whose lines [duplicates do not
     /// change](crate::LineFilter::duplicates_change_lines) can be the fresh ones alone. The tick of
-    /// a key is then the clock at it: a duplicate that is left out has moved the clock for late keys
-    /// behind it.
+    /// a key is then the clock at it: a duplicate that is left out has moved the clock for late
+    /// keys behind it.
     ///
     /// # Errors
     /// [`StateError::Io`] if the output fails.

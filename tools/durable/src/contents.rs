@@ -131,7 +131,8 @@ impl FileContents {
     }
 }
 
-/// Reads every section of a journal (a folder) or a state (a file), and checks it. Builds no filter.
+/// Reads every section of a journal (a folder) or a state (a file), and checks it. Builds no
+/// filter.
 ///
 /// # Errors
 /// [`JournalError::State`] with the section that is damaged, before the last commit if it is a

@@ -186,8 +186,8 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError::Locked`] if it is open already; [`JournalError::State`] if it is of another
-    /// filter or other keys, if a file is damaged before the last commit, or if the filter cannot be
-    /// built; [`JournalError::Segments`] if files are missing or do not belong together;
+    /// filter or other keys, if a file is damaged before the last commit, or if the filter cannot
+    /// be built; [`JournalError::Segments`] if files are missing or do not belong together;
     /// [`JournalError::Io`] if the storage fails.
     pub fn open(
         storage: Arc<dyn Storage>,
@@ -300,7 +300,8 @@ impl Journal {
     }
 
     /// Sets the bytes of keys and commits after which a cycle of blocks begins, in place of twice
-    /// the memory of the filter or 64 MiB. Fewer of them take less time at a start, and more writes.
+    /// the memory of the filter or 64 MiB. Fewer of them take less time at a start, and more
+    /// writes.
     pub fn set_most_log_bytes(&mut self, bytes: u64) {
         self.most_log_bytes = bytes;
     }
@@ -411,8 +412,8 @@ impl Journal {
     /// more: damage to the last commit looks like a crash, and then costs nothing.
     ///
     /// # Errors
-    /// [`JournalError::State`] if there are too many bytes, and nothing happens; [`JournalError::Io`]
-    /// if the storage fails, [`JournalError::Failed`] if it has failed before.
+    /// [`JournalError::State`] if there are too many bytes, and nothing happens;
+    /// [`JournalError::Io`] if the storage fails, [`JournalError::Failed`] if it has failed before.
     pub fn commit(&mut self, progress: Progress, bytes: &[u8]) -> Result<(), JournalError> {
         if bytes.len() > MOST_CALLER_BYTES {
             let allowed = format!("at most {MOST_CALLER_BYTES} bytes of the caller");

@@ -3,9 +3,9 @@
 //!
 //! A [`Journal`] appends the keys of each batch to a file, and commits them together with bytes of
 //! the caller, such as its position in an input and the lengths of its outputs. After a crash it
-//! returns the filter and these bytes as they were at the last commit, so no record is lost and none
-//! passes twice. Its files have the sections of [`echoless::state`]: [`export`] makes a state of a
-//! journal, [`import`] a journal of a state. [`show`] and [`verify`] read both.
+//! returns the filter and these bytes as they were at the last commit, so no record is lost and
+//! none passes twice. Its files have the sections of [`echoless::state`]: [`export`] makes a state
+//! of a journal, [`import`] a journal of a state. [`show`] and [`verify`] read both.
 //!
 //! [`storage`] has the few operations with files and folders that all of this needs, and says when
 //! each of them is durable. [`simulated`] is a storage in memory that lists what can be left of the

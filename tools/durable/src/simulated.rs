@@ -523,8 +523,8 @@ impl SimulatedStorage {
         Self::default()
     }
 
-    /// The operations so far that change something or were to do so: creations, writes, truncations,
-    /// syncs, renames, removals.
+    /// The operations so far that change something or were to do so: creations, writes,
+    /// truncations, syncs, renames, removals.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.lock_shared().operations.len()

@@ -543,8 +543,8 @@ impl<F: Filter> Ticket<'_, F> {
 
     /// The [report](crate::report_of) of the filter, after the batches of all lower tickets and
     /// before those of all higher ones. Each partition is counted in its turn, which may read all
-    /// of its memory; a filter that is [saved](crate::OrderedFilter::save) is reported on with this,
-    /// and not with [`with_filters`](Self::with_filters).
+    /// of its memory; a filter that is [saved](crate::OrderedFilter::save) is reported on with
+    /// this, and not with [`with_filters`](Self::with_filters).
     ///
     /// # Errors
     /// [`ExchangeError`] if a partition is lost, with every [`LossPolicy`](crate::LossPolicy), or

@@ -37,9 +37,9 @@ impl<F: Filter> OrderedPartition<F> {
         }
     }
 
-    /// Passes keys through the partition, in the turn of their batch, moves its clock to `tick`, the
-    /// last one of the batch, and passes its filter to `in_turn`. Ends the turn; a thread that parks
-    /// for the next one is woken once `turn` is dropped.
+    /// Passes keys through the partition, in the turn of their batch, moves its clock to `tick`,
+    /// the last one of the batch, and passes its filter to `in_turn`. Ends the turn; a thread that
+    /// parks for the next one is woken once `turn` is dropped.
     ///
     /// # Errors
     /// Why the keys have no verdicts, as the outcome of a request. `verdicts` is 0 then, as it must

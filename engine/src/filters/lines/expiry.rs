@@ -56,8 +56,8 @@ pub(super) struct Expiry<R> {
 }
 
 impl<R: Rule> Expiry<R> {
-    /// Begins an era, whose first unit is `passed` units after the clock of `rule`. `before` is what
-    /// is left of the era before. Returns what is pending, if anything is.
+    /// Begins an era, whose first unit is `passed` units after the clock of `rule`. `before` is
+    /// what is left of the era before. Returns what is pending, if anything is.
     pub(super) fn begin(
         before: Option<Self>,
         rule: R,

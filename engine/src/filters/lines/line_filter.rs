@@ -48,8 +48,8 @@ pub trait LineFilter: Filter {
     /// ones. For comparisons within a program: the text can change with every version.
     fn parameters(&self) -> String;
 
-    /// Whether a duplicate can change lines. If not, a filter that observes the fresh keys alone, at
-    /// the same clock, has the same lines; a log of its keys can leave out the duplicates.
+    /// Whether a duplicate can change lines. If not, a filter that observes the fresh keys alone,
+    /// at the same clock, has the same lines; a log of its keys can leave out the duplicates.
     fn duplicates_change_lines(&self) -> bool;
 
     /// Copies lines as if [`finish_expiry`](Self::finish_expiry) had been called, from `first` of
@@ -63,7 +63,8 @@ pub trait LineFilter: Filter {
     /// specification at the present clock, from `first` of these [`lines`](Self::lines) on.
     ///
     /// Calls [`finish_expiry`](Self::finish_expiry) before. The counts stay;
-    /// [`set_counts`](Self::set_counts) sets them. [`echoless::state`](crate::state) does all of it.
+    /// [`set_counts`](Self::set_counts) sets them. [`echoless::state`](crate::state) does all of
+    /// it.
     ///
     /// # Panics
     /// If there are fewer lines.

@@ -45,9 +45,9 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Moves the clock. If an era begins, returns the units from the clock before to its first unit:
-    /// every line must [`expire`](Self::expire) them before anything reads its times, which may
-    /// wrap around.
+    /// Moves the clock. If an era begins, returns the units from the clock before to its first
+    /// unit: every line must [`expire`](Self::expire) them before anything reads its times, which
+    /// may wrap around.
     fn advance_to(&mut self, tick: u64) -> Option<u64> {
         self.clock_mut()?.advance_to(tick)
     }

@@ -59,8 +59,8 @@ pub(crate) struct DedupConfig {
     pub(crate) state: Option<StateConfig>,
     /// What an earlier run with the state has read; known when the run begins.
     pub(crate) restart: Option<StreamRestart>,
-    /// The inputs that an earlier run has read, which are not read again; found when the run begins.
-    /// `None` if that is not requested.
+    /// The inputs that an earlier run has read, which are not read again; found when the run
+    /// begins. `None` if that is not requested.
     pub(crate) skipped: Option<Vec<Source>>,
     /// What the capture files among the inputs have in common; read when the run begins.
     pub(crate) stream_header: StreamHeader,

@@ -60,7 +60,8 @@ impl Record for Lines {
     }
 }
 
-/// Generates random 64-bit keys, one a line. They are distinct, because the seeded hash of a number is a bijection.
+/// Generates random 64-bit keys, one a line. They are distinct, because the seeded hash of a number
+/// is a bijection.
 pub(super) struct Keys {
     hasher: KeyHasher,
 }

@@ -219,8 +219,8 @@ impl PacketFeed {
         })
     }
 
-    /// Appends the blocks of `chunk.bytes.buffer[..len]` to the chunk. `last` is true if the file ends
-    /// there. Returns whether the end of the file is reached, or nothing behind can be framed.
+    /// Appends the blocks of `chunk.bytes.buffer[..len]` to the chunk. `last` is true if the file
+    /// ends there. Returns whether the end of the file is reached, or nothing behind can be framed.
     fn frame(
         &mut self,
         capture: &mut Capture,

@@ -1,4 +1,5 @@
-//! The filter of a stream of packets, for a window: of time, of a number of packets, or both at once.
+//! The filter of a stream of packets, for a window: of time, of a number of packets, or both at
+//! once.
 //!
 //! A window of N packets counts the keys that it observes: the number of a key, or of a few keys if
 //! N is beyond what stamps can distinguish, is its tick. A batch has a tick for every key, so a

@@ -1,5 +1,5 @@
-//! What a record format has to define: what it does, which is a [`Format`], and what it is, which are
-//! its [`FormatFacts`].
+//! What a record format has to define: what it does, which is a [`Format`], and what it is, which
+//! are its [`FormatFacts`].
 //!
 //! Cutting a stream into chunks has to stay cheap and sequential, while everything else is done per
 //! chunk and in parallel. So two questions are separate: [`LastEnd`] finds the last whole record of

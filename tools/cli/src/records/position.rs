@@ -73,8 +73,8 @@ impl InputPosition {
     fn number(self, chunk: &Chunk, record: usize) -> u64 {
         let frame = &chunk.unkeyed.frame;
         let before = record - frame.partition_point(|block| *block < record);
-        // A header is not one of `chunk.layout.ends`; that of a file is no record. Comments count, so that
-        // the number of a line is that of its record.
+        // A header is not one of `chunk.layout.ends`; that of a file is no record. Comments count,
+        // so that the number of a line is that of its record.
         let is_header = chunk.bytes.start > chunk.bytes.mark
             && !chunk.header.is_of_file
             && !chunk.input.is_capture;

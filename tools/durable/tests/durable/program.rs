@@ -132,8 +132,8 @@ impl Program {
         Ok(opened)
     }
 
-    /// Goes on where the journal says, to the end. Pushes each commit to `done`; `operations` counts
-    /// those of the storage.
+    /// Goes on where the journal says, to the end. Pushes each commit to `done`; `operations`
+    /// counts those of the storage.
     pub(crate) fn run(
         &self,
         storage: &Arc<dyn Storage>,

@@ -11,8 +11,8 @@ use crate::support::{files, write};
 
 const ROOT: &str = "";
 
-/// The states after the last operation, as the files `a` and `b`: `-` for a missing one, and `.` for
-/// a zero.
+/// The states after the last operation, as the files `a` and `b`: `-` for a missing one, and `.`
+/// for a zero.
 fn last_states(storage: &SimulatedStorage) -> BTreeSet<String> {
     let count = storage.operations();
     let last = storage

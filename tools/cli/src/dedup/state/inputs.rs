@@ -72,7 +72,8 @@ impl SavedInputs {
         for input in &mut all {
             input.in_run &= !ended;
         }
-        // The oldest are read again if they come once more, which drops their records as duplicates.
+        // The oldest are read again if they come once more, which drops their records as
+        // duplicates.
         all.drain(..all.len().saturating_sub(MOST_INPUTS));
         Self { all, last: None }
     }

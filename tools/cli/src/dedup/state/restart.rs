@@ -34,9 +34,9 @@ pub(in crate::dedup) struct Restart {
 }
 
 impl Restart {
-    /// Opens the state of the configuration, or begins one. Returns the filter as it was at the last
-    /// commit, in so many partitions. Removes the inputs from the configuration that were read to
-    /// their end, and notes where the others go on.
+    /// Opens the state of the configuration, or begins one. Returns the filter as it was at the
+    /// last commit, in so many partitions. Removes the inputs from the configuration that were read
+    /// to their end, and notes where the others go on.
     ///
     /// # Errors
     /// [`Failure`] if the state is damaged, in use, or of another filter, or an option differs that
@@ -276,8 +276,8 @@ pub(in crate::dedup) struct RunState {
     committed: Instant,
     /// Whether a chunk was delivered since.
     changed: bool,
-    /// Whether the last chunk was comment lines in front of a header. A run that goes on begins with
-    /// no header in front of it, so it cannot begin here.
+    /// Whether the last chunk was comment lines in front of a header. A run that goes on begins
+    /// with no header in front of it, so it cannot begin here.
     awaits_header: bool,
     /// The outputs of runs before that this one does not write.
     other_outputs: Vec<SavedOutput>,
@@ -394,8 +394,8 @@ impl RunState {
         self.committer.commit(self.progress, self.commit.encode())
     }
 
-    /// The last commit of a run that a signal has ended and that is to go on, before its outputs are
-    /// closed. Returns once it is on the disk.
+    /// The last commit of a run that a signal has ended and that is to go on, before its outputs
+    /// are closed. Returns once it is on the disk.
     ///
     /// # Errors
     /// As [`commit`](Self::commit), and if this commit fails.
@@ -409,8 +409,8 @@ impl RunState {
         self.commit_last(counts, audit, outputs, lost)
     }
 
-    /// The last commit of a run that has ended, after the outputs were closed. Returns once it is on
-    /// the disk.
+    /// The last commit of a run that has ended, after the outputs were closed. Returns once it is
+    /// on the disk.
     ///
     /// # Errors
     /// As [`commit`](Self::commit), and if this commit fails.
