@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 
 use crate::error::{At, JournalError};
 use crate::journal::lock_and_load;
-use crate::segment::{Commit, Numbered, Output, Scan, create};
+use crate::segment::{Commit, Numbered, Output, Scan, any_commit, create};
 use crate::segments::Segments;
 use crate::storage::Storage;
 
@@ -140,7 +140,7 @@ impl FileContents {
 /// [`JournalError::Io`] if the storage fails.
 pub fn verify(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
     match storage.list(path) {
-        Ok(_) => contents_of_journal(storage, path, &Segments::load(storage, path)?),
+        Ok(_) => contents_of_journal(storage, path, &Segments::load(storage, path, &any_commit)?),
         Err(_) => verify_state(storage, path),
     }
 }
@@ -156,7 +156,7 @@ pub fn verify(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalErr
 pub fn show(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
     let mut contents;
     let filters = if storage.list(path).is_ok() {
-        let segments = Segments::load(storage, path)?;
+        let segments = Segments::load(storage, path, &any_commit)?;
         contents = contents_of_journal(storage, path, &segments)?;
         segments.replay(storage, 1)?.into_filters()
     } else {
@@ -179,7 +179,8 @@ fn contents_of_journal(
     };
     let mut files = Vec::new();
     for (path, number) in &segments.older {
-        files.push(FileContents::of(&Scan::of(storage, path, *number)?));
+        let scan = Scan::of(storage, path, *number, &any_commit)?;
+        files.extend(scan.as_ref().map(FileContents::of));
     }
     files.extend(segments.needed.iter().map(FileContents::of));
     Ok(Contents::new(
@@ -249,7 +250,7 @@ fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalE
 /// is a file beside the state with its name and the ending `.new`.
 pub fn export(storage: &dyn Storage, folder: &Path, state: &Path) -> Result<(), JournalError> {
     storage.list(folder).at(folder)?;
-    let (_lock, segments) = lock_and_load(storage, folder)?;
+    let (_lock, segments) = lock_and_load(storage, folder, &any_commit)?;
     let Some(newest) = segments.needed.last() else {
         return Err(JournalError::segments(folder, "it has no journal"));
     };
@@ -271,7 +272,7 @@ pub fn import(storage: &dyn Storage, state: &Path, folder: &Path) -> Result<(), 
         return Err(JournalError::segments(state, "it is a part of a filter"));
     }
     let restored = saved.restore().at(state)?;
-    let (_lock, segments) = lock_and_load(storage, folder)?;
+    let (_lock, segments) = lock_and_load(storage, folder, &any_commit)?;
     if !segments.needed.is_empty() {
         return Err(JournalError::Occupied(folder.to_owned()));
     }

@@ -41,6 +41,9 @@ pub enum JournalError {
         /// Why not.
         reason: String,
     },
+    /// No commit that the files lead to is [wanted](crate::Journal::open_at).
+    #[error("the journal {} has no commit as old as the one that is wanted", .0.display())]
+    NoCommit(PathBuf),
     /// An earlier call failed. The last commit before it stands; open the journal again.
     #[error("the journal {} has failed before: open it again", .0.display())]
     Failed(PathBuf),

@@ -11,7 +11,9 @@ use echoless::state::{Header, MOST_BLOCK_LINES, MOST_COMMIT_BYTES, Mark, StateEr
 use echoless::{Batch, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Ticks, Verdicts};
 
 use crate::error::{At, JournalError};
-use crate::segment::{Commit, NUMBER_BYTES, Numbered, Output, Scan, create, name_of};
+use crate::segment::{
+    Commit, NUMBER_BYTES, Numbered, Output, Scan, Wanted, any_commit, create, name_of,
+};
 use crate::segments::Segments;
 use crate::storage::Storage;
 
@@ -34,8 +36,15 @@ const LEAST_LOG_BYTES: u64 = 64 << 20;
 /// The keys are in files, the **segments**. When the keys take more than twice the memory of the
 /// filter, and at least 64 MiB, a new segment begins. In the course of the following batches it
 /// takes the lines of the filter, too, block by block ([`wanted_block`](Self::wanted_block)), and
-/// the segments before it are removed once it has them all. A caller that never passes a block has
-/// a journal that grows without end.
+/// the segments before it are removed once two commits follow the last block. A caller that never
+/// passes a block has a journal that grows without end.
+///
+/// # A sink with commits of its own
+/// A database commits rows and position in one transaction, and nothing makes that one with the
+/// commit of a journal. So the transaction decides, and the journal follows: commit the journal
+/// first, then the database. After a crash the journal is at the position that the database has, or
+/// one commit ahead, and [`open_at`](Self::open_at) goes back. The last two commits can always be
+/// opened. The [crate](crate) has the argument, and `examples/sqlite.rs` the program.
 ///
 /// # Errors
 /// An error of the storage is final: all later calls fail, and the last commit that returned `Ok`
@@ -97,10 +106,12 @@ pub struct Journal {
     /// The last commit, and the point behind it.
     last: Numbered,
     committed: Mark,
-    /// The number of the first segment that is needed.
-    base: u64,
-    /// In a cycle: the lines before this one are in blocks of the newest segment.
+    /// The segments before the newest one. Without any, there is no cycle.
+    older: Vec<PathBuf>,
+    /// In a cycle: the lines before this one are in blocks of the newest segment, now and at the
+    /// last commit.
     covered: Option<u64>,
+    committed_covered: Option<u64>,
     /// The bytes that are no blocks in the needed segments before the newest one.
     older_log_bytes: u64,
     /// The bytes of blocks in the newest segment.
@@ -133,7 +144,7 @@ pub struct Opened {
 pub struct Cut {
     /// The file.
     pub path: PathBuf,
-    /// How many they were.
+    /// How many they were, with commits that were [not wanted](Journal::open_at).
     pub bytes: u64,
     /// The section that is torn, if one is: a write that a crash has cut short. If the run before
     /// ended well, the section is damaged, and with it the last commit.
@@ -196,8 +207,58 @@ impl Journal {
         hasher: &KeyHasher,
         partitions: usize,
     ) -> Result<Opened, JournalError> {
+        Self::open_at(storage, folder, spec, hasher, partitions, &any_commit)
+    }
+
+    /// As [`open`](Self::open), at the newest commit that `is_wanted` accepts, instead of the last
+    /// one. `None` is the beginning of the journal, where the filter is empty; a new folder is there
+    /// without being asked. What was committed behind is cut off.
+    ///
+    /// The last commit and the one before it can always be opened, and older ones only as far as
+    /// the files lead to them.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`JournalError::NoCommit`] if no commit is accepted, and nothing is
+    /// cut off.
+    ///
+    /// # Examples
+    /// A journal that is one commit ahead of what a database has.
+    /// ```
+    /// use std::path::Path;
+    /// use std::sync::Arc;
+    /// use echoless::{FilterSpec, KeyHasher, filters::lines::Progress};
+    /// use echoless_durable::simulated::SimulatedStorage;
+    /// use echoless_durable::storage::Storage;
+    /// use echoless_durable::{Commit, Journal, JournalError};
+    /// let storage: Arc<dyn Storage> = Arc::new(SimulatedStorage::new());
+    /// let (folder, hasher) = (Path::new("journal"), KeyHasher::seeded(0));
+    /// let spec: FilterSpec = "fingerprint:memory=64KiB".parse().expect("a specification");
+    /// let mut journal = Journal::open(storage.clone(), folder, &spec, &hasher, 1)?.journal;
+    /// for offset in 1..=3 {
+    ///     journal.commit(Progress::default(), &[offset])?;
+    /// }
+    /// drop(journal);
+    /// let open_at = |offset| {
+    ///     let is_wanted = |commit: Option<&Commit>| commit.is_some_and(|c| c.bytes == [offset]);
+    ///     Journal::open_at(storage.clone(), folder, &spec, &hasher, 1, &is_wanted)
+    /// };
+    /// let opened = open_at(2)?;
+    /// assert_eq!(opened.commit.expect("a commit").bytes, [2]);
+    /// assert!(opened.cut.is_some());
+    /// drop(opened.journal);
+    /// assert!(matches!(open_at(9), Err(JournalError::NoCommit(_))));
+    /// # Ok::<(), JournalError>(())
+    /// ```
+    pub fn open_at(
+        storage: Arc<dyn Storage>,
+        folder: &Path,
+        spec: &FilterSpec,
+        hasher: &KeyHasher,
+        partitions: usize,
+        is_wanted: &dyn Fn(Option<&Commit>) -> bool,
+    ) -> Result<Opened, JournalError> {
         let header = Header::new(spec, hasher).at(folder)?;
-        let (lock, segments) = lock_and_load(&*storage, folder)?;
+        let (lock, segments) = lock_and_load(&*storage, folder, is_wanted)?;
         if let Some(newest) = segments.needed.last() {
             newest.header.check(spec, hasher).at(&newest.path)?;
             return Self::recover(storage, folder, segments, partitions, lock);
@@ -222,8 +283,9 @@ impl Journal {
             committed: writer.mark(),
             older_log_bytes: 0,
             block_bytes: 0,
-            base: 1,
+            older: Vec::new(),
             covered: None,
+            committed_covered: None,
             has_failed: false,
             storage,
             header,
@@ -255,24 +317,28 @@ impl Journal {
             .needed
             .split_last()
             .expect("a journal has segments");
+        // The newest one first: a crash leaves segments that follow each other.
+        for path in &segments.unwanted {
+            remove(&*storage, folder, std::slice::from_ref(path))?;
+        }
         let mut output = Output::new(storage.open(&newest.path).at(&newest.path)?);
         if newest.tail > 0 {
             output.cut(newest.end.position).at(&newest.path)?;
         }
         // What was read may be in the cache of the system alone, if the run before was killed.
         output.sync().at(&newest.path)?;
-        let unneeded: Vec<PathBuf> = segments
-            .older
-            .iter()
-            .map(|(path, _)| path.clone())
-            .collect();
-        remove(&*storage, folder, &unneeded)?;
+        // With those that only the commit before the last one needs.
+        let older_paths = (segments.older.iter().map(|(path, _)| path))
+            .chain(older.iter().map(|scan| &scan.path))
+            .cloned()
+            .collect::<Vec<_>>();
         let cut = (newest.tail > 0).then(|| Cut {
             path: newest.path.clone(),
             bytes: newest.tail,
             torn: newest.damage.as_ref().map(ToString::to_string),
         });
         let is_new = newest.header.starts_empty && newest.last.number == 0;
+        let covered = (!older_paths.is_empty()).then_some(newest.content.covered);
         let journal = Self {
             path: newest.path.clone(),
             folder: folder.to_owned(),
@@ -283,8 +349,9 @@ impl Journal {
             writer: StateWriter::resume(output, newest.end),
             last: newest.last.clone(),
             committed: newest.end,
-            base: segments.needed[0].header.segment,
-            covered: (!older.is_empty()).then_some(newest.content.covered),
+            older: older_paths,
+            covered,
+            committed_covered: covered,
             older_log_bytes: older.iter().map(Scan::log_bytes).sum(),
             block_bytes: newest.content.block_bytes,
             has_failed: false,
@@ -433,7 +500,9 @@ impl Journal {
             journal.writer.output_mut().sync().at(&journal.path)?;
             journal.committed = journal.writer.mark();
             journal.last = commit;
-            match journal.covered {
+            let before = std::mem::replace(&mut journal.committed_covered, journal.covered);
+            match before {
+                // The commit before does not need the older segments, either.
                 Some(covered) if covered == journal.header.lines => journal.end_cycle(),
                 None if journal.log_bytes() > journal.most_log_bytes => journal.begin_cycle(),
                 _ => Ok(()),
@@ -455,24 +524,25 @@ impl Journal {
         self.writer = create(&*self.storage, &self.folder, &header, |writer| {
             last.append_to(writer)
         })?;
-        self.path = self.folder.join(name_of(number));
+        self.older.push(std::mem::replace(
+            &mut self.path,
+            self.folder.join(name_of(number)),
+        ));
         self.header = header;
         self.committed = self.writer.mark();
         self.older_log_bytes = older_log_bytes;
         self.block_bytes = 0;
         self.covered = Some(0);
+        self.committed_covered = Some(0);
         Ok(())
     }
 
     /// Removes the segments that the newest one replaces.
     fn end_cycle(&mut self) -> Result<(), JournalError> {
-        let newest = self.header.segment;
-        let older: Vec<PathBuf> = (self.base..newest)
-            .map(|number| self.folder.join(name_of(number)))
-            .collect();
-        remove(&*self.storage, &self.folder, &older)?;
-        self.base = newest;
+        remove(&*self.storage, &self.folder, &self.older)?;
+        self.older.clear();
         self.covered = None;
+        self.committed_covered = None;
         self.older_log_bytes = 0;
         Ok(())
     }
@@ -532,6 +602,7 @@ pub fn progress_of<F: LineFilter>(partitions: &[F]) -> Progress {
 pub(crate) fn lock_and_load(
     storage: &dyn Storage,
     folder: &Path,
+    is_wanted: &Wanted<'_>,
 ) -> Result<(Box<dyn Send + Sync>, Segments), JournalError> {
     storage.create_folder(folder).at(folder)?;
     if let Some(parent) = folder.parent() {
@@ -544,7 +615,7 @@ pub(crate) fn lock_and_load(
     })?;
     // The names that are read may be in the cache of the system alone.
     storage.sync_folder(folder).at(folder)?;
-    let segments = Segments::load(storage, folder)?;
+    let segments = Segments::load(storage, folder, is_wanted)?;
     remove(storage, folder, &segments.aside)?;
     Ok((lock, segments))
 }

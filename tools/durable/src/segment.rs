@@ -157,7 +157,15 @@ pub(crate) fn create(
     result
 }
 
-/// What a segment holds up to its last commit.
+/// Which commits a journal may end with; `None` is its beginning.
+pub(crate) type Wanted<'a> = dyn Fn(Option<&Commit>) -> bool + 'a;
+
+/// Any commit.
+pub(crate) const fn any_commit(_: Option<&Commit>) -> bool {
+    true
+}
+
+/// What a segment holds up to its last commit that is wanted.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) path: PathBuf,
@@ -170,6 +178,8 @@ pub(crate) struct Scan {
     pub(crate) content: Content,
     /// The bytes behind the last commit.
     pub(crate) tail: u64,
+    /// The commits in these, which are not wanted.
+    pub(crate) unwanted: u64,
     /// Why these are no sections, if they are none.
     pub(crate) damage: Option<StateError>,
 }
@@ -196,12 +206,13 @@ impl Scan {
         self.end.position - self.content.block_bytes
     }
 
-    /// Reads a segment, and checks every section.
+    /// Reads a segment, and checks every section. `None` if no commit of it is wanted.
     pub(crate) fn of(
         storage: &dyn Storage,
         path: &Path,
         number: u64,
-    ) -> Result<Self, JournalError> {
+        is_wanted: &Wanted<'_>,
+    ) -> Result<Option<Self>, JournalError> {
         let input = storage.read(path).at(path)?;
         let mut reader = StateReader::open(BufReader::new(input)).at(path)?;
         let header = reader.header().clone();
@@ -215,6 +226,7 @@ impl Scan {
         }
         let mut now = Content::default();
         let mut first = None;
+        let mut newest: Option<Numbered> = None;
         let mut last: Option<(Numbered, Mark, Content)> = None;
         let mut damage_of_tail = None;
         let damage = loop {
@@ -253,16 +265,19 @@ impl Scan {
                 if is_first {
                     first = Some(commit.clone());
                 }
-                if let Some((before, ..)) = &last
-                    && commit.number != before.number + 1
-                {
+                if (newest.as_ref()).is_some_and(|before| commit.number != before.number + 1) {
                     return wrong("its commits are not numbered one after the other");
                 }
-                last = Some((commit, mark, now));
+                // The first one of a new journal is none of a caller.
+                let is_new = header.starts_empty && commit.number == 0;
+                if is_wanted((!is_new).then_some(&commit.commit)) {
+                    last = Some((commit.clone(), mark, now));
+                }
+                newest = Some(commit);
             }
         };
         let whole = reader.mark().position;
-        let Some((last, end, content)) = last else {
+        let Some(newest) = newest else {
             return match damage {
                 Some(error) => Err(error).at(path),
                 None => wrong("it has no commit"),
@@ -277,13 +292,17 @@ impl Scan {
             .at(path)?;
             // A commit is written once all bytes up to the commit before are durable. So damage
             // before the last commit but one is no torn write.
-            if has_commit(rest, &reader, last.number + 2).at(path)? {
+            if has_commit(rest, &reader, newest.number + 2).at(path)? {
                 return Err(error).at(path);
             }
             damage_of_tail = Some(error);
         }
-        Ok(Self {
+        let Some((last, end, content)) = last else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
             tail: storage.size(path).at(path)?.saturating_sub(end.position),
+            unwanted: newest.number - last.number,
             path: path.to_owned(),
             header,
             first,
@@ -291,7 +310,7 @@ impl Scan {
             end,
             content,
             damage: damage_of_tail,
-        })
+        }))
     }
 }
 

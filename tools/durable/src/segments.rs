@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use echoless::state::{Header, Replay, StateReader};
 
 use crate::error::{At, JournalError};
-use crate::segment::{Scan, name_of, number_of};
+use crate::segment::{Scan, Wanted, any_commit, name_of, number_of};
 use crate::storage::Storage;
 
 /// The segments that the content of a filter follows from, and other files.
@@ -17,15 +17,22 @@ pub(crate) struct Segments {
     pub(crate) needed: Vec<Scan>,
     /// Those before, with their numbers.
     pub(crate) older: Vec<(PathBuf, u64)>,
+    /// Those of which no commit is wanted, from the newest one on.
+    pub(crate) unwanted: Vec<PathBuf>,
     /// Those that were never complete.
     pub(crate) aside: Vec<PathBuf>,
 }
 
 impl Segments {
-    /// Reads the segments of a folder from the newest one back to one with a complete base.
+    /// Reads the segments of a folder from the one with the newest commit that is wanted back to one
+    /// with a complete base.
     ///
     /// `needed` is empty if the folder has no journal.
-    pub(crate) fn load(storage: &dyn Storage, folder: &Path) -> Result<Self, JournalError> {
+    pub(crate) fn load(
+        storage: &dyn Storage,
+        folder: &Path,
+        is_wanted: &Wanted<'_>,
+    ) -> Result<Self, JournalError> {
         let (mut numbers, mut aside) = (Vec::new(), Vec::new());
         for name in storage.list(folder).at(folder)? {
             match number_of(&name) {
@@ -37,9 +44,18 @@ impl Segments {
         // Names of more than ten digits are not sorted as numbers.
         numbers.sort_unstable();
         let mut needed: Vec<Scan> = Vec::new();
+        let mut unwanted = Vec::new();
         while let Some(number) = numbers.pop() {
             let path = folder.join(name_of(number));
-            let scan = Scan::of(storage, &path, number)?;
+            let is_wanted = if needed.is_empty() {
+                is_wanted
+            } else {
+                &any_commit
+            };
+            let Some(scan) = Scan::of(storage, &path, number, is_wanted)? else {
+                unwanted.push(path);
+                continue;
+            };
             if let Some(next) = needed.last() {
                 check_order(&scan, next)?;
             }
@@ -49,9 +65,13 @@ impl Segments {
                 break;
             }
         }
-        if let Some(oldest) = needed.last()
-            && !oldest.is_base()
-        {
+        let goes_back =
+            !unwanted.is_empty() || needed.first().is_some_and(|newest| newest.unwanted > 0);
+        let is_complete = needed.last().map(Scan::is_base);
+        if goes_back && is_complete != Some(true) {
+            return Err(JournalError::NoCommit(folder.to_owned()));
+        }
+        if let Some(oldest) = needed.last().filter(|oldest| !oldest.is_base()) {
             let reason = "the segment before it is missing";
             return Err(JournalError::segments(&oldest.path, reason));
         }
@@ -62,6 +82,7 @@ impl Segments {
         Ok(Self {
             needed,
             older: older.collect(),
+            unwanted,
             aside,
         })
     }

@@ -118,6 +118,47 @@ fn a_crash_of_a_recovery_leaves_the_commit_that_it_recovers() {
     assert!(findings.states > 1000, "{} states", findings.states);
 }
 
+#[test]
+fn the_last_two_commits_can_be_opened_after_every_crash() {
+    let (mut back, mut crashes) = (0, 0);
+    for program in [
+        with_cycles("fingerprint:memory=2KiB"),
+        with_cycles("stamped:window=30,memory=2KiB"),
+    ] {
+        let storage = SimulatedStorage::new();
+        let expected = program.expected();
+        run_in_pieces(&program, &storage);
+        for (index, state) in storage.crash_states().enumerate() {
+            let last = program.check(&state.storage, &expected, 0).unwrap();
+            let Some(before) = last.checked_sub(1) else {
+                continue;
+            };
+            let operations = state.storage.operations();
+            let opened = program.open_at(Arc::new(state.storage.clone()), before);
+            let opened = opened.unwrap_or_else(|error| panic!("{} {error}", state.loss));
+            let found = program.check_opened(opened, &state.storage, &expected, before);
+            assert_eq!(found, Ok(before), "{}", state.loss);
+            back += 1;
+            if index % 11 == 0 {
+                // A crash on the way back leaves the commit ahead, or the one before it, which can
+                // be opened in any case. A run that goes on is as if it had never been ahead.
+                for state in state.storage.crash_states_from(operations) {
+                    crashes += 1;
+                    let opened = program.open_at(Arc::new(state.storage.clone()), before);
+                    let opened = opened.unwrap_or_else(|error| panic!("{} {error}", state.loss));
+                    let found = program.check_opened(opened, &state.storage, &expected, before);
+                    assert_eq!(found, Ok(before), "{}", state.loss);
+                }
+                program.finish(&state.storage, &expected).unwrap();
+            }
+        }
+    }
+    assert!(
+        back > 1000 && crashes > 100,
+        "{back} states, {crashes} crashes"
+    );
+}
+
 /// A storage that writes in small pieces, or has a fault of the kind that programs have.
 #[derive(Debug)]
 struct Faulty {

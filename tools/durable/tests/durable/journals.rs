@@ -131,6 +131,46 @@ fn what_was_not_committed_is_cut() {
 }
 
 #[test]
+fn a_journal_goes_back_to_the_commit_that_is_wanted_and_on_from_there() {
+    for most_log_bytes in [1 << 30, 1000, 0] {
+        let mut program = Program {
+            batches: batches(24, 20),
+            most_log_bytes,
+            ..Program::new("fingerprint:replacement=lru,memory=4KiB")
+        };
+        let expected = program.expected();
+        let storage = SimulatedStorage::new();
+        let all = program.batches.clone();
+        for count in 1..=all.len() {
+            program.batches = all[..count].to_vec();
+            program.run_simulated(&storage).0.unwrap();
+            let opened = program
+                .open_at(Arc::new(storage.clone()), count - 1)
+                .unwrap();
+            assert!(opened.cut.is_some(), "{count}");
+            let found = program.check_opened(opened, &storage, &expected, count - 1);
+            assert_eq!(found, Ok(count - 1));
+            // The commit that was ahead is gone, and another one takes its place.
+            let opened = program.open(Arc::new(storage.clone())).unwrap();
+            let found = program.check_opened(opened, &storage, &expected, count - 1);
+            assert_eq!(found, Ok(count - 1));
+            program.finish(&storage, &expected[..=count]).unwrap();
+        }
+        // What no file leads to any more is an error, and the journal stays as it is.
+        let far = program.open_at(Arc::new(storage.clone()), 3);
+        if most_log_bytes == 1 << 30 {
+            let found = program.check_opened(far.unwrap(), &storage, &expected, 3);
+            assert_eq!(found, Ok(3));
+        } else {
+            let expected_error =
+                format!("the journal {FOLDER} has no commit as old as the one that is wanted");
+            assert_eq!(error_of(far), expected_error);
+            program.check(&storage, &expected, all.len()).unwrap();
+        }
+    }
+}
+
+#[test]
 fn duplicates_are_logged_only_if_they_change_the_filter() {
     for spec in SPECS {
         let program = Program {

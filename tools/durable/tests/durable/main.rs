@@ -6,5 +6,6 @@ mod files;
 mod journals;
 mod program;
 mod simulated;
+mod sinks;
 mod storages;
 mod support;

@@ -9,7 +9,7 @@ use echoless::memory::Line;
 use echoless::{Batch as Keys, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Verdicts};
 use echoless_durable::simulated::SimulatedStorage;
 use echoless_durable::storage::Storage;
-use echoless_durable::{Journal, JournalError, Opened, progress_of};
+use echoless_durable::{Commit, Journal, JournalError, Opened, progress_of};
 
 use crate::support::read;
 
@@ -126,8 +126,27 @@ impl Program {
     }
 
     pub(crate) fn open(&self, storage: Arc<dyn Storage>) -> Result<Opened, JournalError> {
-        let folder = Path::new(FOLDER);
-        let mut opened = Journal::open(storage, folder, &self.spec, &hasher(), self.partitions)?;
+        self.open_at(storage, usize::MAX)
+    }
+
+    /// Opens the journal at the newest commit of at most so many batches.
+    pub(crate) fn open_at(
+        &self,
+        storage: Arc<dyn Storage>,
+        most: usize,
+    ) -> Result<Opened, JournalError> {
+        let (folder, partitions) = (Path::new(FOLDER), self.partitions);
+        let batches = |commit: &Commit| position(&commit.bytes).0;
+        let is_wanted =
+            |commit: Option<&Commit>| most == usize::MAX || commit.map_or(0, batches) <= most;
+        let mut opened = Journal::open_at(
+            storage,
+            folder,
+            &self.spec,
+            &hasher(),
+            partitions,
+            &is_wanted,
+        )?;
         opened.journal.set_most_log_bytes(self.most_log_bytes);
         Ok(opened)
     }
