@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use echoless::spec::format_bytes;
 use echoless::state::Header;
-use echoless::{FilterSpec, FingerprintSpec, Kernel, KeyHasher, Replacement, SpecError};
+use echoless::{FilterSpec, Kernel, KeyHasher, SpecError};
 
-use super::dense::dense_filter;
+use super::default_filter::default_filter;
 use super::inputs::{all_sources, in_place};
 use super::keep::kept;
-use super::memory_size::{
-    MOST_DEFAULT_MEMORY, at_most_default, default_memory, memory_for, most_distinct_records,
-};
+use super::memory_size::{MOST_DEFAULT_MEMORY, default_memory, most_distinct_records};
 use super::packets::PacketConfig;
 use super::records::{CheckedRecords, RecordUse};
 use super::run::RunConfig;
@@ -24,7 +22,7 @@ use crate::args::{DedupArgs, Keep};
 use crate::compression::length::plain_len;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
-use crate::number::{parse_rate, parse_size, parse_whole};
+use crate::number::{parse_size, parse_whole};
 use crate::packets::header::StreamHeader;
 use crate::records::count::{Estimate, estimate};
 use crate::records::format::{Format, SharedFormat};
@@ -228,10 +226,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
                 // The memory of a state does not depend on the first inputs.
                 let is_known = args.state.is_none();
                 let keys = || most_keys(&sources, plain_bytes.filter(|_| is_known)?, &**format);
-                let spec = |memory| match &window {
-                    Some(window) => window.default_filter(&args.fpr, memory, args.dense),
-                    None => default_filter(&args, memory, keys),
-                };
+                let spec = |memory| default_filter(&args, window.as_ref(), memory, keys);
                 let spec = spec(memory).map_err(|error| {
                     let of_memory = error.field.ends_with("fpr") && spec(None).is_ok();
                     name_option(error, &args, of_memory)
@@ -383,39 +378,6 @@ fn name_option(error: SpecError, args: &DedupArgs, memory_at_fault: bool) -> Fai
         .into(),
         (memory, _) => Failure::from(error).of_memory(memory.as_deref()),
     }
-}
-
-/// The filter of a run without `--filter`. Without `-m`, inputs with few `keys` get a small one.
-fn default_filter(
-    args: &DedupArgs,
-    memory: Option<u64>,
-    keys: impl FnOnce() -> Option<u64>,
-) -> Result<FilterSpec, SpecError> {
-    let replacement = Replacement::from_str(&args.replacement)?;
-    let max_fpr = parse_rate("--fpr", &args.fpr)?;
-    if args.dense {
-        return dense_filter(memory, max_fpr, replacement, keys);
-    }
-    let spec = |memory: u64| {
-        FingerprintSpec::new(memory)
-            .max_fpr(max_fpr)
-            .replacement(replacement)
-    };
-    let mut chosen = spec(memory.unwrap_or(MOST_DEFAULT_MEMORY));
-    if memory.is_none() {
-        // The width is that of the largest default, so neither the length of the input nor the
-        // machine changes it.
-        let shape = chosen.geometry()?;
-        // Distinct keys do not bound how many fingerprints a policy stores that records duplicates.
-        let keys = if replacement.records_duplicates() {
-            None
-        } else {
-            keys()
-        };
-        let enough = keys.map(|keys| memory_for(keys, shape));
-        chosen = spec(at_most_default(enough)).slot_width(shape.width);
-    }
-    FilterSpec::try_from(&chosen)
 }
 
 /// About the highest number of distinct keys in these inputs of so many plain bytes. Of the gaps

@@ -2,7 +2,7 @@
 //! each subcommand.
 
 mod dedup;
-mod dense;
+mod default_filter;
 mod eval;
 mod generate;
 mod hash_key;

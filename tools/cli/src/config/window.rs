@@ -1,13 +1,11 @@
 //! `--window` and the options that go with it.
 
 use clap::ValueEnum;
-use echoless::spec::Form;
 use echoless::{BuildError, FilterSpec, SpecError};
 
-use super::memory_size::default_memory;
 use super::parse_filter;
 use crate::args::{DedupArgs, Late};
-use crate::number::{parse_rate, parse_whole};
+use crate::number::parse_whole;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
 use crate::records::field_list::FieldList;
 use crate::time::format::TimeFormat;
@@ -220,32 +218,6 @@ impl WindowConfig {
             blank_lines: BlankLines::Keep,
             rejects: self.rejects,
         }
-    }
-
-    /// The default filter: the clocked lines with the narrowest slots that keep the false positive
-    /// rate. With `dense`, a key has two of them.
-    pub(crate) fn default_filter(
-        &self,
-        fpr: &str,
-        memory: Option<u64>,
-        dense: bool,
-    ) -> Result<FilterSpec, SpecError> {
-        let max_fpr = parse_rate("--fpr", fpr)?;
-        let memory = memory.unwrap_or_else(default_memory);
-        let mut lowest = 1.0;
-        for bits in [16, 32, 64] {
-            let text = self.completed(&format!("clocked:bits={bits},dense={dense}"));
-            let spec = text.parse::<FilterSpec>()?.form(Form::Line).memory(memory);
-            lowest = spec.facts().fpr_limit.unwrap_or(1.0);
-            if lowest <= max_fpr {
-                return Ok(spec);
-            }
-        }
-        Err(SpecError::new(
-            "--fpr",
-            fpr,
-            format!("{lowest:.1e} or more in this memory"),
-        ))
     }
 
     /// The filter of a specification, [`completed`](Self::completed).

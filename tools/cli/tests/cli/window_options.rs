@@ -59,7 +59,7 @@ fn invalid_windows_are_rejected() {
         "--window 1000 --filter apbf:k=60,l=10 -m 1MiB | invalid ",
         "--window 1m --time-field 1 --late drop | possible values: pass, judge, reject",
         "--window 1m --time-field 1 --replacement lru | --replacement",
-        "--window 9 --dense -m 4095 | invalid --memory=4095: expected 4096 B (one page)",
+        "--window 9 --dense -m 4095 | invalid --memory=4095: expected at least 4096 B (one page)",
         "--window 1m --time-field 1 --fpr 1e-18 | invalid --fpr=1e-18: expected",
         "--window 1m --time-field 1 --filter rlbsbf | invalid --filter=rlbsbf: expected a filter with a window",
         "--window 5 --filter dense | invalid --filter=dense: expected a filter with a window in ticks (clocked,",
@@ -80,7 +80,7 @@ fn invalid_windows_are_rejected() {
         "--window 1m --late pass | missing --time-field: expected the field with the time",
         "--window 1m --time-field 2-1 | invalid --time-field=`2-1`: expected one field, a number",
         "--window 1m --time-field x | invalid --time-field=`x`: expected one field, a number from 1",
-        "--window 5 -m 1 | invalid --memory=1: expected 64 B (one line)",
+        "--window 5 -m 1 | invalid --memory=1: expected at least 64 B (one line)",
         "--window 5 -m 9999G | invalid --memory=9999G: expected less memory, or a rate --fpr of",
         "--missing skip | --key",
     ];
