@@ -24,7 +24,7 @@ use super::rates;
 type Candidates = fn(Budget) -> Vec<Candidate>;
 
 /// Every structure, in the order of the table.
-const PEERS: [Candidates; 12] = [
+const PEERS: &[Candidates] = &[
     ours,
     fastbloom,
     fastbloom_atomic,

@@ -1,7 +1,7 @@
 //! Properties of the built filters of all names and forms: lines, partitions, tracked fractions,
 //! fill, memory and cache lines.
 
-use echoless::spec::{Form, TrackedFraction};
+use echoless::spec::{Form, TrackedFraction, catalogue};
 use echoless::{BuildError, Filter, FilterSpec, FingerprintSpec, KeyHash, Replacement, Verdict};
 
 use crate::rejections::rejection;
@@ -9,6 +9,10 @@ use crate::{EXAMPLES, LINE_NAMES, parse};
 
 #[test]
 fn line_forms_build_from_their_name_and_other_filters_are_rejected() {
+    let catalogue = catalogue().into_iter();
+    let in_lines = catalogue.filter(|entry| entry.form == Some(Form::Line));
+    let in_lines: Vec<&str> = in_lines.map(|entry| entry.name).collect();
+    assert_eq!(LINE_NAMES[..], in_lines, "the list in `main.rs` is another");
     for name in FilterSpec::names() {
         let spec = parse(&format!("{name}:form=line,memory=64KiB"));
         assert_eq!(parse(&spec.to_string()), spec);

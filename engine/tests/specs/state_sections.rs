@@ -156,7 +156,10 @@ fn duplicates_change_lines_or_not() {
         }
         // The clock word of a clocked line is brought up to date, in a window of short units.
         let may_change = changes && spec.name() == "clocked";
-        assert!(changed == changes || may_change, "{spec}");
+        assert!(
+            changed == changes || may_change,
+            "{spec}: duplicates change lines: {changes}; one of this stream did: {changed}"
+        );
     }
 }
 

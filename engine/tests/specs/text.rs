@@ -31,7 +31,11 @@ fn every_example_is_displayed_as_it_was_parsed_and_detects_a_duplicate() {
         filter.clear();
         assert!(!filter.contains(KeyHash::from_uniform(1 << 40)), "{text}");
     }
-    assert_eq!(names, Vec::<&str>::new(), "no example has these names");
+    assert_eq!(
+        names,
+        Vec::<&str>::new(),
+        "EXAMPLES in `main.rs` lacks these"
+    );
 }
 
 #[test]

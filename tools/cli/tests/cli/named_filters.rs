@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use echoless::spec::{Form, catalogue};
 use echoless::{FilterSpec, KeyHasher, Verdict};
 use serde_json::Value;
 
@@ -35,6 +36,32 @@ fn fresh_lines(spec: &str, input: &str) -> String {
 /// The command's output.
 fn filtered(args: &[&str], input: &str) -> String {
     echoless(&[&["dedup", "-q"], args].concat(), input.as_bytes()).text()
+}
+
+#[test]
+fn the_guide_names_every_filter_and_every_line_form() {
+    let guide = include_str!("../../GUIDE.md");
+    let part = |start: &str, end: &str| {
+        let (_, rest) = guide.split_once(start).expect(start);
+        rest.split_once(end).expect(end).0
+    };
+    let filters = part("| names | filter |", "\n\n");
+    let lines = part("`form=line` is available for", "\n\n");
+    for entry in catalogue() {
+        let named = match entry.form {
+            Some(Form::Line) => lines,
+            Some(_) => filters,
+            None => guide,
+        };
+        let name = entry.name;
+        // An adapter stands before a filter.
+        let found = [
+            format!("`{name}`"),
+            format!("`{name}:"),
+            format!("`{name}/"),
+        ];
+        assert!(found.iter().any(|it| named.contains(it)), "{name}: {named}");
+    }
 }
 
 #[test]

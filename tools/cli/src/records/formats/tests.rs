@@ -13,7 +13,7 @@ use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, Fault, FaultPolicy, Missing};
 use crate::records::field_list::FieldList;
 use crate::records::field_set::FieldSet;
-use crate::records::format::{ChosenFields, FormatBuild, SelectedFormat, SharedFormat};
+use crate::records::format::{ChosenFields, FormatBuild, FormatName, SelectedFormat, SharedFormat};
 use crate::records::keys::{KeyExtractor, KeyReader};
 
 /// The name of the format without an option.
@@ -225,6 +225,41 @@ fn every_name_has_a_sample() {
                 "{option}"
             );
         }
+    }
+}
+
+/// Without these a format has no documentation, and no test of whole runs.
+#[test]
+fn every_name_is_in_the_guide_and_in_the_tests_of_all_formats() {
+    let guide = include_str!("../../../GUIDE.md");
+    let arrivals = include_str!("../../../tests/cli/arrivals.rs");
+    let mutations = include_str!("../../../tests/mutations/cases.rs");
+    for FormatName {
+        name,
+        value_name,
+        build,
+        ..
+    } in NAMES
+    {
+        let value = value_name.map_or_else(String::new, |value| format!(":{value}"));
+        assert!(
+            guide.contains(&format!("`{name}{value}`")),
+            "GUIDE.md: {name}"
+        );
+        let option = match build {
+            // Plain lines, which need no option.
+            FormatBuild::Delimited {
+                option: None,
+                delimiter: None,
+            } => continue,
+            FormatBuild::Delimited {
+                option: Some(option),
+                ..
+            } => format!("--{}", option.long),
+            _ => format!("--format {name}"),
+        };
+        assert!(arrivals.contains(&option), "arrivals.rs: {option}");
+        assert!(mutations.contains(&option), "cases.rs: {option}");
     }
 }
 
