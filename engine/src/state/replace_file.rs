@@ -42,7 +42,7 @@ pub fn replace_file<T, E: From<io::Error>>(
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    let (mut file, aside) = create_beside(&path, old.is_some())?;
+    let (mut file, mut aside) = create_beside(&path, old.is_some())?;
     let written = write(&mut file)?;
     if let Some(permissions) = old {
         file.set_permissions(permissions)?;
@@ -51,8 +51,8 @@ pub fn replace_file<T, E: From<io::Error>>(
     // Before the rename, as some systems demand.
     drop(file);
     fs::rename(&aside.0, &path)?;
-    // It has another name now.
-    std::mem::forget(aside);
+    // It has another name now, and there is nothing to remove.
+    aside.0 = PathBuf::new();
     sync_folder(&path)?;
     Ok(written)
 }
@@ -69,13 +69,15 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes the file when it is dropped.
+/// Removes the file when it is dropped, unless its path is empty by then.
 struct Aside(PathBuf);
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // The error before is the one to report.
-        let _ = fs::remove_file(&self.0);
+        if !self.0.as_os_str().is_empty() {
+            // The error before is the one to report.
+            let _ = fs::remove_file(&self.0);
+        }
     }
 }
 

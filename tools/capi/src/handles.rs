@@ -1,0 +1,120 @@
+//! Handles: numbers of things in tables.
+//!
+//! A key of a table has the generation of its place, so a handle that was freed is not found, even
+//! when the place has another owner. Its upper four bits are free for the kind. What a call uses
+//! stays until the call ends, whoever frees the handle meanwhile.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use echoless_foreign::{Code, Failure};
+use sharded_slab::{Config, Entry, Slab};
+
+/// The keys of the tables leave room for a kind.
+#[derive(Debug)]
+pub(crate) struct Keys;
+
+impl Config for Keys {
+    const RESERVED_BITS: usize = KIND_BITS;
+}
+
+const KIND_BITS: usize = 4;
+const KIND_SHIFT: u32 = usize::BITS - KIND_BITS as u32;
+
+/// The things of one kind.
+pub(crate) struct Table<T> {
+    /// 1 to 15, so that no handle is NULL.
+    kind: usize,
+    name: &'static str,
+    slab: std::sync::LazyLock<Slab<T, Keys>>,
+}
+
+impl<T> Table<T> {
+    pub(crate) const fn new(kind: usize, name: &'static str) -> Self {
+        assert!(kind > 0 && kind < 1 << KIND_BITS);
+        Self {
+            kind,
+            name,
+            slab: std::sync::LazyLock::new(Slab::new_with_config),
+        }
+    }
+
+    /// The handle of a new thing.
+    ///
+    /// # Errors
+    /// [`Failure`] if the table is full.
+    pub(crate) fn insert<H>(&self, value: T) -> Result<*mut H, Failure> {
+        let key = self.slab.insert(value).ok_or_else(|| {
+            let text = format!("there are too many handles of {}s", self.name);
+            Failure::new(Code::OutOfMemory, text)
+        })?;
+        // A number as a pointer: nothing is ever read from it.
+        Ok(std::ptr::without_provenance_mut(
+            key | self.kind << KIND_SHIFT,
+        ))
+    }
+
+    /// The thing of a handle. It stays while this is held.
+    ///
+    /// # Errors
+    /// [`Failure`] if the handle is NULL, of another kind, or freed.
+    #[inline]
+    pub(crate) fn get<H>(&self, handle: *const H) -> Result<Entry<'_, T, Keys>, Failure> {
+        let entry = self.key(handle).and_then(|key| self.slab.get(key));
+        entry.ok_or_else(|| self.unknown(handle))
+    }
+
+    /// Frees a handle. NULL has no effect. The thing is dropped now, or when the last call that
+    /// uses it ends.
+    ///
+    /// # Errors
+    /// [`Failure`] if the handle is of another kind, or freed.
+    pub(crate) fn remove<H>(&self, handle: *const H) -> Result<(), Failure> {
+        if handle.is_null() || self.key(handle).is_some_and(|key| self.slab.remove(key)) {
+            return Ok(());
+        }
+        Err(self.unknown(handle))
+    }
+
+    /// The key of a handle of this kind.
+    fn key<H>(&self, handle: *const H) -> Option<usize> {
+        let number = handle.addr();
+        (number >> KIND_SHIFT == self.kind).then_some(number & !(self.kind << KIND_SHIFT))
+    }
+
+    #[cold]
+    fn unknown<H>(&self, handle: *const H) -> Failure {
+        let name = self.name;
+        if handle.is_null() {
+            return Failure::argument(name, "NULL", "a handle");
+        }
+        let allowed = format!("a handle of a {name} that is not freed");
+        Failure::argument(name, format!("{:#x}", handle.addr()), allowed)
+    }
+}
+
+/// Locks a thing that one thread at a time may use, without waiting.
+///
+/// # Errors
+/// [`Code::Busy`] if another thread uses it, [`Code::Panicked`] if a call panicked with it.
+#[inline]
+pub(crate) fn exclusive<'a, T>(
+    name: &'static str,
+    thing: &'a Mutex<T>,
+) -> Result<MutexGuard<'a, T>, Failure> {
+    match thing.try_lock() {
+        Ok(guard) => Ok(guard),
+        Err(TryLockError::WouldBlock) => {
+            let text = format!("another thread uses the {name}: expected one thread at a time");
+            Err(Failure::new(Code::Busy, text))
+        }
+        Err(TryLockError::Poisoned(_)) => {
+            let text = format!("an earlier call with the {name} panicked: expected a new one");
+            Err(Failure::new(Code::Panicked, text))
+        }
+    }
+}
+
+/// Locks a thing that is used for a moment only, and never while something can panic.
+pub(crate) fn wait<T>(thing: &Mutex<T>) -> MutexGuard<'_, T> {
+    thing.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,115 @@
+//! The filter that all threads share.
+
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+
+use echoless_foreign::{ReportFields, Shared};
+
+use crate::call::{call, echoless_hashing, hasher, slice_mut, text, write_if_wanted};
+use crate::filter::write_report;
+use crate::handles::Table;
+use crate::keys::{echoless_keys, with_keys, write_handle};
+
+/// A handle: a filter that all threads use at the same time, without locks.
+#[derive(Debug)]
+pub struct echoless_shared {
+    _opaque: (),
+}
+
+static SHARED: Table<Arc<Shared>> = Table::new(3, "shared filter");
+
+/// Builds a shared filter from a specification such as "row4x16:memory=64MiB". Free it with
+/// `echoless_shared_free`. Any thread may call this.
+///
+/// # Safety
+/// As `echoless_filter_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn echoless_shared_new(
+    spec: *const c_char,
+    hashing: *const echoless_hashing,
+    out: *mut *mut echoless_shared,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller answers for the text and the hashing.
+        let (spec, hasher) = unsafe { (text("spec", spec, None)?, hasher(hashing)?) };
+        let handle = SHARED.insert(Arc::new(Shared::new(spec, hasher)?))?;
+        // SAFETY: the caller answers for `out`.
+        unsafe { write_handle("out", out, handle, |handle| SHARED.remove(handle)) }
+    })
+}
+
+/// Frees a shared filter; NULL has no effect. Calls that use it meanwhile end as usual.
+#[unsafe(no_mangle)]
+pub extern "C" fn echoless_shared_free(shared: *mut echoless_shared) -> c_int {
+    call(|| SHARED.remove(shared))
+}
+
+/// As `echoless_filter_observe`, from any thread: of equal keys of several threads, exactly one is
+/// fresh. A shared filter has no window, so ticks of the keys have no effect.
+///
+/// # Safety
+/// As `echoless_filter_observe`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn echoless_shared_observe(
+    shared: *mut echoless_shared,
+    keys: echoless_keys,
+    duplicates: *mut u64,
+    count: *mut u64,
+) -> c_int {
+    call(|| {
+        let shared = SHARED.get(shared)?;
+        // SAFETY: the caller answers for the pointers.
+        unsafe {
+            let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
+            let found = with_keys(&keys, |keys, _| shared.observe(keys, duplicates))?;
+            write_if_wanted("count", count, found)
+        }
+    })
+}
+
+/// As `echoless_filter_contains`, from any thread.
+///
+/// # Safety
+/// As `echoless_filter_contains`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn echoless_shared_contains(
+    shared: *mut echoless_shared,
+    keys: echoless_keys,
+    duplicates: *mut u64,
+    count: *mut u64,
+) -> c_int {
+    call(|| {
+        let shared = SHARED.get(shared)?;
+        // SAFETY: the caller answers for the pointers.
+        unsafe {
+            let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
+            let found = with_keys(&keys, |keys, _| shared.contains(keys, duplicates))?;
+            write_if_wanted("count", count, found)
+        }
+    })
+}
+
+/// Removes all keys, while no thread observes any.
+#[unsafe(no_mangle)]
+pub extern "C" fn echoless_shared_clear(shared: *mut echoless_shared) -> c_int {
+    call(|| {
+        SHARED.get(shared)?.clear();
+        Ok(())
+    })
+}
+
+/// As `echoless_filter_report`, from any thread.
+///
+/// # Safety
+/// As `echoless_filter_report`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn echoless_shared_report(
+    shared: *mut echoless_shared,
+    report: *mut ReportFields,
+) -> c_int {
+    call(|| {
+        let shared = SHARED.get(shared)?;
+        // SAFETY: the caller answers for the struct.
+        unsafe { write_report(&shared.report(), report) }
+    })
+}

@@ -1,0 +1,261 @@
+//! A filter for one thread at a time.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use echoless::spec::Form;
+use echoless::state::{SavedState, StateError, replace_file, restore_parts};
+use echoless::{BuildError, FilterSpec, KeyHasher, LineFilter, Report};
+
+use crate::failure::{Code, Failure};
+use crate::keys::{Keys, check_masks, hash_all, observe_blocks};
+
+/// Any filter by its specification, with the hasher of its keys. It knows both, so it can be saved.
+#[derive(Debug)]
+pub struct Filter {
+    judge: Judge,
+    spec: FilterSpec,
+    hasher: KeyHasher,
+    /// The hashes of a block of keys.
+    hashes: Vec<echoless::KeyHash>,
+}
+
+/// The filter itself.
+#[derive(Debug)]
+enum Judge {
+    /// With access to its lines, which are what is saved.
+    Lines(Box<dyn LineFilter>),
+    Whole(Box<dyn echoless::Filter>),
+}
+
+impl Filter {
+    /// Builds the filter of a specification such as `fingerprint:fpr=1e-8,memory=64MiB`; see
+    /// [`FilterSpec`].
+    ///
+    /// # Errors
+    /// [`Failure`] as [`FilterSpec::build`] has them.
+    pub fn new(spec: &str, hasher: KeyHasher) -> Result<Self, Failure> {
+        let spec: FilterSpec = spec.parse()?;
+        let judge = match spec.form {
+            Form::Line => match spec.build_lines() {
+                Ok(filter) => Judge::Lines(filter),
+                // Something lies between the caller and the lines.
+                Err(BuildError::Spec(error)) if ["adapters", "tracked"].contains(&error.field) => {
+                    Judge::Whole(spec.build()?)
+                }
+                Err(error) => return Err(error.into()),
+            },
+            _ => Judge::Whole(spec.build()?),
+        };
+        Ok(Self {
+            judge,
+            spec,
+            hasher,
+            hashes: Vec::new(),
+        })
+    }
+
+    /// The specification.
+    #[must_use]
+    pub const fn spec(&self) -> &FilterSpec {
+        &self.spec
+    }
+
+    /// The hasher of the keys.
+    #[must_use]
+    pub const fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// Probes and inserts each key in order, at the clock as it is or each at its own tick. Bit
+    /// `i % 64` of `duplicates[i / 64]` is set if key `i` is a duplicate; bits past the last key
+    /// are zero. Returns the number of duplicates.
+    ///
+    /// # Errors
+    /// As [`check_masks`]; nothing was judged then.
+    pub fn observe(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        ticks: Option<&[u64]>,
+        duplicates: &mut [u64],
+    ) -> Result<u64, Failure> {
+        let Self {
+            judge,
+            hasher,
+            hashes,
+            ..
+        } = self;
+        let filter = judge.filter_mut();
+        observe_blocks(keys, ticks, hasher, hashes, duplicates, |batch, words| {
+            filter.observe_batch(batch, words);
+        })
+    }
+
+    /// Whether each key would be a duplicate now. Changes nothing in the filter.
+    ///
+    /// # Errors
+    /// As [`check_masks`].
+    pub fn contains(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        duplicates: &mut [u64],
+    ) -> Result<u64, Failure> {
+        check_masks(keys.len(), None, duplicates.len())?;
+        let hashes = hash_all(keys, &self.hasher, &mut self.hashes);
+        let mut verdicts = echoless::Verdicts::new();
+        self.judge.filter().contains_each(hashes, &mut verdicts);
+        duplicates.copy_from_slice(verdicts.words());
+        Ok(verdicts.count_duplicates())
+    }
+
+    /// Moves the clock of a window to `tick`. An earlier tick has no effect.
+    pub fn advance_to(&mut self, tick: u64) {
+        self.judge.filter_mut().advance_to(tick);
+    }
+
+    /// Removes all keys, and resets the counters and the clock.
+    pub fn clear(&mut self) {
+        self.judge.filter_mut().clear();
+    }
+
+    /// Counters and error estimates. This may read the whole memory of the filter.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.judge.filter().report()
+    }
+
+    /// The number of lines; the parts of a state are ranges of them.
+    ///
+    /// # Errors
+    /// [`Code::Unsupported`] if the filter has no lines, or not all of its state is in them.
+    pub fn lines(&self) -> Result<u64, Failure> {
+        match &self.judge {
+            Judge::Lines(filter) => Ok(filter.range().total),
+            Judge::Whole(_) => Err(no_lines(&self.spec)),
+        }
+    }
+
+    /// Writes the state of all lines, or of a range of them, with `bytes` of the caller. The secret
+    /// of the hasher is not in it.
+    ///
+    /// # Errors
+    /// [`Code::Unsupported`] as [`lines`](Self::lines), [`Code::InvalidSpec`] if the range is not
+    /// one of whole buckets, [`Code::Io`] if `output` fails.
+    pub fn save(
+        &mut self,
+        lines: Option<Range<u64>>,
+        bytes: &[u8],
+        output: impl Write,
+    ) -> Result<(), Failure> {
+        let all = self.lines()?;
+        let Judge::Lines(filter) = &mut self.judge else {
+            return Err(no_lines(&self.spec));
+        };
+        let filters = std::slice::from_mut(filter);
+        let lines = lines.unwrap_or(0..all);
+        self.spec
+            .save_part(filters, lines, &self.hasher, bytes, output)?;
+        Ok(())
+    }
+
+    /// As [`save`](Self::save), into a file that is replaced as a whole: it has the old content or
+    /// the new one, also after a power cut.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save).
+    pub fn save_file(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        self.lines()?;
+        let mut failure = None;
+        let saved = replace_file(path, |file| {
+            self.save(None, bytes, file).map_err(|error| {
+                let io = std::io::Error::other(error.text.clone());
+                failure = Some(error);
+                io
+            })
+        });
+        match (saved, failure) {
+            (Ok(()), _) => Ok(()),
+            (Err(_), Some(failure)) => Err(failure),
+            (Err(error), None) => Err(of_path(path, &error)),
+        }
+    }
+
+    /// Restores the filter of a state, and the bytes of the caller in it. Several states are parts
+    /// of one filter, and the bytes those of each, in the order of their lines.
+    ///
+    /// # Errors
+    /// [`Code::StateMismatch`] if the keys were hashed otherwise, or the parts are of different
+    /// filters; [`Code::InvalidState`] if a state is damaged or incomplete, and
+    /// [`Code::InvalidSpec`] if the filter has more memory than `memory_limit`.
+    pub fn load<R: Read>(
+        parts: impl IntoIterator<Item = R>,
+        hasher: KeyHasher,
+        memory_limit: u64,
+    ) -> Result<(Self, Vec<Vec<u8>>), Failure> {
+        let open = |part| {
+            let state = SavedState::open(part)?.limit_memory(memory_limit)?;
+            state.check(state.spec(), &hasher)?;
+            Ok::<_, StateError>(state)
+        };
+        let parts: Vec<SavedState<R>> = parts.into_iter().map(open).collect::<Result<_, _>>()?;
+        let Some(first) = parts.first() else {
+            return Err(Failure::argument("parts", 0, "one state or more"));
+        };
+        let spec = *first.spec();
+        let restored = restore_parts(parts, 1)?;
+        let Some(filter) = restored.filter.into_parts().1.pop() else {
+            unreachable!("one partition");
+        };
+        let filter = Self {
+            judge: Judge::Lines(filter),
+            spec,
+            hasher,
+            hashes: Vec::new(),
+        };
+        Ok((filter, restored.bytes))
+    }
+
+    /// As [`load`](Self::load), from a file.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_file(
+        path: &Path,
+        hasher: KeyHasher,
+        memory_limit: u64,
+    ) -> Result<(Self, Vec<u8>), Failure> {
+        let file = File::open(path).map_err(|error| of_path(path, &error))?;
+        let (filter, bytes) = Self::load([BufReader::new(file)], hasher, memory_limit)?;
+        Ok((filter, bytes.concat()))
+    }
+}
+
+impl Judge {
+    fn filter(&self) -> &dyn echoless::Filter {
+        match self {
+            Self::Lines(filter) => &**filter,
+            Self::Whole(filter) => &**filter,
+        }
+    }
+
+    fn filter_mut(&mut self) -> &mut dyn echoless::Filter {
+        match self {
+            Self::Lines(filter) => &mut **filter,
+            Self::Whole(filter) => &mut **filter,
+        }
+    }
+}
+
+fn no_lines(spec: &FilterSpec) -> Failure {
+    let text = format!(
+        "cannot save {spec}: expected a filter in lines (form=line) without adapters, with all \
+         keys tracked"
+    );
+    Failure::new(Code::Unsupported, text)
+}
+
+fn of_path(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Code::Io, format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,242 @@
+//! Keys in the forms in which programs have them, and their hashes.
+
+use echoless::{Batch, KeyHash, KeyHasher};
+
+use crate::failure::Failure;
+
+/// The keys that are hashed at a time. Their hashes stay in the first-level cache, and the filter
+/// looks ahead far enough in them.
+const BLOCK: usize = 2048;
+
+/// The keys of one call. A binding implements it for forms of its own, such as packets.
+pub trait Keys {
+    /// The number of keys.
+    fn len(&self) -> usize;
+
+    /// Whether there are no keys.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Hashes the keys from number `from` on, as many as there are `hashes`. The caller keeps to
+    /// [`len`](Self::len).
+    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]);
+
+    /// The hashes themselves, if that is what the caller has.
+    fn hashes(&self) -> Option<&[KeyHash]> {
+        None
+    }
+}
+
+/// Hashes that are uniform in all 64 bits; see [`KeyHash::from_uniform`].
+#[derive(Debug, Clone, Copy)]
+pub struct Hashes<'a>(pub &'a [KeyHash]);
+
+impl Keys for Hashes<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn hash(&self, _hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        hashes.copy_from_slice(&self.0[from..from + hashes.len()]);
+    }
+
+    fn hashes(&self) -> Option<&[KeyHash]> {
+        Some(self.0)
+    }
+}
+
+/// Numbers of 64 bits, such as ids; see [`KeyHasher::hash_u64`].
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers<'a>(pub &'a [u64]);
+
+impl Keys for Numbers<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        hasher.hash_u64s(&self.0[from..from + hashes.len()], hashes);
+    }
+}
+
+/// Keys of one width, at equal distances: a column of fixed-width bytes, or a field of an array of
+/// structs.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed<'a> {
+    bytes: &'a [u8],
+    width: usize,
+    stride: usize,
+    count: usize,
+}
+
+impl<'a> Fixed<'a> {
+    /// The first `width` bytes of `count` pieces of `stride` bytes. The last piece may end behind
+    /// its key.
+    ///
+    /// # Errors
+    /// [`Failure`] if the keys overlap, or `bytes` are too few.
+    pub fn new(
+        bytes: &'a [u8],
+        width: usize,
+        stride: usize,
+        count: usize,
+    ) -> Result<Self, Failure> {
+        if stride < width {
+            let allowed = format!("at least the width of a key, {width}");
+            return Err(Failure::argument("stride", stride, allowed));
+        }
+        let needed = match count.checked_sub(1) {
+            Some(last) => last
+                .checked_mul(stride)
+                .and_then(|at| at.checked_add(width)),
+            None => Some(0),
+        };
+        if needed.is_none_or(|needed| needed > bytes.len()) {
+            let allowed = format!("as many as {} bytes have", bytes.len());
+            return Err(Failure::argument("count", count, allowed));
+        }
+        Ok(Self {
+            bytes,
+            width,
+            stride,
+            count,
+        })
+    }
+}
+
+impl Keys for Fixed<'_> {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        for (index, hash) in (from..).zip(hashes) {
+            let start = index * self.stride;
+            *hash = hasher.hash(&self.bytes[start..start + self.width]);
+        }
+    }
+}
+
+/// Keys behind each other in one buffer, with the offsets of their ends: a column of Arrow, and
+/// what Java and Go pass in one piece.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'a, O> {
+    bytes: &'a [u8],
+    offsets: &'a [O],
+}
+
+impl<'a, O: Copy + TryInto<usize>> Packed<'a, O> {
+    /// Key `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+    ///
+    /// # Errors
+    /// [`Failure`] if there are no offsets, or they descend, or one is negative or behind the end
+    /// of `bytes`.
+    pub fn new(bytes: &'a [u8], offsets: &'a [O]) -> Result<Self, Failure> {
+        if offsets.is_empty() {
+            return Err(Failure::argument("offsets", 0, "one more than keys"));
+        }
+        let mut last = 0;
+        for (index, offset) in offsets.iter().enumerate() {
+            let end = (*offset).try_into().unwrap_or(usize::MAX);
+            if end < last || end > bytes.len() {
+                let allowed = format!("ascending offsets in {} bytes", bytes.len());
+                return Err(Failure::argument(
+                    "offset",
+                    format!("number {index}"),
+                    allowed,
+                ));
+            }
+            last = end;
+        }
+        Ok(Self { bytes, offsets })
+    }
+}
+
+impl<O: Copy + TryInto<usize>> Keys for Packed<'_, O> {
+    fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        // Checked by `new`, and a slice out of its range panics all the same.
+        let at = |offset: O| offset.try_into().unwrap_or(usize::MAX);
+        let offsets = &self.offsets[from..=from + hashes.len()];
+        for (pair, hash) in offsets.windows(2).zip(hashes) {
+            *hash = hasher.hash(&self.bytes[at(pair[0])..at(pair[1])]);
+        }
+    }
+}
+
+/// Hashes all keys, into `hashes`, whose allocation is used again.
+pub fn hash_all<'a>(
+    keys: &'a (impl Keys + ?Sized),
+    hasher: &KeyHasher,
+    hashes: &'a mut Vec<KeyHash>,
+) -> &'a [KeyHash] {
+    if let Some(hashes) = keys.hashes() {
+        return hashes;
+    }
+    hashes.resize(keys.len(), KeyHash::default());
+    keys.hash(hasher, 0, hashes);
+    hashes
+}
+
+/// Checks the memory of the caller for the verdicts, and the ticks if there are any.
+///
+/// # Errors
+/// [`Failure`] if `duplicates` has not one bit for each key and no whole word more, or `ticks` has
+/// another length than the keys.
+pub fn check_masks(keys: usize, ticks: Option<usize>, duplicates: usize) -> Result<(), Failure> {
+    let words = keys.div_ceil(64);
+    if duplicates != words {
+        let value = format!("{duplicates} words");
+        let allowed = format!("{words} for {keys} keys");
+        return Err(Failure::argument("length of duplicates", value, allowed));
+    }
+    match ticks {
+        Some(ticks) if ticks != keys => {
+            let allowed = format!("{keys}, one for each key");
+            Err(Failure::argument("number of ticks", ticks, allowed))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Observes all keys in blocks, each with its words of `duplicates`. Returns the number of
+/// duplicates.
+///
+/// # Errors
+/// As [`check_masks`], and that of `observe`.
+pub(crate) fn observe_blocks(
+    keys: &(impl Keys + ?Sized),
+    ticks: Option<&[u64]>,
+    hasher: &KeyHasher,
+    hashes: &mut Vec<KeyHash>,
+    duplicates: &mut [u64],
+    mut observe: impl FnMut(Batch<'_>, &mut [u64]),
+) -> Result<u64, Failure> {
+    check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
+    if let Some(hashes) = keys.hashes() {
+        observe(batch(hashes, ticks), duplicates);
+    } else {
+        for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
+            let from = number * BLOCK;
+            let to = keys.len().min(from + BLOCK);
+            hashes.resize(to - from, KeyHash::default());
+            keys.hash(hasher, from, hashes);
+            observe(batch(hashes, ticks.map(|ticks| &ticks[from..to])), words);
+        }
+    }
+    Ok(duplicates
+        .iter()
+        .map(|word| u64::from(word.count_ones()))
+        .sum())
+}
+
+fn batch<'a>(hashes: &'a [KeyHash], ticks: Option<&'a [u64]>) -> Batch<'a> {
+    match ticks {
+        Some(ticks) => Batch::at_each(hashes, ticks),
+        None => Batch::new(hashes),
+    }
+}

@@ -1,0 +1,37 @@
+//! What all bindings of the engine have in common, so that C, Python, Go and others agree in
+//! errors, sizes and names.
+//!
+//! Bytes flow one way: [`Keys`] in the form in which a caller has them become hashes, a [`Filter`]
+//! or a [`Shared`] filter judges them, and the verdicts are bits in the memory of the caller.
+//! Everything that can be wrong with a call is a [`Failure`] with a stable [`Code`] and one line of
+//! text; nothing panics. The crate has no unsafe code: a binding turns pointers into slices, and
+//! calls it.
+//!
+//! # Examples
+//! ```
+//! use echoless::KeyHasher;
+//! use echoless_foreign::{Code, Filter, Fixed, Keys};
+//!
+//! let mut filter = Filter::new("fingerprint:fpr=1e-8,memory=1MiB", KeyHasher::seeded(0))?;
+//! let keys = Fixed::new(b"call 17 call 18 call 17 ", 8, 8, 3)?;
+//! let mut duplicates = [0];
+//! assert_eq!(filter.observe(&keys, None, &mut duplicates)?, 1);
+//! assert_eq!(duplicates, [0b100]);
+//!
+//! let failure = filter.observe(&keys, None, &mut []).unwrap_err();
+//! assert_eq!(failure.code, Code::InvalidArgument);
+//! assert_eq!(failure.to_string(), "invalid length of duplicates=0 words: expected 1 for 3 keys");
+//! # Ok::<(), echoless_foreign::Failure>(())
+//! ```
+
+mod failure;
+mod filter;
+mod keys;
+mod report;
+mod shared;
+
+pub use failure::{Code, Failure};
+pub use filter::Filter;
+pub use keys::{Fixed, Hashes, Keys, Numbers, Packed, check_masks, hash_all};
+pub use report::{ReportFields, UNKNOWN_COUNT};
+pub use shared::Shared;

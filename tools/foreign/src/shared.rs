@@ -1,0 +1,102 @@
+//! A filter for all threads at the same time.
+
+use std::cell::RefCell;
+
+use echoless::{KeyHash, KeyHasher, Report, SharedFilter, SharedSpec, Verdicts};
+
+use crate::failure::Failure;
+use crate::keys::{Keys, check_masks, observe_blocks};
+
+/// A filter that any number of threads use at the same time, without locks; see [`SharedFilter`].
+#[derive(Debug)]
+pub struct Shared {
+    filter: SharedFilter,
+    spec: SharedSpec,
+    hasher: KeyHasher,
+}
+
+thread_local! {
+    /// The hashes and verdicts of a block of keys, of this thread.
+    static BUFFERS: RefCell<(Vec<KeyHash>, Verdicts)> = const {
+        RefCell::new((Vec::new(), Verdicts::new()))
+    };
+}
+
+impl Shared {
+    /// Builds the filter of a specification such as `row4x16:memory=64MiB`; see [`SharedSpec`].
+    ///
+    /// # Errors
+    /// [`Failure`] as [`SharedSpec::build`] has them.
+    pub fn new(spec: &str, hasher: KeyHasher) -> Result<Self, Failure> {
+        let spec: SharedSpec = spec.parse()?;
+        let filter = spec.build()?;
+        Ok(Self {
+            filter,
+            spec,
+            hasher,
+        })
+    }
+
+    /// The specification.
+    #[must_use]
+    pub const fn spec(&self) -> &SharedSpec {
+        &self.spec
+    }
+
+    /// Probes and inserts each key. Of equal keys of several threads, exactly one is fresh. The
+    /// bits of `duplicates` and the result are those of [`Filter::observe`](crate::Filter).
+    ///
+    /// # Errors
+    /// As [`check_masks`]; nothing was judged then.
+    pub fn observe(
+        &self,
+        keys: &(impl Keys + ?Sized),
+        duplicates: &mut [u64],
+    ) -> Result<u64, Failure> {
+        BUFFERS.with_borrow_mut(|(hashes, verdicts)| {
+            let hasher = &self.hasher;
+            observe_blocks(keys, None, hasher, hashes, duplicates, |batch, words| {
+                self.filter.observe(batch.keys(), verdicts);
+                words.copy_from_slice(verdicts.words());
+            })
+        })
+    }
+
+    /// Whether each key would be a duplicate now. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`check_masks`].
+    pub fn contains(
+        &self,
+        keys: &(impl Keys + ?Sized),
+        duplicates: &mut [u64],
+    ) -> Result<u64, Failure> {
+        check_masks(keys.len(), None, duplicates.len())?;
+        BUFFERS.with_borrow_mut(|(hashes, _)| {
+            observe_blocks(
+                keys,
+                None,
+                &self.hasher,
+                hashes,
+                duplicates,
+                |batch, words| {
+                    words.fill(0);
+                    for (index, key) in batch.keys().iter().enumerate() {
+                        words[index / 64] |= u64::from(self.filter.contains(*key)) << (index % 64);
+                    }
+                },
+            )
+        })
+    }
+
+    /// Removes all keys, while no thread observes any.
+    pub fn clear(&self) {
+        self.filter.clear();
+    }
+
+    /// Counters and error estimates. This may read the memory of the filter.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.filter.report()
+    }
+}
