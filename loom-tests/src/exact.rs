@@ -44,7 +44,9 @@ impl Filter for Exact {
     }
 
     fn tally(&self) -> Tally {
-        Tally::default()
+        let mut tally = Tally::default();
+        tally.fresh = Some(self.0.len() as u64);
+        tally
     }
 
     fn report_on(&self, tally: Tally) -> Report {

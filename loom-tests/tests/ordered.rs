@@ -294,6 +294,7 @@ fn ordered_saved_while_observing() {
             let hasher = KeyHasher::seeded(0);
             let filter = OrderedFilter::builder(spec.build_line_partitions(2).unwrap())
                 .wait(Wait::Shared)
+                .saver_rest(0)
                 .build();
             // The number of batches with a ticket.
             let input = Arc::new(Mutex::new(0));

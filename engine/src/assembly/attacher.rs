@@ -1,7 +1,7 @@
 //! Ports of a running engine: they attach at any time, from any thread.
 
 use super::loss_policy::LossPolicy;
-use super::mailbox::{Mailbox, Notifier};
+use super::mailbox::{Event, Mailbox, Notifier};
 use super::port::Port;
 use super::port_index::PortIndices;
 use super::rings::{Owner, RingOptions, link_pair};
@@ -52,7 +52,7 @@ struct Attachable {
     indices: unmodelled::Arc<PortIndices>,
 }
 
-/// A worker as ports see it.
+/// A worker as ports and the engine reach it.
 #[derive(Debug)]
 pub(super) struct AttachableWorker {
     pub(super) mailbox: Arc<Mailbox>,
@@ -106,6 +106,11 @@ impl Attacher {
         (0..count).map(|_| self.attach_with(depth)).collect()
     }
 
+    /// The workers, in the order of their partitions.
+    pub(super) fn workers(&self) -> &[AttachableWorker] {
+        &self.engine.workers
+    }
+
     /// A port with rings of this depth.
     fn attach_with(&self, depth: usize) -> Result<Port, BuildError> {
         let engine = &*self.engine;
@@ -129,7 +134,7 @@ impl Attacher {
             to_worker.set_notifier(notifier);
             // In a fork there is no worker, and its mailbox may be half written.
             if !worker.status.is_forked() {
-                worker.mailbox.attach(Box::new(attached));
+                worker.mailbox.post(Event::Attach(Box::new(attached)));
             }
             links.push(to_worker);
         }

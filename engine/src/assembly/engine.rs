@@ -4,6 +4,7 @@
 use super::attacher::Attacher;
 use super::engine_builder::EngineBuilder;
 use super::exchange_error::ExchangeError;
+use super::live_report::live_report;
 use super::partition_state::{PartitionState, lost_partitions, panic_message};
 use super::port::Port;
 use super::replace::{NotReplaceable, ReplaceError, replace};
@@ -12,7 +13,8 @@ use super::status::EngineCounts;
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::partition::{Partitioned, Partitioning};
-use crate::sync::{Arc, AtomicBool, JoinHandle, Ordering};
+use crate::report::Report;
+use crate::sync::{Arc, AtomicBool, JoinHandle, Mutex, Ordering, unpoisoned};
 use crate::transport::Doorbell;
 
 /// Worker threads, one for each partition of a filter.
@@ -23,8 +25,16 @@ use crate::transport::Doorbell;
 /// Dropping an engine stops its workers as [`shutdown`](Self::shutdown) does, but does not join
 /// them: each worker answers what was submitted before, drops its partition and ends.
 ///
-/// A filter that is to be [saved](crate::FilterSpec::save) after the shutdown is built with
-/// [`FilterSpec::build_line_partitions`](crate::FilterSpec::build_line_partitions), and a lost
+/// **An engine that runs is not saved.** A state is of use together with a position: how far an
+/// input was read, or an output written. Ports have no order among each other, so what the
+/// partitions hold at one moment is no point of any input: one partition may have judged its keys
+/// of a batch and another one not, and only the threads of the ports know how far they are. For a
+/// common point, all of them must drain their ports and wait, and then the engine is idle:
+/// [`shutdown`](Self::shutdown) returns the filter, [`FilterSpec::save`](crate::FilterSpec::save)
+/// writes it, and an engine of the same partitions goes on. A program that cannot stop takes an
+/// [`OrderedFilter`](crate::OrderedFilter), whose tickets are the points of the stream, and
+/// [saves](crate::OrderedFilter::save) it while threads use it. In both cases the filter is built
+/// with [`FilterSpec::build_line_partitions`](crate::FilterSpec::build_line_partitions), and a lost
 /// partition of it with `build_line_partition`.
 ///
 /// # Examples
@@ -53,15 +63,18 @@ use crate::transport::Doorbell;
 pub struct Engine<F> {
     pub(super) partitioning: Partitioning,
     pub(super) workers: Vec<Worker<F>>,
+    /// None after the shutdown.
+    pub(super) threads: Mutex<Option<Vec<WorkerThread<F>>>>,
     /// Set once, by `stop_workers`; read by all workers.
     pub(super) stop: Arc<AtomicBool>,
     pub(super) attacher: Attacher,
 }
 
+/// Returns the filter, or the message of its panic.
+pub(super) type WorkerThread<F> = JoinHandle<Result<F, String>>;
+
 #[derive(Debug)]
 pub(super) struct Worker<F> {
-    /// Returns the filter, or the message of its panic.
-    pub(super) thread: JoinHandle<Result<F, String>>,
     pub(super) doorbell: Doorbell,
     pub(super) state: Arc<PartitionState<F>>,
 }
@@ -89,8 +102,8 @@ impl<F: Filter + 'static> Engine<F> {
     ///
     /// # Errors
     /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones,
-    /// which [`replace_lost`](ShutdownError::replace_lost) completes. In a fork of the process that
-    /// built the engine, all partitions are lost.
+    /// which [`replace_lost`](ShutdownError::replace_lost) completes; or if the engine was shut down
+    /// before, with none. In a fork of the process that built the engine, all partitions are lost.
     ///
     /// # Examples
     /// ```
@@ -104,19 +117,23 @@ impl<F: Filter + 'static> Engine<F> {
     /// // Answered batches can still be drained; new ones are rejected.
     /// assert!(ports[0].drain(&mut Verdicts::new())?);
     /// assert!(ports[0].submit(&keys[2..]).is_err());
+    /// assert_eq!(engine.shutdown().unwrap_err().to_string(), "it was shut down before");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn shutdown(mut self) -> Result<Partitioned<F>, ShutdownError<F>> {
+    pub fn shutdown(&self) -> Result<Partitioned<F>, ShutdownError<F>> {
+        let Some(threads) = unpoisoned(self.threads.lock()).take() else {
+            return Err(ShutdownError::repeated(self.partitioning.clone()));
+        };
         self.stop_workers();
         let mut survivors = Vec::new();
         let mut lost = Vec::new();
-        for (index, worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
+        for (index, (worker, thread)) in self.workers.iter().zip(threads).enumerate() {
             if worker.state.status().is_forked() {
                 // The thread cannot be joined.
                 lost.push((index, ExchangeError::Forked.to_string()));
                 continue;
             }
-            match worker.thread.join() {
+            match thread.join() {
                 Ok(Ok(filter)) => survivors.push((index, filter)),
                 Ok(Err(panic)) => lost.push((index, panic)),
                 Err(panic) => lost.push((index, panic_message(&*panic))),
@@ -211,8 +228,7 @@ impl<F> Engine<F> {
 
     /// What was counted so far, over all ports and since the engine was built, without stopping it.
     /// Keys count once their partition has judged them, before the verdicts reach the port.
-    /// Evictions and estimates of errors need the filters, which [`shutdown`](Self::shutdown)
-    /// returns.
+    /// Evictions and estimates of errors are in the [report](Self::report).
     ///
     /// # Examples
     /// ```
@@ -229,6 +245,34 @@ impl<F> Engine<F> {
     pub fn counts(&self) -> EngineCounts {
         let workers = self.workers.iter();
         workers.map(|worker| worker.state.status().counts()).sum()
+    }
+
+    /// The [report](crate::report_of) of the filter while it is in use. Each worker counts its
+    /// partition between two of its passes, one worker after the other: a partition counts the keys
+    /// of all verdicts that a port had taken before this call, and a batch under way may be counted
+    /// in some partitions and not yet in others. A worker may read all of its memory, and judges no
+    /// key meanwhile.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] if a partition is lost, also because its filter panics in this call, with
+    /// every [`LossPolicy`](crate::LossPolicy), or the engine was shut down, or the process was
+    /// forked.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let (engine, mut ports) = Engine::builder(halves).build()?;
+    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// ports[0].observe(&keys, &mut Verdicts::new())?;
+    /// let tally = engine.report()?.tally;
+    /// assert_eq!((tally.observed, tally.fresh), (Some(3), Some(2)));
+    /// engine.shutdown()?;
+    /// assert!(engine.report().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report(&self) -> Result<Report, ExchangeError> {
+        live_report(self.attacher.workers())
     }
 
     fn stop_workers(&self) {

@@ -15,7 +15,7 @@ use super::worker::{PinRequest, WorkerTask};
 use crate::error::BuildError;
 use crate::filters::Filter;
 use crate::partition::Partitioned;
-use crate::sync::{Arc, AtomicBool, channel, spawn};
+use crate::sync::{Arc, AtomicBool, Mutex, channel, spawn};
 use crate::transport::{Parker, Wait};
 
 /// The options of an [`Engine`]; see [`Engine::builder`].
@@ -132,10 +132,11 @@ impl<F: Filter + 'static> EngineBuilder<F> {
         let mut engine = Engine {
             partitioning,
             workers: Vec::new(),
+            threads: Mutex::new(None),
             stop,
             attacher,
         };
-        let mut pinned = Vec::new();
+        let (mut threads, mut pinned) = (Vec::new(), Vec::new());
         let parts = filters.into_iter().zip(servers).zip(parkers).zip(cores);
         for (index, (((filter, (state, inbox)), parker), core)) in parts.enumerate() {
             let owned = OwnedFilter::new(filter, Arc::clone(&state));
@@ -162,12 +163,10 @@ impl<F: Filter + 'static> EngineBuilder<F> {
                         reason,
                     }
                 })?;
-            engine.workers.push(Worker {
-                thread,
-                doorbell,
-                state,
-            });
+            threads.push(thread);
+            engine.workers.push(Worker { doorbell, state });
         }
+        engine.threads = Mutex::new(Some(threads));
         // Only now, so that the workers pin themselves concurrently.
         for (worker, core, outcome) in pinned {
             if outcome.recv() != Ok(true) {

@@ -29,6 +29,8 @@ pub enum ExchangeError {
     Disconnected(usize),
     /// So many batches are in flight, and the call needs a port without any.
     InFlight(usize),
+    /// The time of a wait is over. Nothing has changed: the call can be repeated.
+    TimedOut,
     /// This process is a fork of the one that built the engine or ordered filter. The other
     /// threads stayed there, so nothing is judged here: build another one after the fork.
     Forked,
@@ -49,6 +51,7 @@ impl fmt::Display for ExchangeError {
                 "{batches} batches are in flight: drain them, or take what is known of a failed \
                  one, first"
             ),
+            Self::TimedOut => write!(f, "the time to wait is over; nothing has changed"),
             Self::Forked => write!(
                 f,
                 "this process is a fork of the one with the threads of the filter: build the \

@@ -138,6 +138,7 @@ impl PortLink {
     pub(super) fn request(
         &mut self,
         tick: Option<u64>,
+        looks_up: bool,
         keys: &[KeyHash],
         batch: u64,
     ) -> Result<(), ExchangeError> {
@@ -145,7 +146,7 @@ impl PortLink {
             self.sent.len() < self.answers.capacity(),
             "a request without room for its answer"
         );
-        self.enqueue(tick, keys)?;
+        self.enqueue(tick, looks_up, keys)?;
         self.sent.push_back(batch);
         Ok(())
     }
@@ -157,13 +158,18 @@ impl PortLink {
     /// # Errors
     /// If the server is gone.
     pub(super) fn send_tick(&mut self, tick: Option<u64>) -> Result<(), ExchangeError> {
-        self.enqueue(tick, &[])
+        self.enqueue(tick, false, &[])
     }
 
-    fn enqueue(&mut self, tick: Option<u64>, keys: &[KeyHash]) -> Result<(), ExchangeError> {
+    fn enqueue(
+        &mut self,
+        tick: Option<u64>,
+        looks_up: bool,
+        keys: &[KeyHash],
+    ) -> Result<(), ExchangeError> {
         match self.requests.vacant() {
             Ok(mut slot) => {
-                slot.write(tick, keys);
+                slot.write(tick, looks_up, keys);
                 slot.publish_without_notify();
                 Ok(())
             }

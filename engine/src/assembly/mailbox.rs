@@ -15,10 +15,12 @@
 //! the worker finds the message. If it comes earlier, the port finds no mark and enqueues its index
 //! again.
 //!
-//! The link to a new port is enqueued as well, before the first index of its port. If the worker is
-//! gone, it dequeues nothing, so each side empties the queue after its own step: the sender if it
-//! finds the mailbox closed after it enqueued a link, and the worker after it closed the mailbox.
+//! The link to a new port is enqueued as well, before the first index of its port, and so is a
+//! question of the engine. If the worker is gone, it dequeues nothing, so each side empties the
+//! queue after its own step: the sender if it finds the mailbox closed after it enqueued a link or
+//! a question, and the worker after it closed the mailbox.
 
+use super::live_report::ReportRequest;
 use super::port_index::PortIndex;
 use super::server::Attached;
 use crate::sync::{Arc, AtomicBool, Ordering, Queue, fence, unmodelled};
@@ -30,6 +32,8 @@ pub(super) enum Event {
     Attach(Box<Attached>),
     /// The ring of the port with this index may hold messages, or is closed.
     Ready(usize),
+    /// The engine asks for the counts of the partition.
+    Report(Box<ReportRequest>),
 }
 
 /// The sender's end of a mailbox.
@@ -48,12 +52,13 @@ impl Mailbox {
         })
     }
 
-    /// Enqueues the link of a new port. Wakes no thread: the worker needs the link once the port
-    /// has published a message. If the worker is gone, the link is dropped, which closes it.
-    pub(super) fn attach(&self, attached: Box<Attached>) {
-        self.events.push(Event::Attach(attached));
-        // SeqCst: pairs with the fence in `Inbox::drop`. Either the worker finds the link there, or
-        // this thread reads that it is gone.
+    /// Enqueues the link of a new port, or a question of the engine. Wakes no thread: the worker
+    /// needs a link once the port has published a message. If the worker is gone, the event is
+    /// dropped, which closes a link and answers a question.
+    pub(super) fn post(&self, event: Event) {
+        self.events.push(event);
+        // SeqCst: pairs with the fence in `Inbox::drop`. Either the worker finds the event there,
+        // or this thread reads that it is gone.
         fence(Ordering::SeqCst);
         // Relaxed: the fence orders it.
         if self.closed.load(Ordering::Relaxed) {
@@ -86,7 +91,7 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        // Relaxed and SeqCst: see `Mailbox::attach`.
+        // Relaxed and SeqCst: see `Mailbox::post`.
         self.0.closed.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         self.0.empty();

@@ -17,6 +17,8 @@ pub(super) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 pub(super) struct Request {
     /// The tick at which the keys are judged; `None` keeps the clock of the partition where it is.
     pub(super) tick: Option<u64>,
+    /// Whether the keys are looked up, and not observed.
+    pub(super) looks_up: bool,
     /// At most [`MESSAGE_KEYS`]; the keys behind it are left over from earlier uses of the slot.
     count: usize,
     keys: [KeyHash; MESSAGE_KEYS],
@@ -36,6 +38,7 @@ impl Default for Request {
     fn default() -> Self {
         Self {
             tick: None,
+            looks_up: false,
             count: 0,
             keys: [KeyHash(0); MESSAGE_KEYS],
         }
@@ -48,8 +51,9 @@ impl Request {
     }
 
     /// Overwrites the message with at most [`MESSAGE_KEYS`] keys.
-    pub(super) fn write(&mut self, tick: Option<u64>, keys: &[KeyHash]) {
+    pub(super) fn write(&mut self, tick: Option<u64>, looks_up: bool, keys: &[KeyHash]) {
         self.tick = tick;
+        self.looks_up = looks_up;
         self.count = keys.len();
         self.keys[..keys.len()].copy_from_slice(keys);
     }

@@ -37,6 +37,7 @@ mod engine;
 mod engine_builder;
 mod exchange_error;
 mod link;
+mod live_report;
 mod loss_policy;
 mod mailbox;
 mod message;

@@ -114,6 +114,14 @@ impl<F: Filter> OwnedFilter<F> {
         })
     }
 
+    /// What `inspect` returns for the filter, whose panic is caught as that of a pass. None if the
+    /// partition is lost.
+    pub(super) fn inspect<T>(&mut self, inspect: impl FnOnce(&F) -> T) -> Option<T> {
+        let mut result = None;
+        self.run(None, &mut [], |filter, _| result = Some(inspect(filter)));
+        result
+    }
+
     /// Calls `pass`, which moves the clock to `tick`, with the filter, and catches its panic. No
     /// verdict bit is set unless `pass` returns.
     fn run(
@@ -200,8 +208,15 @@ impl<F: Filter> OwnedFilter<F> {
 
     /// The filter, or the message of its panic if the partition is lost.
     pub(super) fn into_filter(mut self) -> Result<F, String> {
-        self.take()
-            .ok_or_else(|| self.state.loss().unwrap_or_default())
+        loop {
+            if let Some(filter) = self.take() {
+                return Ok(filter);
+            }
+            // None: a filter was left meanwhile.
+            if let Some(panic) = self.state.end_lost() {
+                return Err(panic);
+            }
+        }
     }
 
     /// Drops the filter, which panicked, and records the loss.

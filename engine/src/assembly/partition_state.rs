@@ -43,6 +43,8 @@ enum FilterSlot<F> {
     Lost(String),
     /// A new one, which the owner has not taken yet.
     Restored(F),
+    /// It panicked with this message, and there is no owner any more.
+    Ended(String),
 }
 
 /// A partition as its owner and its engine share it.
@@ -94,6 +96,7 @@ impl<F> PartitionState<F> {
                 self.status.mark_restored();
                 Ok(())
             }
+            FilterSlot::Ended(_) => Err((filter, NotReplaceable::Ended)),
         }
     }
 
@@ -103,17 +106,30 @@ impl<F> PartitionState<F> {
         let mut slot = unpoisoned(self.slot.lock());
         match std::mem::replace(&mut *slot, FilterSlot::InUse) {
             FilterSlot::Restored(filter) => Some(filter),
-            other @ (FilterSlot::InUse | FilterSlot::Lost(_)) => {
+            other @ (FilterSlot::InUse | FilterSlot::Lost(_) | FilterSlot::Ended(_)) => {
                 *slot = other;
                 None
             }
         }
     }
 
+    /// Ends a partition without a filter: no other one is taken from here on. Returns the message
+    /// of its panic, or none if a filter was left for it.
+    pub(super) fn end_lost(&self) -> Option<String> {
+        let mut slot = unpoisoned(self.slot.lock());
+        let message = match &*slot {
+            FilterSlot::Restored(_) => return None,
+            FilterSlot::Lost(message) | FilterSlot::Ended(message) => message.clone(),
+            FilterSlot::InUse => String::new(),
+        };
+        *slot = FilterSlot::Ended(message.clone());
+        Some(message)
+    }
+
     /// The message of the panic, if the partition is lost.
     pub(super) fn loss(&self) -> Option<String> {
         match &*unpoisoned(self.slot.lock()) {
-            FilterSlot::Lost(message) => Some(message.clone()),
+            FilterSlot::Lost(message) | FilterSlot::Ended(message) => Some(message.clone()),
             FilterSlot::InUse | FilterSlot::Restored(_) => None,
         }
     }
@@ -151,6 +167,16 @@ mod tests {
         assert_eq!(state.restore(2), Ok(()));
         assert_eq!(state.restore(3), Err((3, NotReplaceable::NotLost)));
         assert_eq!(state.take_restored(), Some(2));
+        state.record_panic(&"a bug");
+        assert_eq!(state.restore(5), Ok(()));
+        assert_eq!(state.end_lost(), None, "a filter was left");
+        assert_eq!(state.take_restored(), Some(5));
+        state.record_panic(&"a bug");
+        assert_eq!(state.end_lost().as_deref(), Some("a bug"));
+        assert_eq!(state.restore(6), Err((6, NotReplaceable::Ended)));
+        assert_eq!(state.loss().as_deref(), Some("a bug"));
+
+        let state = PartitionState::<u8>::new(Status::new());
         // As if its thread unwound.
         state.status().mark_lost();
         assert_eq!(state.restore(4), Err((4, NotReplaceable::Ended)));

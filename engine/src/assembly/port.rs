@@ -32,6 +32,7 @@ mod payload;
 mod task;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::exchange_error::ExchangeError;
 use super::link::PortLink;
@@ -40,7 +41,7 @@ use super::pending_batch::PendingBatch;
 use super::routing::Router;
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
-use crate::transport::{Parker, Wait};
+use crate::transport::{Parker, Wait, deadline_after};
 use crate::verdicts::Verdicts;
 
 use exchange::Unsent;
@@ -142,7 +143,7 @@ impl Port {
     /// # Panics
     /// If the batch has 2^31 keys or more.
     pub fn submit(&mut self, keys: &[KeyHash]) -> Result<(), ExchangeError> {
-        self.submit_with(None, keys)
+        self.submit_with(None, false, keys)
     }
 
     /// As [`submit`](Self::submit), at a tick: every partition moves its clock to `tick` before it
@@ -174,7 +175,7 @@ impl Port {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn submit_at(&mut self, tick: u64, keys: &[KeyHash]) -> Result<(), ExchangeError> {
-        self.submit_with(Some(tick), keys)
+        self.submit_with(Some(tick), false, keys)
     }
 
     /// Sends what is left of a batch that [`try_submit`](Self::try_submit) has accepted, as far as
@@ -275,10 +276,96 @@ impl Port {
     pub fn drain(&mut self, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
         loop {
             match self.poll(verdicts) {
-                Ok(false) if !self.pending.is_empty() => self.wait_for_answers(),
+                Ok(false) if !self.pending.is_empty() => {
+                    self.wait_for_answers(None);
+                }
                 result => return result,
             }
         }
+    }
+
+    /// Blocks until [`poll`](Self::poll) or [`try_submit`](Self::try_submit) may get further, but
+    /// not longer than `timeout`: until verdicts arrive, or messages of a batch that is not sent
+    /// have room. Returns at once if there is nothing to wait for.
+    ///
+    /// With these calls, a thread submits and drains that must do something else now and then, such
+    /// as handle signals.
+    ///
+    /// # Errors
+    /// [`ExchangeError::TimedOut`]. All batches in flight remain.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use echoless::{Engine, ExchangeError, FingerprintSpec, KeyHasher, Port, Verdicts};
+    /// /// As `Port::drain`, and gives up if nothing arrives for a minute.
+    /// fn drain(port: &mut Port, verdicts: &mut Verdicts) -> Result<bool, ExchangeError> {
+    ///     while !port.poll(verdicts)? {
+    ///         if port.in_flight() == 0 {
+    ///             return Ok(false);
+    ///         }
+    ///         port.wait(Duration::from_secs(60))?;
+    ///     }
+    ///     Ok(true)
+    /// }
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let (engine, mut ports) = Engine::builder(halves).build()?;
+    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// while !ports[0].try_submit(&keys)? {
+    ///     ports[0].wait(Duration::from_secs(60))?;
+    /// }
+    /// let mut verdicts = Verdicts::new();
+    /// assert!(drain(&mut ports[0], &mut verdicts)?);
+    /// assert_eq!(verdicts.words(), [0b100]);
+    /// assert!(!drain(&mut ports[0], &mut verdicts)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), ExchangeError> {
+        self.check_process();
+        self.collect();
+        self.send();
+        if self.pending.front().is_none_or(PendingBatch::is_settled)
+            || self.wait_for_answers(Some(deadline_after(timeout)))
+        {
+            return Ok(());
+        }
+        Err(ExchangeError::TimedOut)
+    }
+
+    /// Whether each key would be a duplicate now, after the batches that this port has submitted;
+    /// see [`Filter::contains_each`](crate::Filter::contains_each). Records and counts nothing.
+    /// Blocks until the answers are complete. `verdicts` is empty after an error.
+    ///
+    /// Between this and a batch that is submitted next, other ports may record the keys.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe).
+    ///
+    /// # Panics
+    /// As [`observe`](Self::observe).
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let (engine, mut ports) = Engine::builder(halves).build()?;
+    /// let keys = ["a", "b"].map(|key| KeyHasher::seeded(0).hash(key));
+    /// let mut verdicts = Verdicts::new();
+    /// ports[0].observe(&keys[..1], &mut verdicts)?;
+    /// ports[0].contains_each(&keys, &mut verdicts)?;
+    /// assert_eq!(verdicts.to_bools(), [true, false]);
+    /// assert_eq!(engine.counts().judged, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_each(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        verdicts.reset(0);
+        self.check_idle()?;
+        self.submit_with(None, true, keys)?;
+        self.drain(verdicts).map(|_| ())
     }
 
     /// Submits a batch and blocks until its verdicts are complete. `verdicts` is empty after an

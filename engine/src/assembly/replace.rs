@@ -36,8 +36,8 @@ pub enum NotReplaceable {
     NoSuchPartition,
     /// Its filter did not panic, or was replaced before.
     NotLost,
-    /// No thread would use the new filter: the worker of the engine panicked outside its filter, or
-    /// this process is a fork of theirs.
+    /// No thread would use the new filter: the worker of the engine panicked outside its filter, it
+    /// was shut down, or this process is a fork of theirs.
     Ended,
 }
 
@@ -102,7 +102,7 @@ impl<F> fmt::Display for ReplaceError<F> {
             NotReplaceable::Ended => write!(
                 out,
                 "partition {partition} cannot be replaced: its worker panicked outside the filter, \
-                 or this process is a fork of its own"
+                 it was shut down, or this process is a fork of its own"
             ),
         }
     }

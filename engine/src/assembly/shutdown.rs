@@ -7,7 +7,7 @@ use std::fmt;
 use crate::partition::{Partitioned, Partitioning};
 
 /// Some partitions of an [`Engine`](crate::Engine) or an [`OrderedFilter`](crate::OrderedFilter)
-/// are lost. The error returns the others.
+/// are lost, and the error returns the others; or it was shut down before.
 ///
 /// # Examples
 /// ```
@@ -29,6 +29,8 @@ pub struct ShutdownError<F> {
     /// The number of each partition that was lost and not replaced, and the message of the panic,
     /// in ascending order.
     pub lost: Vec<(usize, String)>,
+    /// It was shut down before, and that call has all partitions: there are none here.
+    pub repeated: bool,
     partitioning: Partitioning,
 }
 
@@ -43,6 +45,7 @@ impl<F> ShutdownError<F> {
             return Err(Self {
                 survivors,
                 lost,
+                repeated: false,
                 partitioning,
             });
         }
@@ -50,11 +53,22 @@ impl<F> ShutdownError<F> {
         Ok(Partitioned::new(partitioning, filters).expect("a filter for each partition"))
     }
 
+    /// That of a second shutdown.
+    pub(super) const fn repeated(partitioning: Partitioning) -> Self {
+        Self {
+            survivors: Vec::new(),
+            lost: Vec::new(),
+            repeated: true,
+            partitioning,
+        }
+    }
+
     /// The whole filter, with the lost partitions taken from `fresh`: an empty filter of the same
     /// specification and number of partitions. Keys of the lost partitions are forgotten.
     ///
     /// # Errors
-    /// The error itself, if `fresh` is divided in another way.
+    /// The error itself, if `fresh` is divided in another way, or the shutdown was
+    /// [repeated](Self::repeated).
     ///
     /// # Examples
     /// ```
@@ -71,7 +85,7 @@ impl<F> ShutdownError<F> {
     /// ```
     pub fn replace_lost(self, fresh: Partitioned<F>) -> Result<Partitioned<F>, Self> {
         let (partitioning, mut filters) = fresh.into_parts();
-        if partitioning != self.partitioning {
+        if partitioning != self.partitioning || self.repeated {
             return Err(self);
         }
         for (index, survivor) in self.survivors {
@@ -87,12 +101,16 @@ impl<F> fmt::Debug for ShutdownError<F> {
         out.debug_struct("ShutdownError")
             .field("survivors", &survivors)
             .field("lost", &self.lost)
+            .field("repeated", &self.repeated)
             .finish()
     }
 }
 
 impl<F> fmt::Display for ShutdownError<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.repeated {
+            return out.write_str("it was shut down before");
+        }
         for (position, (index, message)) in self.lost.iter().enumerate() {
             let separator = if position == 0 { "" } else { "; " };
             write!(

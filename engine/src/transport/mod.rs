@@ -49,6 +49,7 @@ pub mod wait;
 
 #[doc(hidden)]
 pub use parker::Attention;
+pub(crate) use parker::deadline_after;
 pub use parker::{Doorbell, Parker};
 #[doc(hidden)]
 pub use ring::{Consumer, PopError, Producer, PushError};

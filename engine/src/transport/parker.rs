@@ -31,6 +31,7 @@
 //! well.
 
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
@@ -39,6 +40,13 @@ use crate::sync::{
     Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, contain, fence, spin_loop, unpoisoned,
     yield_now,
 };
+
+/// The end of a wait that begins now. One that no clock can express is a century away.
+pub(crate) fn deadline_after(timeout: Duration) -> Instant {
+    let now = Instant::now();
+    let century = Duration::from_secs(100 * 365 * 24 * 3600);
+    now.checked_add(timeout).unwrap_or_else(|| now + century)
+}
 
 /// What a parked thread is woken for.
 #[doc(hidden)] // public only for the model checks
@@ -97,15 +105,25 @@ impl ParkState {
         }
     }
 
-    /// Blocks until a waker clears `parked`.
+    /// Blocks until a waker clears `parked`, or the deadline has passed. The flag is clear then.
     #[cold]
-    fn park(&self) {
+    fn park(&self, deadline: Option<Instant>) {
         let mut lock = self.lock();
         // A loop, because condition variables wake spuriously. Relaxed: a waker clears the flag
         // before it takes the lock, so the flag that is read after that critical section is the
         // cleared one.
         while self.parked.load(Ordering::Relaxed) != RUNNING {
-            lock = unpoisoned(self.unparked.wait(lock));
+            let Some(deadline) = deadline else {
+                lock = unpoisoned(self.unparked.wait(lock));
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // Relaxed: as in `park_unless`. A waker that was first notifies no thread.
+                self.parked.swap(RUNNING, Ordering::Relaxed);
+                return;
+            }
+            lock = unpoisoned(self.unparked.wait_timeout(lock, left)).0;
         }
     }
 
@@ -184,10 +202,20 @@ impl Parker {
     /// change, if every thread that waits for it returns [`Attention::WakesAndHints`].
     #[doc(hidden)] // public only for the model checks
     #[inline]
-    pub fn wait_while(&mut self, wait: Wait, mut attention: impl FnMut() -> Option<Attention>) {
-        if !self.spin_while(wait, &mut attention) {
-            self.park_while(wait, attention);
-        }
+    pub fn wait_while(&mut self, wait: Wait, attention: impl FnMut() -> Option<Attention>) {
+        self.wait_while_before(None, wait, attention);
+    }
+
+    /// As [`wait_while`](Self::wait_while), until the deadline at most: returns false if there is
+    /// still something to wait for then.
+    #[inline]
+    pub(crate) fn wait_while_before(
+        &mut self,
+        deadline: Option<Instant>,
+        wait: Wait,
+        mut attention: impl FnMut() -> Option<Attention>,
+    ) -> bool {
+        self.spin_while(wait, &mut attention) || self.park_while(deadline, wait, attention)
     }
 
     /// The first part of [`wait_while`](Self::wait_while): spins and yields, and returns whether
@@ -217,23 +245,28 @@ impl Parker {
     }
 
     /// The second part of [`wait_while`](Self::wait_while): parks until there is nothing to wait
-    /// for.
+    /// for, and returns true, or until the deadline.
     pub(crate) fn park_while(
         &mut self,
+        deadline: Option<Instant>,
         wait: Wait,
         mut attention: impl FnMut() -> Option<Attention>,
-    ) {
+    ) -> bool {
         let rounds = self.rounds.min(wait.yields());
         let mut wanted = attention();
         while let Some(first) = wanted {
             if !self.park_unless(first, &mut attention) {
-                return;
+                return true;
             }
             // P4.
-            self.state.park();
+            self.state.park(deadline);
             self.rounds = (rounds / 16).max(wait.fewest_rounds());
             wanted = attention();
+            if wanted.is_some() && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return false;
+            }
         }
+        true
     }
 
     /// Waits in a task, by the same protocol: `Ready` once `attention` returns `None`; else

@@ -8,6 +8,7 @@ mod excess_bits;
 mod foreign_panics;
 #[cfg(unix)]
 mod forked;
+mod live;
 mod loss;
 mod loss_clock;
 mod loss_stress;

@@ -3,6 +3,7 @@
 
 use echoless::{ExchangeError, Port, Verdicts};
 use echoless_loom::{Preemptions, Sometimes, check, duplicates};
+use loom::sync::Arc;
 use loom::thread;
 
 use super::{A, B, held, start};
@@ -136,4 +137,56 @@ fn attach_while_a_port_is_dropped() {
     );
     FIRST.assert();
     SECOND.assert();
+}
+
+/// A report counts what had verdicts before it, and not more than was submitted, while a port
+/// observes.
+#[test]
+fn report_while_observing() {
+    static BEFORE: Sometimes = Sometimes::new();
+    static AFTER: Sometimes = Sometimes::new();
+    check("report_while_observing", Preemptions::AtMost(2), || {
+        let (engine, mut ports) = start(1, 1);
+        let mut port = ports.remove(0);
+        let mut verdicts = Verdicts::new();
+        port.observe(&[A], &mut verdicts).unwrap();
+        let ingest = thread::spawn(move || port.observe(&[B], &mut Verdicts::new()));
+        let fresh = engine.report().unwrap().tally.fresh.unwrap();
+        ingest.join().unwrap().unwrap();
+        assert!((1..=2).contains(&fresh), "{fresh}");
+        assert_eq!(held(engine.shutdown().unwrap()), [A, B]);
+        BEFORE.note(fresh == 1);
+        AFTER.note(fresh == 2);
+    });
+    BEFORE.assert();
+    AFTER.assert();
+}
+
+/// A report that races with the shutdown returns: with the counts, or that the worker is gone.
+///
+/// Catches a mailbox that keeps a question which it gets after it was closed.
+#[test]
+fn report_while_the_engine_ends() {
+    static REPORTED: Sometimes = Sometimes::new();
+    static GONE: Sometimes = Sometimes::new();
+    check(
+        "report_while_the_engine_ends",
+        Preemptions::AtMost(2),
+        || {
+            let (engine, _) = start(1, 0);
+            let engine = Arc::new(engine);
+            let other = Arc::clone(&engine);
+            let reporter = thread::spawn(move || other.report());
+            engine.shutdown().expect("no worker panicked");
+            let reported = reporter.join().unwrap();
+            match &reported {
+                Ok(report) => assert_eq!(report.tally.fresh, Some(0)),
+                Err(error) => assert_eq!(*error, ExchangeError::Disconnected(0)),
+            }
+            REPORTED.note(reported.is_ok());
+            GONE.note(reported.is_err());
+        },
+    );
+    REPORTED.assert();
+    GONE.assert();
 }

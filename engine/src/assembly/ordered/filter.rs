@@ -1,6 +1,7 @@
 //! The filter that threads share in the order of tickets, and its partitions.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
@@ -16,7 +17,7 @@ use crate::assembly::status::EngineCounts;
 use crate::filters::Filter;
 use crate::memory::process::Process;
 use crate::partition::{Partitioned, Partitioning};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, check, unpoisoned};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, available_parallelism, check, unpoisoned};
 use crate::transport::{Parker, Wait};
 
 /// The options of an [`OrderedFilter`]; see [`OrderedFilter::builder`].
@@ -34,6 +35,7 @@ pub struct OrderedBuilder<F> {
     filter: Partitioned<F>,
     policy: LossPolicy,
     wait: Option<Wait>,
+    saver_rest: u32,
 }
 
 /// A filter for all threads whose verdicts are those of a single thread: batches apply in the order
@@ -95,6 +97,8 @@ pub struct OrderedBuilder<F> {
 /// assert_eq!(duplicates, 1000);
 /// let halves = filter.shutdown()?;
 /// assert_eq!(report_of(halves.filters()).tally.observed, Some(2000));
+/// // The filter is gone.
+/// assert_eq!(filter.shutdown().unwrap_err().to_string(), "it was shut down before");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -113,6 +117,8 @@ pub(super) struct OrderedState<F> {
     tickets: CachePadded<AtomicU64>,
     /// A thread saves the filter.
     pub(super) is_saved: AtomicBool,
+    /// For how many times as long as it has written a block that thread sleeps.
+    pub(super) saver_rest: u32,
     /// The process whose threads take turns.
     process: Process,
 }
@@ -137,6 +143,7 @@ impl<F: Filter> OrderedFilter<F> {
             filter,
             policy: LossPolicy::default(),
             wait: None,
+            saver_rest: default_saver_rest(),
         }
     }
 
@@ -152,9 +159,10 @@ impl<F: Filter> OrderedFilter<F> {
     /// [`Ticket`](crate::Ticket) while it calls this would wait forever.
     ///
     /// # Errors
-    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones. In
-    /// a fork of the process that built the filter, all partitions are lost.
-    pub fn shutdown(self) -> Result<Partitioned<F>, ShutdownError<F>> {
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones; or
+    /// if the filter was shut down before, with none. In a fork of the process that built the
+    /// filter, all partitions are lost.
+    pub fn shutdown(&self) -> Result<Partitioned<F>, ShutdownError<F>> {
         let OrderedState {
             partitioning,
             partitions,
@@ -172,12 +180,13 @@ impl<F: Filter> OrderedFilter<F> {
                     continue;
                 }
             };
-            // Only a shutdown takes it, and there is one, because it consumes the filter.
-            if let Some(owned) = unpoisoned(partition.owned.lock()).take() {
-                match owned.into_filter() {
-                    Ok(filter) => survivors.push((index, filter)),
-                    Err(panic) => lost.push((index, panic)),
-                }
+            // Of two shutdowns, the one with the lower ticket takes all partitions.
+            let Some(owned) = unpoisoned(partition.owned.lock()).take() else {
+                return Err(ShutdownError::repeated(partitioning.clone()));
+            };
+            match owned.into_filter() {
+                Ok(filter) => survivors.push((index, filter)),
+                Err(panic) => lost.push((index, panic)),
             }
             // Before the next partition, where this thread may block.
             drop(turn);
@@ -220,8 +229,8 @@ impl<F> OrderedFilter<F> {
         lost_partitions(partitions.map(|partition| &*partition.state))
     }
 
-    /// What was counted so far, over all handles, while they are in use. The report of the filter
-    /// is that of the partitions that [`shutdown`](Self::shutdown) returns.
+    /// What was counted so far, over all handles, while they are in use.
+    /// [`Ticket::report`](crate::Ticket::report) has the report of the filter.
     #[must_use]
     pub fn counts(&self) -> EngineCounts {
         let partitions = self.shared.partitions.iter();
@@ -248,6 +257,17 @@ impl<F: Filter> OrderedBuilder<F> {
         self
     }
 
+    /// How long the thread that [saves](OrderedFilter::save) the filter sleeps after each block of
+    /// 1 MiB: so many times as long as it has written the block. With 0 it takes a whole core; a
+    /// rest of 3 leaves three quarters of the core to the threads that observe, and a save takes
+    /// four times as long. The default depends on the number of cores: 3 with two of them, 0 with
+    /// eight or more, so that the blocks take an eighth of the machine.
+    #[must_use]
+    pub const fn saver_rest(mut self, times: u32) -> Self {
+        self.saver_rest = times;
+        self
+    }
+
     /// The filter. Starts no thread.
     #[must_use]
     pub fn build(self) -> OrderedFilter<F> {
@@ -262,10 +282,17 @@ impl<F: Filter> OrderedBuilder<F> {
                 wait,
                 tickets: CachePadded::new(AtomicU64::new(0)),
                 is_saved: AtomicBool::new(false),
+                saver_rest: self.saver_rest,
                 process: Process::current(),
             }),
         }
     }
+}
+
+/// An eighth of the time of all cores is for the saver.
+fn default_saver_rest() -> u32 {
+    let cores = available_parallelism().map_or(1, |cores| cores.get() as u32);
+    8_u32.div_ceil(cores) - 1
 }
 
 /// The turns of one ticket at all partitions. Those that were not taken when this is dropped, also
@@ -312,11 +339,7 @@ impl<'a, F> Passage<'a, F> {
         if let Some(kept) = self.kept.pop_front() {
             return Ok(kept);
         }
-        let turns = &self.shared.partitions[partition].turns;
-        let turn = turns.wait_for(self.ticket, parker, wait);
-        // From here on the turn ends by itself.
-        self.passed += 1;
-        Ok(turn)
+        self.take_turn(None, parker, wait)
     }
 
     /// Takes the turns at all partitions, and keeps them until this is dropped or
@@ -330,12 +353,44 @@ impl<'a, F> Passage<'a, F> {
         wait: Wait,
     ) -> Result<(), ExchangeError> {
         self.shared.check_process()?;
-        for turns in &self.shared.partitions[self.passed..] {
-            let turn = turns.turns.wait_for(self.ticket, parker, wait);
-            self.passed += 1;
+        while self.passed < self.shared.partitions.len() {
+            let turn = self.take_turn(None, parker, wait)?;
             self.kept.push_back(turn);
         }
         Ok(())
+    }
+
+    /// Takes the turn at the first partition, and keeps it.
+    ///
+    /// # Errors
+    /// As `wait_for_turn`, or [`ExchangeError::TimedOut`].
+    pub(super) fn keep_first_turn(
+        &mut self,
+        deadline: Instant,
+        parker: &mut Parker,
+        wait: Wait,
+    ) -> Result<(), ExchangeError> {
+        self.shared.check_process()?;
+        if self.passed == 0 {
+            let turn = self.take_turn(Some(deadline), parker, wait)?;
+            self.kept.push_back(turn);
+        }
+        Ok(())
+    }
+
+    /// The turn at the partition that comes next.
+    fn take_turn(
+        &mut self,
+        deadline: Option<Instant>,
+        parker: &mut Parker,
+        wait: Wait,
+    ) -> Result<Turn<'a>, ExchangeError> {
+        let turns = &self.shared.partitions[self.passed].turns;
+        let turn = turns.wait_for(self.ticket, deadline, parker, wait);
+        let turn = turn.ok_or(ExchangeError::TimedOut)?;
+        // From here on the turn ends by itself.
+        self.passed += 1;
+        Ok(turn)
     }
 }
 

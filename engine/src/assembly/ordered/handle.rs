@@ -1,5 +1,7 @@
 //! The handle of a thread, and the ticket of its next batch.
 
+use std::time::Duration;
+
 use super::filter::{OrderedState, Passage};
 use super::partition::{InTurn, TakenFilters};
 use crate::assembly::exchange_error::ExchangeError;
@@ -12,7 +14,7 @@ use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
 use crate::report::Report;
 use crate::sync::Arc;
-use crate::transport::Parker;
+use crate::transport::{Parker, deadline_after};
 use crate::verdicts::{Verdicts, bits_of_words};
 
 /// A thread's access to an [`OrderedFilter`](crate::OrderedFilter): the buffers for its batches.
@@ -322,6 +324,47 @@ impl Buffers {
 }
 
 impl<F: Filter> Ticket<'_, F> {
+    /// Blocks until the batches of all lower tickets have left the first partition, but not longer
+    /// than `timeout`. The ticket has the turn then, and a call that uses it waits only for batches
+    /// that are on their way through the other partitions.
+    ///
+    /// This is how a thread waits that must do something else now and then, such as handle signals.
+    /// There is no time-out behind the first partition, because the batch would be observed in
+    /// part.
+    ///
+    /// # Errors
+    /// [`ExchangeError::TimedOut`]; [`Forked`](ExchangeError::Forked) in a fork of the process that
+    /// built the filter. The ticket remains, in its place among the others.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use echoless::{ExchangeError, FingerprintSpec, KeyHasher, OrderedFilter, Verdicts};
+    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
+    /// let filter = OrderedFilter::builder(halves).build();
+    /// let (mut one, mut two) = (filter.handle(), filter.handle());
+    /// let keys = [KeyHasher::seeded(0).hash(b"call 17")];
+    /// let mut verdicts = Verdicts::new();
+    /// let first = one.ticket();
+    /// let mut second = two.ticket();
+    /// assert_eq!(second.wait(Duration::from_millis(1)), Err(ExchangeError::TimedOut));
+    /// first.observe(&keys, &mut verdicts)?;
+    /// while let Err(ExchangeError::TimedOut) = second.wait(Duration::from_millis(50)) {
+    ///     // Handle signals.
+    /// }
+    /// second.observe(&keys, &mut verdicts)?;
+    /// assert_eq!(verdicts.count_duplicates(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), ExchangeError> {
+        let Self {
+            passage,
+            shared,
+            buffers,
+        } = self;
+        passage.keep_first_turn(deadline_after(timeout), &mut buffers.parker, shared.wait)
+    }
+
     /// Observes the batch of this ticket: passes it through all partitions, and blocks at each
     /// until the batches of all lower tickets have passed it.
     ///

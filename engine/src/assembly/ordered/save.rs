@@ -15,6 +15,13 @@
 //! ```
 //!
 //! A turn takes as long as the copy of one block, of at most 1 MiB; everything is written outside.
+//! Keys of lines that are still to be copied are not recorded, because their block has them.
+//!
+//! The saver sleeps after each block (`saver_rest`): where all cores are busy, a thread that does
+//! not would take a share of them as large as that of any other thread, for as long as it runs.
+//! Only the time of the block counts, and not that of the keys: their number grows with the sleep,
+//! so where they come faster than a saver that rests could write them, the save would not end.
+//!
 //! A ticket of the saver passes all partitions that record, so what is taken is a consistent cut,
 //! and so is the state: that of a run that ended at the last ticket.
 
@@ -22,12 +29,14 @@ use std::error::Error;
 use std::fmt;
 use std::io::Write;
 use std::slice;
+use std::thread;
+use std::time::Instant;
 
 use super::filter::{OrderedFilter, OrderedState};
 use super::handle::{OrderedHandle, Ticket};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::assembly::owned::OwnedFilter;
-use crate::assembly::recorder::{RecordedKeys, Recorder};
+use crate::assembly::recorder::{Recorded, Recorder, write_recorded};
 use crate::filters::lines::{LineFilter, Progress};
 use crate::hash::KeyHasher;
 use crate::memory::Line;
@@ -90,6 +99,7 @@ impl From<ExchangeError> for SaveError {
 impl<F: LineFilter> OrderedFilter<F> {
     /// Writes the [state](crate::state) of the filter, whose partitions were built from `spec`,
     /// while other threads observe batches. No batch waits longer than the copy of 1 MiB takes.
+    /// [`saver_rest`](crate::OrderedBuilder::saver_rest) limits how much of a core this takes.
     ///
     /// `cut` takes the ticket at which the state ends, and returns it with the bytes of the caller
     /// for its [commit](crate::state::Commit), such as a position in an input: under the lock of
@@ -129,9 +139,9 @@ impl<F: LineFilter> OrderedFilter<F> {
         // Dropped after all tickets.
         let recording = Recording::begin(self.state())?;
         let mut writer = StateWriter::new(output, &header)?;
-        let mut keys = RecordedKeys::default();
-        let mut block = Vec::new();
         let count = self.partitioning().count();
+        let mut keys: Vec<Recorded> = (0..count).map(|_| Recorded::default()).collect();
+        let mut block = Vec::new();
         let all_buckets = self.partitioning().buckets_of(count - 1).end;
         let bucket_lines = header.lines / all_buckets.min(header.lines);
         for partition in 0..count {
@@ -144,9 +154,6 @@ impl<F: LineFilter> OrderedFilter<F> {
                 let (mut clock, mut tick) = (0, 0);
                 handle.ticket().visit(partition + 1, |index, owned| {
                     clock = owned.clock();
-                    if index < partition || first > lines.start {
-                        keys.add(&recorded(index, owned)?);
-                    }
                     if index == partition {
                         let filter = filter(index, owned)?;
                         let duplicates = filter.duplicates_change_lines();
@@ -156,13 +163,20 @@ impl<F: LineFilter> OrderedFilter<F> {
                         tick = filter.progress().tick;
                         filter.copy_lines((first - lines.start) as usize, &mut block);
                         if first == lines.start {
-                            owned.record(Recorder::new(duplicates));
+                            owned.record(Recorder::new(duplicates, all_buckets));
                         }
+                    }
+                    let recorder = recorder(index, owned)?;
+                    recorder.take(&mut keys[index]);
+                    if index == partition {
+                        recorder.set_copied(end / bucket_lines);
                     }
                     Ok::<_, SaveError>(())
                 })?;
-                keys.write(&mut writer, clock)?;
+                write_recorded(&mut keys, &mut writer, clock)?;
+                let start = Instant::now();
                 writer.append_block(first, tick, &block)?;
+                thread::sleep(start.elapsed() * self.state().saver_rest);
             }
         }
         let (ticket, bytes) = cut(&mut handle);
@@ -170,7 +184,7 @@ impl<F: LineFilter> OrderedFilter<F> {
         let mut clock = 0;
         ticket.visit(count, |index, owned| {
             clock = owned.clock();
-            keys.add(&recorded(index, owned)?);
+            recorder(index, owned)?.take(&mut keys[index]);
             owned.end_recording();
             let progress = filter(index, owned)?.progress();
             sum = Progress {
@@ -182,7 +196,7 @@ impl<F: LineFilter> OrderedFilter<F> {
             Ok::<_, SaveError>(())
         })?;
         drop(recording);
-        keys.write(&mut writer, clock)?;
+        write_recorded(&mut keys, &mut writer, clock)?;
         writer.append_commit(sum, &bytes)?;
         writer.end()?;
         Ok(())
@@ -194,19 +208,18 @@ fn filter<F: LineFilter>(index: usize, owned: &mut OwnedFilter<F>) -> Result<&F,
     owned.present().ok_or(ExchangeError::Panicked(index))
 }
 
-/// The keys that a partition has recorded. It goes on.
-fn recorded<F: LineFilter>(
+/// The recorder of a partition, which must not have ended.
+fn recorder<F: LineFilter>(
     index: usize,
     owned: &mut OwnedFilter<F>,
-) -> Result<Recorder, SaveError> {
-    if let Some(recorder) = owned.recorder() {
-        return Ok(recorder.take());
-    }
-    if owned.was_lost() {
-        return Err(ExchangeError::Panicked(index).into());
-    }
-    // It was passed to a function.
-    Err(SaveError::Changed)
+) -> Result<&mut Recorder, SaveError> {
+    let error = if owned.was_lost() {
+        ExchangeError::Panicked(index).into()
+    } else {
+        // It was passed to a function.
+        SaveError::Changed
+    };
+    owned.recorder().ok_or(error)
 }
 
 /// The partitions may record. They end when this is dropped, also by a panic of the writer.

@@ -38,6 +38,7 @@
 //! `next` before it wakes, so a parker that read an earlier one was parked before.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
@@ -81,18 +82,28 @@ impl Turns {
         }
     }
 
-    /// Blocks until all lower tickets had their turns.
-    pub(super) fn wait_for(&self, ticket: u64, parker: &mut Parker, wait: Wait) -> Turn<'_> {
+    /// Blocks until all lower tickets had their turns, or, without a turn, until the deadline.
+    pub(super) fn wait_for(
+        &self,
+        ticket: u64,
+        deadline: Option<Instant>,
+        parker: &mut Parker,
+        wait: Wait,
+    ) -> Option<Turn<'_>> {
         let mut attention = || (!self.is_next(ticket)).then_some(Attention::Wakes);
         if !self.is_next(ticket) && !parker.spin_while(wait, &mut attention) {
             self.enter(|queue| queue.waiting.push((ticket, parker.doorbell())));
-            parker.park_while(wait, attention);
+            if !parker.park_while(deadline, wait, attention) {
+                // The next wait enters again. If the turn comes now, that one finds it.
+                self.enter(|queue| queue.waiting.retain(|(waiting, _)| *waiting != ticket));
+                return None;
+            }
         }
-        Turn {
+        Some(Turn {
             turns: self,
             ticket,
             has_ended: false,
-        }
+        })
     }
 
     /// Leaves out the turn of a ticket, which was not taken. Does not block.
@@ -192,10 +203,26 @@ mod tests {
         assert!(turns.is_next(3));
         for ticket in [3, 4, 6] {
             // Would block if the turn were that of another ticket.
-            drop(turns.wait_for(ticket, &mut parker, Wait::Shared));
+            drop(turns.wait_for(ticket, None, &mut parker, Wait::Shared));
         }
         assert!(turns.is_next(7));
         assert!(turns.lock().dropped.is_empty());
+        assert!(!turns.has_entries.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_wait_that_times_out_leaves_nothing_and_takes_no_turn() {
+        let turns = Turns::new();
+        let mut parker = Parker::new();
+        for _ in 0..2 {
+            let turn = turns.wait_for(1, Some(Instant::now()), &mut parker, Wait::Shared);
+            assert!(turn.is_none());
+            assert!(turns.lock().waiting.is_empty());
+        }
+        drop(turns.wait_for(0, None, &mut parker, Wait::Shared));
+        let turn = turns.wait_for(1, Some(Instant::now()), &mut parker, Wait::Shared);
+        assert!(turn.is_some());
+        drop(turn);
         assert!(!turns.has_entries.load(Ordering::Relaxed));
     }
 

@@ -2,6 +2,7 @@
 //! for answers, and collects the answers.
 
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use super::Port;
 use crate::assembly::exchange_error::ExchangeError;
@@ -17,6 +18,7 @@ use crate::verdicts::Verdicts;
 #[derive(Debug)]
 pub(super) struct Unsent {
     tick: Option<u64>,
+    looks_up: bool,
     /// The partition that gets the next message.
     owner: usize,
     /// That message; the first one for `None`.
@@ -27,12 +29,13 @@ impl Port {
     pub(super) fn submit_with(
         &mut self,
         tick: Option<u64>,
+        looks_up: bool,
         keys: &[KeyHash],
     ) -> Result<(), ExchangeError> {
         self.check_process();
         // A batch that `try_submit` has accepted comes first.
         self.send_rest();
-        self.begin(tick, keys)?;
+        self.begin(tick, looks_up, keys)?;
         self.send_rest();
         Ok(())
     }
@@ -41,6 +44,7 @@ impl Port {
     pub(super) fn begin(
         &mut self,
         tick: Option<u64>,
+        looks_up: bool,
         keys: &[KeyHash],
     ) -> Result<(), ExchangeError> {
         assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
@@ -52,6 +56,7 @@ impl Port {
         self.pending.push_back(batch);
         self.unsent = Some(Unsent {
             tick,
+            looks_up,
             owner: 0,
             next: None,
         });
@@ -96,7 +101,7 @@ impl Port {
     /// As [`send`](Self::send), and blocks until no message is left.
     fn send_rest(&mut self) {
         while !self.send() {
-            self.wait_for_answers();
+            self.wait_for_answers(None);
             self.collect();
         }
     }
@@ -107,7 +112,12 @@ impl Port {
     /// # Errors
     /// If the owner of the partition is gone.
     fn send_messages(&mut self, unsent: &mut Unsent) -> Result<bool, ExchangeError> {
-        let Unsent { owner, tick, .. } = *unsent;
+        let Unsent {
+            owner,
+            tick,
+            looks_up,
+            ..
+        } = *unsent;
         let number = self.oldest + self.pending.len() as u64 - 1;
         let Some(batch) = self.pending.back_mut() else {
             return Ok(true);
@@ -128,7 +138,7 @@ impl Port {
                 link.hint();
                 return sent.map(|()| true);
             }
-            link.request(tick, keys, number)?;
+            link.request(tick, looks_up, keys, number)?;
             batch.expect_answer();
             if next.is_none() {
                 // One wake for all messages of the batch to this partition.
@@ -152,13 +162,14 @@ impl Port {
     }
 
     /// Blocks until an answer arrives, or the rest of a batch has room. Each of them becomes true
-    /// only in a thread that then wakes this port's doorbell.
-    pub(super) fn wait_for_answers(&mut self) {
+    /// only in a thread that then wakes this port's doorbell. Returns false if neither is true at
+    /// the deadline.
+    pub(super) fn wait_for_answers(&mut self, deadline: Option<Instant>) -> bool {
         let (unsent, attention) = self.next_owner();
         let Self { parker, links, .. } = self;
-        parker.wait_while(self.wait, || {
+        parker.wait_while_before(deadline, self.wait, || {
             (!is_ready(links, unsent)).then_some(attention)
-        });
+        })
     }
 
     /// Waits in a task until an answer arrives, or the rest of a batch has room.

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
 use super::Port;
 use crate::assembly::exchange_error::ExchangeError;
@@ -164,6 +165,15 @@ impl<T> PayloadPort<T> {
     pub fn poll(&mut self, verdicts: &mut Verdicts) -> Result<Option<T>, ExchangeError> {
         let complete = self.port.poll(verdicts)?;
         Ok(self.take_payload(complete))
+    }
+
+    /// Blocks until [`poll`](Self::poll) or [`try_submit`](Self::try_submit) may get further, but
+    /// not longer than `timeout`; see [`Port::wait`].
+    ///
+    /// # Errors
+    /// As [`Port::wait`].
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), ExchangeError> {
+        self.port.wait(timeout)
     }
 
     /// Blocks until the verdicts of the oldest batch in flight are complete, writes them to

@@ -68,7 +68,7 @@ impl Port {
         if !self.send() {
             return Ok(false);
         }
-        self.begin(tick, keys)?;
+        self.begin(tick, false, keys)?;
         self.send();
         Ok(true)
     }

@@ -89,7 +89,7 @@ impl<F: Filter> ArrivalServer<F> {
         }
     }
 
-    /// Takes what is in the mailbox: new links, and links that may hold messages.
+    /// Takes what is in the mailbox: new links, links that may hold messages, and questions.
     pub(in crate::assembly) fn take_mail(&mut self) {
         while let Some(event) = self.inbox.take() {
             match event {
@@ -106,6 +106,7 @@ impl<F: Filter> ArrivalServer<F> {
                 // If the port is gone, its index has no link, or that of a newer port. Reading that
                 // ring once more does no harm.
                 Event::Ready(index) => self.due.push_back(index),
+                Event::Report(request) => self.pass.report(*request),
             }
         }
     }

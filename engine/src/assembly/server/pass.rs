@@ -2,6 +2,7 @@
 //! filter for all of their keys, and an answer to each.
 
 use super::link::{LinksByPort, ServerLink};
+use crate::assembly::live_report::ReportRequest;
 use crate::assembly::message::Answer;
 use crate::assembly::owned::{Judged, OwnedFilter};
 use crate::filters::{Batch, Filter};
@@ -19,6 +20,8 @@ pub(super) struct Pass<F> {
     owned: OwnedFilter<F>,
     /// The latest tick of all messages gathered so far.
     tick: Option<u64>,
+    /// Whether the keys of this pass are looked up, and not observed.
+    looks_up: bool,
     /// The keys of the messages, in their order.
     keys: Vec<KeyHash>,
     /// The link and the number of keys of each message.
@@ -34,6 +37,7 @@ impl<F: Filter> Pass<F> {
         Self {
             owned,
             tick: None,
+            looks_up: false,
             keys: Vec::new(),
             messages: Vec::new(),
             touched: Vec::new(),
@@ -54,17 +58,24 @@ impl<F: Filter> Pass<F> {
         self.messages.len() >= MESSAGES_PER_PASS
     }
 
-    /// Copies messages at the front of a link, up to one that moves the clock, unless it is the
-    /// first of the pass.
+    /// Answers the engine's question for the counts of the partition.
+    pub(super) fn report(&mut self, request: ReportRequest) {
+        request.answer(&mut self.owned);
+    }
+
+    /// Copies messages at the front of a link, up to one that moves the clock, or looks up where
+    /// those before observe or the other way round, unless it is the first of the pass.
     pub(super) fn gather(&mut self, index: usize, link: &mut ServerLink) {
         while !self.is_full() {
             let Ok(request) = link.requests.peek(link.gathered) else {
                 return;
             };
             // No tick is less than any.
-            if request.tick > self.tick && !self.is_empty() {
+            let differs = request.tick > self.tick || request.looks_up != self.looks_up;
+            if differs && !self.is_empty() {
                 return;
             }
+            self.looks_up = request.looks_up;
             self.tick = self.tick.max(request.tick);
             self.keys.extend_from_slice(request.keys());
             self.messages.push((index, request.keys().len()));
@@ -85,8 +96,12 @@ impl<F: Filter> Pass<F> {
         self.verdicts
             .resize(self.keys.len().div_ceil(u64::BITS as usize), 0);
         let keys = &*self.keys;
-        let batch = (self.tick).map_or(Batch::new(keys), |tick| Batch::at(keys, tick));
-        let judged = self.owned.judge(batch, self.tick, &mut self.verdicts);
+        let judged = if self.looks_up {
+            self.owned.look_up(self.tick, keys, &mut self.verdicts)
+        } else {
+            let batch = (self.tick).map_or(Batch::new(keys), |tick| Batch::at(keys, tick));
+            self.owned.judge(batch, self.tick, &mut self.verdicts)
+        };
         self.keys.clear();
         let unknown = judged == Judged::Lost;
         let mut start = 0;
