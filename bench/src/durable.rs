@@ -13,7 +13,7 @@ use clap::Args;
 use echoless::state::{SavedState, replace_file};
 use echoless::{FilterSpec, KeyHasher, LineFilter, OrderedFilter, Verdicts};
 
-use crate::clock::{median, median_of};
+use crate::clock::{median, median_of, thread_seconds};
 use crate::failure::Failure;
 use crate::machine::SIZES_MIB;
 use crate::streams::{BATCH, Stream, StreamKind};
@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Memory of the filter, in MiB.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u64).range(SIZES_MIB))]
     size: u64,
-    /// Call records for the command, of about 100 bytes each.
+    /// Call records for the command, of about 100 bytes each; 0 leaves the command out.
     #[arg(long, default_value = "20M")]
     records: String,
     /// Measurements of each row; the table has the median.
@@ -86,41 +86,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     );
     drop(filter);
 
-    let ordered = OrderedFilter::builder(spec.build_line_partitions(2)?).build();
-    // Its pages are touched, and its clearing is not part of a batch.
-    observe_while(&ordered, arguments.threads, || {
-        thread::sleep(Duration::from_secs(2));
-        Ok(())
-    })?;
-    let mut alone = Vec::new();
-    let mut saved = Vec::new();
-    for _ in 0..arguments.rounds {
-        let (rate, longest) = observe_while(&ordered, arguments.threads, || {
-            thread::sleep(Duration::from_millis(500));
-            Ok(())
-        })?;
-        alone.push((rate, longest));
-        saved.push(observe_while(&ordered, arguments.threads, || {
-            replace_file(&file, |file| {
-                ordered
-                    .save(&spec, &hasher, file, |saver| (saver.ticket(), Vec::new()))
-                    .map_err(std::io::Error::other)
-            })?;
-            Ok(())
-        })?);
-    }
-    let rate = |rows: &[(f64, f64)]| median_of(rows, |row| row.0);
-    let longest = |rows: &[(f64, f64)]| rows.iter().map(|row| row.1).fold(0.0, f64::max);
-    push("keys a second without saving", rate(&alone) / 1e6, "M/s");
-    push("keys a second while saving", rate(&saved) / 1e6, "M/s");
-    push("longest batch without saving", 1e3 * longest(&alone), "ms");
-    push("longest batch while saving", 1e3 * longest(&saved), "ms");
-    drop(ordered);
+    while_in_use(arguments, &spec, &file, &mut push)?;
 
-    let (without, with) = command(arguments, folder.path())?;
-    push("dedup to a file, synced", without, "s");
-    push("dedup --state", with, "s");
-    push("dedup --state / dedup", with / without, "");
+    if arguments.records != "0" {
+        let (without, with) = command(arguments, folder.path())?;
+        push("dedup to a file, synced", without, "s");
+        push("dedup --state", with, "s");
+        push("dedup --state / dedup", with / without, "");
+    }
     table.publish(&arguments.outputs)
 }
 
@@ -135,12 +108,116 @@ fn filled(mut filter: Box<dyn LineFilter>) -> Box<dyn LineFilter> {
     filter
 }
 
-/// The keys a second of the threads, and the longest time of a batch, while `work` lasts.
+/// Saves an ordered filter while threads do nothing but observe new keys, with a saver that rests as
+/// long as by default and with one that does not, and for comparison without saving, and beside a
+/// thread that takes as much CPU time as the saver does, but touches neither filter nor files.
+fn while_in_use(
+    arguments: &Arguments,
+    spec: &FilterSpec,
+    file: &Path,
+    push: &mut impl FnMut(&str, f64, &str),
+) -> Result<(), Failure> {
+    let hasher = KeyHasher::seeded(0);
+    let build =
+        || -> Result<_, Failure> { Ok(OrderedFilter::builder(spec.build_line_partitions(2)?)) };
+    let (resting, restless) = (build()?.build(), build()?.saver_rest(0).build());
+    let save = |ordered: &OrderedFilter<Box<dyn LineFilter>>| {
+        observe_while(ordered, arguments.threads, || {
+            replace_file(file, |file| {
+                ordered
+                    .save(spec, &hasher, file, |saver| (saver.ticket(), Vec::new()))
+                    .map_err(std::io::Error::other)
+            })?;
+            Ok(())
+        })
+    };
+    for ordered in [&resting, &restless] {
+        // Its pages are touched, and its clearing is not part of a batch.
+        observe_while(ordered, arguments.threads, || {
+            thread::sleep(Duration::from_secs(2));
+            Ok(())
+        })?;
+    }
+    let [mut alone, mut saved, mut burnt, mut at_once] = [const { Vec::new() }; 4];
+    let mut sizes = Vec::new();
+    for _ in 0..arguments.rounds {
+        alone.push(observe_while(&resting, arguments.threads, || {
+            thread::sleep(Duration::from_secs(1));
+            Ok(())
+        })?);
+        let one = save(&resting)?;
+        sizes.push(fs::metadata(file)?.len() as f64);
+        burnt.push(observe_while(&resting, arguments.threads, || {
+            burn(one.cpu / one.seconds);
+            Ok(())
+        })?);
+        saved.push(one);
+        at_once.push(save(&restless)?);
+    }
+    push(
+        "state of the filter in use / filter",
+        median(sizes) / (arguments.size << 20) as f64,
+        "",
+    );
+    for (name, rows) in [
+        ("without saving", &alone),
+        ("while saving", &saved),
+        ("beside the CPU time of the saver", &burnt),
+        ("while saving without rest", &at_once),
+    ] {
+        let mut row = |what: &str, part: fn(&Observed) -> f64, unit: &str| {
+            push(&format!("{what} {name}"), median_of(rows, part), unit);
+        };
+        row("seconds", |row| row.seconds, "s");
+        row("cores of the other thread", |row| row.cpu / row.seconds, "");
+        row("keys a second", |row| row.keys / row.seconds / 1e6, "M/s");
+        row(
+            "keys a second of CPU time",
+            |row| row.keys / row.observing / 1e6,
+            "M/s",
+        );
+        row(
+            "longest batch, median of rounds,",
+            |row| 1e3 * row.longest,
+            "ms",
+        );
+        let longest = rows.iter().map(|row| row.longest).fold(0.0, f64::max);
+        push(&format!("longest batch of all {name}"), 1e3 * longest, "ms");
+    }
+    Ok(())
+}
+
+/// Takes a share of a core for a second, in pieces as long as a block of the saver.
+fn burn(share: f64) {
+    let piece = Duration::from_millis(1);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(1) {
+        let burnt = Instant::now();
+        while burnt.elapsed() < piece {
+            std::hint::spin_loop();
+        }
+        thread::sleep(piece.mul_f64((1.0 / share - 1.0).clamp(0.0, 1e3)));
+    }
+}
+
+/// What threads did while another one worked.
+struct Observed {
+    keys: f64,
+    seconds: f64,
+    /// The longest time of a batch.
+    longest: f64,
+    /// The CPU time of the threads that observe, in which they were not kept from their cores.
+    observing: f64,
+    /// The CPU time of the other thread.
+    cpu: f64,
+}
+
+/// Observes batches in threads while `work` lasts.
 fn observe_while(
     filter: &OrderedFilter<Box<dyn LineFilter>>,
     threads: u64,
     work: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(f64, f64), Failure> {
+) -> Result<Observed, Failure> {
     let ended = AtomicBool::new(false);
     let start = Instant::now();
     thread::scope(|scope| {
@@ -161,22 +238,31 @@ fn observe_while(
                         longest = longest.max(start.elapsed().as_secs_f64());
                         keys += batch.len() as u64;
                     }
-                    (keys, longest)
+                    (keys, longest, thread_seconds())
                 })
             })
             .collect();
+        let before = thread_seconds();
         let worked = work();
+        let cpu = thread_seconds() - before;
         ended.store(true, Ordering::Relaxed);
-        let (mut keys, mut longest) = (0, 0.0_f64);
+        let (mut keys, mut longest, mut observing) = (0, 0.0_f64, 0.0);
         for observer in observers {
-            let (of_thread, longest_of_thread) = observer
+            let (of_thread, longest_of_thread, cpu_of_thread) = observer
                 .join()
                 .map_err(|_| "a thread that observes panicked")?;
             keys += of_thread;
             longest = longest.max(longest_of_thread);
+            observing += cpu_of_thread;
         }
         worked?;
-        Ok((keys as f64 / start.elapsed().as_secs_f64(), longest))
+        Ok(Observed {
+            keys: keys as f64,
+            seconds: start.elapsed().as_secs_f64(),
+            longest,
+            observing,
+            cpu,
+        })
     })
 }
 
