@@ -68,7 +68,7 @@ impl<F> ShutdownError<F> {
     ///
     /// # Errors
     /// The error itself, if `fresh` is divided in another way, or the shutdown was
-    /// [repeated](Self::repeated).
+    /// [repeated](field@Self::repeated).
     ///
     /// # Examples
     /// ```

@@ -196,14 +196,11 @@ fn a_port_that_times_out_keeps_its_batches() {
         while !port.try_submit(&keys).unwrap() {}
         let mut waits = 0_u64;
         while !port.poll(&mut verdicts).unwrap() {
-            let timeout = if waits % 2 == 0 {
-                Duration::ZERO
-            } else {
-                Duration::MAX
-            };
+            let polls = waits.is_multiple_of(2);
+            let timeout = if polls { Duration::ZERO } else { Duration::MAX };
             let waited = port.wait(timeout);
             assert!(matches!(waited, Ok(()) | Err(ExchangeError::TimedOut)));
-            assert!(waits % 2 == 0 || waited.is_ok());
+            assert!(polls || waited.is_ok());
             assert_eq!(port.in_flight(), 1);
             waits += 1;
         }
