@@ -99,7 +99,8 @@ impl From<ExchangeError> for SaveError {
 impl<F: LineFilter> OrderedFilter<F> {
     /// Writes the [state](crate::state) of the filter, whose partitions were built from `spec`,
     /// while other threads observe batches. No batch waits longer than the copy of 1 MiB takes.
-    /// [`saver_rest`](crate::assembly::OrderedBuilder::saver_rest) limits how much of a core this takes.
+    /// [`saver_rest`](crate::assembly::OrderedBuilder::saver_rest) limits how much of a core this
+    /// takes.
     ///
     /// `cut` takes the ticket at which the state ends, and returns it with the bytes of the caller
     /// for its [commit](crate::state::Commit), such as a position in an input: under the lock of
