@@ -1,0 +1,293 @@
+//! Keys in every form, filters and their states, against the library itself; and every error.
+
+use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, Verdicts};
+use echoless_foreign::{
+    Code, Failure, Filter, Fixed, Hashes, Keys, Numbers, Packed, ReportFields, Shared,
+    UNKNOWN_COUNT, hash_all,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const SPEC: &str = "fingerprint:fpr=1e-8,memory=64KiB";
+
+fn hasher() -> KeyHasher {
+    KeyHasher::seeded(7)
+}
+
+fn words(keys: usize) -> Vec<u64> {
+    vec![u64::MAX; keys.div_ceil(64)]
+}
+
+proptest! {
+    /// Blocks end anywhere; the verdicts are those of the filter of the library, which gets all
+    /// keys at a time.
+    #[test]
+    fn every_form_has_the_verdicts_of_the_library(
+        ids in vec(0..3000_u64, 0..5000),
+        split in any::<prop::sample::Index>(),
+    ) {
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let offsets: Vec<i32> = (0..=ids.len() as i32).map(|index| 8 * index).collect();
+        let hashes: Vec<KeyHash> = bytes.chunks(8).map(|key| hasher().hash(key)).collect();
+        let spec: FilterSpec = SPEC.parse().unwrap();
+        let mut expected = Verdicts::new();
+        spec.build().unwrap().observe(&hashes, &mut expected);
+
+        let fixed = Fixed::new(&bytes, 8, 8, ids.len()).unwrap();
+        let packed = Packed::new(&bytes, &offsets).unwrap();
+        let forms: [&dyn Keys; 3] = [&fixed, &packed, &Hashes(&hashes)];
+        for keys in forms {
+            let mut buffer = Vec::new();
+            prop_assert_eq!(hash_all(keys, &hasher(), &mut buffer), &hashes[..]);
+            let mut filter = Filter::new(SPEC, hasher()).unwrap();
+            let mut found = words(ids.len());
+            let count = filter.observe(keys, None, &mut found).unwrap();
+            prop_assert_eq!(&found[..], expected.words());
+            prop_assert_eq!(count, expected.count_duplicates());
+            let held = filter.contains(keys, &mut found).unwrap();
+            prop_assert_eq!(held, found.iter().map(|word| u64::from(word.count_ones())).sum());
+            prop_assert!(held >= count);
+        }
+        // In two calls, as numbers.
+        let at = if ids.is_empty() { 0 } else { split.index(ids.len()) };
+        let (one, two) = ids.split_at(at);
+        let numbers: Vec<KeyHash> = ids.iter().map(|id| hasher().hash_u64(*id)).collect();
+        spec.build().unwrap().observe(&numbers, &mut expected);
+        let mut filter = Filter::new(SPEC, hasher()).unwrap();
+        let mut count = 0;
+        for part in [one, two] {
+            count += filter.observe(&Numbers(part), None, &mut words(part.len())).unwrap();
+        }
+        prop_assert_eq!(count, expected.count_duplicates());
+        let fields = ReportFields::from(&filter.report());
+        prop_assert_eq!(fields.observed, ids.len() as u64);
+        prop_assert_eq!(fields.fresh, ids.len() as u64 - count);
+    }
+
+    #[test]
+    fn a_loaded_filter_goes_on_as_the_saved_one(
+        ids in vec(0..4000_u64, 0..3000),
+        cut in any::<prop::sample::Index>(),
+        parts in 1..5_u64,
+    ) {
+        let cut = if ids.is_empty() { 0 } else { cut.index(ids.len()) };
+        let mut filter = Filter::new(SPEC, hasher()).unwrap();
+        filter.observe(&Numbers(&ids[..cut]), None, &mut words(cut)).unwrap();
+        let lines = filter.lines().unwrap();
+        let states: Vec<Vec<u8>> = (0..parts)
+            .map(|part| {
+                let range = lines * part / parts..lines * (part + 1) / parts;
+                let mut state = Vec::new();
+                filter.save(Some(range), &[part as u8], &mut state).unwrap();
+                state
+            })
+            .collect();
+        let reversed = states.iter().rev().map(|state| &state[..]);
+        let (mut loaded, bytes) = Filter::load(reversed, hasher(), u64::MAX).unwrap();
+        prop_assert_eq!(bytes.concat(), (0..parts as u8).collect::<Vec<_>>());
+        let (mut one, mut two) = (words(ids.len() - cut), words(ids.len() - cut));
+        filter.observe(&Numbers(&ids[cut..]), None, &mut one).unwrap();
+        loaded.observe(&Numbers(&ids[cut..]), None, &mut two).unwrap();
+        prop_assert_eq!(one, two);
+        prop_assert_eq!(filter.report().tally.fresh, loaded.report().tally.fresh);
+    }
+}
+
+#[test]
+fn ticks_are_those_of_each_key_in_every_block() {
+    let spec = "clocked:window=100,refresh=false,form=line,memory=1MiB";
+    let ids: Vec<u64> = (0..5000).map(|index| index % 150).collect();
+    let ticks: Vec<u64> = (0..5000).collect();
+    let mut filter = Filter::new(spec, hasher()).unwrap();
+    let mut found = words(ids.len());
+    // A key comes back after 150 ticks, and the window is 100.
+    assert_eq!(
+        filter
+            .observe(&Numbers(&ids), Some(&ticks), &mut found)
+            .unwrap(),
+        0
+    );
+    assert_eq!(
+        filter
+            .observe(&Numbers(&ids[4900..]), None, &mut words(100))
+            .unwrap(),
+        100
+    );
+    filter.advance_to(5200);
+    assert_eq!(filter.contains(&Numbers(&ids), &mut found).unwrap(), 0);
+    assert_eq!(ReportFields::from(&filter.report()).window_ticks, 100);
+}
+
+#[test]
+fn threads_of_a_shared_filter_find_each_key_fresh_once() {
+    let shared = Shared::new("row2x32:memory=4MiB", hasher()).unwrap();
+    let ids: Vec<u64> = (0..10_000).collect();
+    let fresh: u64 = std::thread::scope(|scope| {
+        let observe = || {
+            let duplicates = shared.observe(&Numbers(&ids), &mut words(ids.len()));
+            ids.len() as u64 - duplicates.unwrap()
+        };
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(observe)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
+    });
+    assert_eq!(Some(fresh), shared.report().tally.fresh);
+    assert!((9900..10_200).contains(&fresh), "{fresh}");
+    assert_eq!(
+        shared.contains(&Numbers(&[1, 77_777]), &mut [0]).unwrap(),
+        1
+    );
+    shared.clear();
+    assert_eq!(
+        shared
+            .contains(&Numbers(&ids), &mut words(ids.len()))
+            .unwrap(),
+        0
+    );
+    assert_eq!(shared.spec().to_string(), "row2x32:memory=4MiB");
+}
+
+#[test]
+fn counts_that_a_filter_does_not_keep_are_unknown() {
+    let filter = Filter::new("bloom:k=4,memory=64KiB", hasher()).unwrap();
+    let fields = ReportFields::from(&filter.report());
+    assert_eq!((fields.evictions, fields.window_ticks), (UNKNOWN_COUNT, 0));
+    assert!(fields.miss_age.is_nan());
+    assert!(fields.memory_bytes >= 64 << 10);
+}
+
+#[test]
+fn every_error_has_its_code_and_says_what_is_allowed() {
+    let failed = |result: Result<Filter, Failure>| result.unwrap_err();
+    let cases = [
+        ("nonsense:memory=1MiB", Code::InvalidSpec, "nonsense"),
+        ("fingerprint:fpr=1e-8", Code::InvalidSpec, "missing memory"),
+        (
+            "lru:memory=64KiB,form=line,k=5",
+            Code::InvalidSpec,
+            "expected one of",
+        ),
+        (
+            "bloom:k=4,memory=1000PiB",
+            Code::OutOfMemory,
+            "cannot allocate",
+        ),
+    ];
+    for (spec, code, text) in cases {
+        let failure = failed(Filter::new(spec, hasher()));
+        assert_eq!(failure.code, code, "{failure}");
+        assert!(failure.text.contains(text), "{failure}");
+    }
+    let mut filter = Filter::new(SPEC, hasher()).unwrap();
+    let keys = Numbers(&[1, 2]);
+    for (ticks, masks, text) in [
+        (
+            None,
+            0,
+            "invalid length of duplicates=0 words: expected 1 for 2 keys",
+        ),
+        (
+            None,
+            2,
+            "invalid length of duplicates=2 words: expected 1 for 2 keys",
+        ),
+        (
+            Some(&[1][..]),
+            1,
+            "invalid number of ticks=1: expected 2, one for each key",
+        ),
+    ] {
+        let failure = filter
+            .observe(&keys, ticks, &mut vec![0; masks])
+            .unwrap_err();
+        assert_eq!(
+            (failure.code, &*failure.text),
+            (Code::InvalidArgument, text)
+        );
+    }
+    assert_eq!(
+        filter.report().tally.observed,
+        Some(0),
+        "nothing was judged"
+    );
+    for (failure, text) in [
+        (
+            Fixed::new(b"abcdef", 4, 3, 1).err(),
+            "invalid stride=3: expected at least",
+        ),
+        (
+            Fixed::new(b"abcdef", 4, 4, 2).err(),
+            "invalid count=2: expected as many as 6 bytes have",
+        ),
+        (
+            Fixed::new(b"", 1, usize::MAX, 3).err(),
+            "invalid count=3: expected as many as 0",
+        ),
+        (
+            Packed::<i32>::new(b"", &[]).err(),
+            "invalid offsets=0: expected one more than keys",
+        ),
+        (
+            Packed::new(b"ab", &[0, 3]).err(),
+            "invalid offset=number 1: expected ascending offsets",
+        ),
+        (
+            Packed::new(b"ab", &[-1, 1]).err(),
+            "invalid offset=number 0: expected ascending offsets",
+        ),
+        (
+            Packed::new(b"ab", &[2, 1]).err(),
+            "invalid offset=number 1: expected ascending offsets",
+        ),
+    ] {
+        let failure = failure.unwrap();
+        assert_eq!(failure.code, Code::InvalidArgument);
+        assert!(failure.text.starts_with(text), "{failure}");
+    }
+
+    let mut state = Vec::new();
+    filter.save(None, b"", &mut state).unwrap();
+    let load = |state: &[u8], hasher, limit| Filter::load([state], hasher, limit).map(|it| it.0);
+    assert!(load(&state, hasher(), u64::MAX).is_ok());
+    let other = KeyHasher::seeded(8);
+    assert_eq!(
+        failed(load(&state, other, u64::MAX)).code,
+        Code::StateMismatch
+    );
+    assert_eq!(
+        failed(load(&state, hasher(), 1 << 10)).code,
+        Code::InvalidSpec
+    );
+    assert_eq!(
+        failed(load(&state[..100], hasher(), u64::MAX)).code,
+        Code::InvalidState
+    );
+    let none = Filter::load::<&[u8]>([], hasher(), u64::MAX).unwrap_err();
+    assert_eq!(none.text, "invalid parts=0: expected one state or more");
+    let mut scattered = Filter::new("bloom:k=4,memory=64KiB", hasher()).unwrap();
+    let failure = scattered.save(None, b"", &mut state).unwrap_err();
+    assert_eq!(failure.code, Code::Unsupported);
+    assert!(
+        failure.text.contains("expected a filter in lines"),
+        "{failure}"
+    );
+    let slices = Filter::new(
+        "horizontal:slices=2/bloom:k=4,form=line,memory=64KiB",
+        hasher(),
+    );
+    let failure = slices.unwrap().lines().unwrap_err();
+    assert_eq!(failure.code, Code::Unsupported);
+}
+
+#[test]
+fn the_numbers_of_codes_never_change() {
+    let numbers: Vec<i32> = Code::ALL.iter().map(|code| code.number()).collect();
+    assert_eq!(numbers, (1..=15).collect::<Vec<_>>());
+    assert_eq!(
+        (Code::InvalidArgument.number(), Code::Forked.number()),
+        (1, 11)
+    );
+    assert_eq!((Code::TimedOut.number(), Code::Panicked.number()), (12, 15));
+}
