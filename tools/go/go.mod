@@ -1,0 +1,3 @@
+module echoless
+
+go 1.24

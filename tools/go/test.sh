@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds the static library and runs every check of the Go module. Run it by hand:
+# `bash tools/go/test.sh`. PROFILE selects the profile of cargo; default: dev.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+for program in go "${CC:-cc}"; do
+  if ! command -v "$program" > /dev/null; then
+    echo "SKIPPED tools/go: no $program"
+    exit 0
+  fi
+done
+if [ "$(go env CGO_ENABLED)" != 1 ]; then
+  echo "SKIPPED tools/go: CGO_ENABLED is not 1"
+  exit 0
+fi
+
+# The path of the library is what cargo says it is, whatever the target folder and the profile.
+library=$(cargo build --locked -p echoless-capi --profile "${PROFILE:-dev}" \
+  --message-format json-render-diagnostics |
+  grep -o '"[^"]*/libecholess_c\.a"' | tail -n 1 | tr -d '"')
+export CGO_LDFLAGS="-L$(dirname "$library")"
+
+unformatted=$(gofmt -l .)
+if [ -n "$unformatted" ]; then
+  echo "not formatted, run gofmt -w: $unformatted"
+  exit 1
+fi
+go vet ./...
+# Go does not notice that a library changed, so no earlier result counts.
+go test -count=1 ./...
+if [ "$(go env GOARCH)" = amd64 ] || [ "$(go env GOARCH)" = arm64 ]; then
+  go test -count=1 -race ./...
+fi
+
+# The benchmark is a module of its own, since it needs another filter.
+cd bench
+if go mod download 2> /dev/null; then
+  go vet .
+  go test -count=1 .
+else
+  echo "SKIPPED tools/go/bench: its modules cannot be downloaded"
+fi
