@@ -197,8 +197,8 @@ func (b *block) run() (int, error) {
 	return int(result.value), failure(&result)
 }
 
-// packed is a copy of keys behind each other: Go pointers in Go memory must not pass to C, and to
-// pin each key would cost more than to copy it.
+// packed is a copy of keys behind each other: Go pointers in Go memory may not pass to C, unless each
+// key is pinned, which costs as much as to copy 1,000 bytes.
 type packed struct {
 	bytes   []byte
 	offsets []int64

@@ -14,7 +14,8 @@ type Observer interface {
 // completes in one batch, so large writes (of io.Copy, or through a bufio.Writer) are fast.
 type LineWriter struct {
 	// Key returns the key of a line, which has no line feed; nil is the line itself. The key may be
-	// a part of the line, and the line must not be kept.
+	// a part of the line, else it must not change before the Write has ended. The line must not be
+	// kept.
 	Key func(line []byte) []byte
 
 	output   io.Writer

@@ -203,3 +203,21 @@ func TestCleanupsRaceCalls(t *testing.T) {
 	close(stop)
 	collector.Wait()
 }
+
+func TestAFilterThatNobodyClosesIsFreed(t *testing.T) {
+	filter := must(New(lines))
+	// The same handle, without a cleanup of its own.
+	copied := new(Filter)
+	copied.handle.number.Store(filter.handle.number.Load())
+	must(copied.Lines())
+	runtime.KeepAlive(filter)
+	filter = nil
+	for range 1000 {
+		runtime.GC()
+		runtime.Gosched()
+		if _, err := copied.Lines(); errors.Is(err, InvalidArgument) {
+			return
+		}
+	}
+	t.Error("the filter is still there")
+}
