@@ -2,13 +2,14 @@
 
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use echoless::{Engine, FilterSpec, KeyHash, KeyHasher, LineFilter, Port, Verdicts, report_of};
 use echoless_foreign::{Code, Failure, Keys, ReportFields, hash_all};
 
 use crate::call::{call, echoless_hashing, hasher, slice_mut, text, write_if_wanted};
 use crate::filter::write_report;
-use crate::handles::{Table, exclusive, wait};
+use crate::handles::{Table, exclusive};
 use crate::keys::{echoless_keys, with_keys, write_handle};
 
 /// A handle: workers, each with a partition of a filter in lines. Any thread may use it.
@@ -24,8 +25,7 @@ pub struct echoless_port {
 }
 
 struct Workers {
-    /// `None` once they were shut down.
-    engine: Mutex<Option<Engine<Box<dyn LineFilter>>>>,
+    engine: Engine<Box<dyn LineFilter>>,
     hasher: KeyHasher,
 }
 
@@ -58,10 +58,7 @@ pub unsafe extern "C" fn echoless_engine_new(
         let spec: FilterSpec = spec.parse()?;
         let filter = spec.build_line_partitions(partitions)?;
         let (engine, _) = Engine::builder(filter).build()?;
-        let handle = ENGINES.insert(Arc::new(Workers {
-            engine: Mutex::new(Some(engine)),
-            hasher,
-        }))?;
+        let handle = ENGINES.insert(Arc::new(Workers { engine, hasher }))?;
         // SAFETY: the caller answers for `out`.
         unsafe { write_handle("out", out, handle, |handle| ENGINES.remove(handle)) }
     })
@@ -85,10 +82,7 @@ pub unsafe extern "C" fn echoless_port_new(
 ) -> c_int {
     call(|| {
         let workers = Arc::clone(&*ENGINES.get(engine)?);
-        let port = match &*wait(&workers.engine) {
-            Some(engine) => engine.attach()?,
-            None => return Err(is_shut_down()),
-        };
+        let port = workers.engine.attach()?;
         let handle = PORTS.insert(Mutex::new(PortOf {
             port,
             hasher: workers.hasher.clone(),
@@ -182,6 +176,35 @@ pub unsafe extern "C" fn echoless_port_drain(
     })
 }
 
+/// Waits at most so many milliseconds until `echoless_port_drain` would not wait: the oldest batch in
+/// flight is answered, or there is none. If the time is over, that is
+/// `ECHOLESS_STATUS_TIMED_OUT`, and nothing has changed.
+#[unsafe(no_mangle)]
+pub extern "C" fn echoless_port_wait(port: *mut echoless_port, milliseconds: u64) -> c_int {
+    call(|| {
+        let timeout = Duration::from_millis(milliseconds);
+        with_port(port, |port| Ok(port.port.wait(timeout)?))
+    })
+}
+
+/// As `echoless_filter_report`, while the workers run: each answers between two messages. From any
+/// thread.
+///
+/// # Safety
+/// As `echoless_filter_report`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn echoless_engine_report(
+    engine: *mut echoless_engine,
+    report: *mut ReportFields,
+) -> c_int {
+    call(|| {
+        let workers = Arc::clone(&*ENGINES.get(engine)?);
+        let found = workers.engine.report()?;
+        // SAFETY: the caller answers for the struct.
+        unsafe { write_report(&found, report) }
+    })
+}
+
 /// Stops the workers once they have answered what was submitted before, and writes the report of
 /// the filter, if it is not NULL. Answered batches can still be drained; new ones are rejected.
 ///
@@ -194,23 +217,17 @@ pub unsafe extern "C" fn echoless_engine_shutdown(
 ) -> c_int {
     call(|| {
         let workers = Arc::clone(&*ENGINES.get(engine)?);
-        let Some(engine) = wait(&workers.engine).take() else {
-            return Err(is_shut_down());
-        };
-        let filter = engine
-            .shutdown()
-            .map_err(|error| Failure::new(Code::PartitionLost, error.to_string()))?;
+        let filter = workers.engine.shutdown().map_err(|error| {
+            let code = match error.repeated {
+                true => Code::Disconnected,
+                false => Code::PartitionLost,
+            };
+            Failure::new(code, error.to_string())
+        })?;
         if report.is_null() {
             return Ok(());
         }
         // SAFETY: the caller answers for the struct.
         unsafe { write_report(&report_of(filter.filters()), report) }
     })
-}
-
-fn is_shut_down() -> Failure {
-    Failure::new(
-        Code::Disconnected,
-        "the engine was shut down: expected one that runs",
-    )
 }

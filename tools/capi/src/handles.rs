@@ -4,7 +4,7 @@
 //! when the place has another owner. Its upper four bits are free for the kind. What a call uses
 //! stays until the call ends, whoever frees the handle meanwhile.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use echoless_foreign::{Code, Failure};
 use sharded_slab::{Config, Entry, Slab};
@@ -112,9 +112,4 @@ pub(crate) fn exclusive<'a, T>(
             Err(Failure::new(Code::Panicked, text))
         }
     }
-}
-
-/// Locks a thing that is used for a moment only, and never while something can panic.
-pub(crate) fn wait<T>(thing: &Mutex<T>) -> MutexGuard<'_, T> {
-    thing.lock().unwrap_or_else(PoisonError::into_inner)
 }

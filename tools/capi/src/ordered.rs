@@ -4,6 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use echoless::state::replace_file;
 use echoless::{
@@ -203,6 +204,24 @@ pub extern "C" fn echoless_thread_take(thread: *mut echoless_thread) -> c_int {
         with_thread(thread, |thread| {
             thread.take_ticket();
             Ok(())
+        })
+    })
+}
+
+/// Waits at most so many milliseconds for the turn of the ticket that the thread holds, which it
+/// takes if it holds none. If the time is over, that is `ECHOLESS_STATUS_TIMED_OUT`, and the thread
+/// still holds its ticket, in its place among the others.
+#[unsafe(no_mangle)]
+pub extern "C" fn echoless_thread_wait(thread: *mut echoless_thread, milliseconds: u64) -> c_int {
+    call(|| {
+        with_thread(thread, |thread| {
+            thread.take_ticket();
+            let timeout = Duration::from_millis(milliseconds);
+            let waited = thread.holding.as_mut().and_then(|holding| {
+                let wait = |ticket: &mut Ticket<'_, Lines>| ticket.wait(timeout);
+                holding.with_dependent_mut(|_, ticket| ticket.as_mut().map(wait))
+            });
+            Ok(waited.unwrap_or(Ok(()))?)
         })
     })
 }

@@ -155,6 +155,7 @@ impl From<ExchangeError> for Failure {
             ExchangeError::Panicked(_) => Code::PartitionLost,
             ExchangeError::InFlight(_) => Code::InFlight,
             ExchangeError::Forked => Code::Forked,
+            ExchangeError::TimedOut => Code::TimedOut,
             _ => Code::Disconnected,
         };
         Self::new(code, error.to_string())
