@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	distinct = 10_000_000
+	distinct = 2_000_000
 	keys     = distinct * 5 / 4
 	batch    = 1024
 	fpr      = 1e-6
-	spec     = "fingerprint:fpr=1e-6,memory=128MiB"
+	spec     = "fingerprint:fpr=1e-6,memory=32MiB"
 )
 
 // numbers are the keys: a fifth of them are duplicates, of any age.

@@ -7,8 +7,9 @@
 // and the escapes of a string make no difference. Lines that are not JSON, or lack a field, pass.
 //
 // The state is saved after the lines before it were written: at the end of the input, on an interrupt
-// or SIGTERM, and after every -save lines. After a crash, the lines since then are fresh again if they
-// are sent again, so no line is lost.
+// or SIGTERM, and after every -save lines. After a crash, the lines since then are fresh again, so a
+// producer that sends them again loses none. After a signal, that goes for lines that were still in the
+// pipe.
 package main
 
 import (
