@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the static library and runs every check of the Go module. Run it by hand:
-# `bash tools/go/test.sh`. PROFILE selects the profile of cargo; default: dev.
+# `bash tools/go/test.sh`. PROFILE selects the profile of cargo; default: dev. ECHOLESS_LIBRARY is the
+# absolute path of a library that is built already.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -16,9 +17,9 @@ if [ "$(go env CGO_ENABLED)" != 1 ]; then
 fi
 
 # The path of the library is what cargo says it is, whatever the target folder and the profile.
-library=$(cargo build --locked -p echoless-capi --profile "${PROFILE:-dev}" \
+library=${ECHOLESS_LIBRARY:-$(cargo build --locked -p echoless-capi --profile "${PROFILE:-dev}" \
   --message-format json-render-diagnostics |
-  grep -o '"[^"]*/libecholess_c\.a"' | tail -n 1 | tr -d '"')
+  grep -o '"[^"]*/libecholess_c\.a"' | tail -n 1 | tr -d '"')}
 export CGO_LDFLAGS="-L$(dirname "$library")"
 
 unformatted=$(gofmt -l .)

@@ -22,7 +22,7 @@ static inline echoless_keys echoless_hashes(const uint64_t *hashes, size_t count
     return keys;
 }
 
-/* Numbers, such as ids. */
+/* Numbers, such as ids. The same eight bytes as a key of any other form are another key. */
 static inline echoless_keys echoless_numbers(const uint64_t *numbers, size_t count) {
     echoless_keys keys = {ECHOLESS_FORM_NUMBERS, 0, 0, count, numbers, NULL, NULL};
     return keys;

@@ -45,31 +45,31 @@ pub enum Code {
 }
 
 impl Code {
-    /// All codes, in the order of their numbers.
-    pub const ALL: [Self; 15] = [
-        Self::InvalidArgument,
-        Self::InvalidSpec,
-        Self::OutOfMemory,
-        Self::Io,
-        Self::InvalidState,
-        Self::StateMismatch,
-        Self::Thread,
-        Self::PartitionLost,
-        Self::Disconnected,
-        Self::InFlight,
-        Self::Forked,
-        Self::TimedOut,
-        Self::Busy,
-        Self::Unsupported,
-        Self::Panicked,
-    ];
-
     /// The number.
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
 }
+
+/// All codes, in the order of their numbers.
+pub const CODES: [Code; 15] = [
+    Code::InvalidArgument,
+    Code::InvalidSpec,
+    Code::OutOfMemory,
+    Code::Io,
+    Code::InvalidState,
+    Code::StateMismatch,
+    Code::Thread,
+    Code::PartitionLost,
+    Code::Disconnected,
+    Code::InFlight,
+    Code::Forked,
+    Code::TimedOut,
+    Code::Busy,
+    Code::Unsupported,
+    Code::Panicked,
+];
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,7 +30,7 @@ mod keys;
 mod report;
 mod shared;
 
-pub use failure::{Code, Failure};
+pub use failure::{CODES, Code, Failure};
 pub use filter::Filter;
 pub use keys::{Fixed, Hashes, Keys, Numbers, Packed, check_masks, hash_all};
 pub use report::{ReportFields, UNKNOWN_COUNT};
