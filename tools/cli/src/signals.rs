@@ -105,6 +105,18 @@ mod system {
                 Readiness::Data
             })
         }
+
+        /// Waits so long, or until a signal arrives. Returns whether one did.
+        pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
+            let timeout = Timespec::try_from(pause).ok();
+            let mut wakeup = [PollFd::new(&self.0.wakeup, PollFlags::IN)];
+            match poll(&mut wakeup, timeout.as_ref()) {
+                Ok(ready) => Ok(ready > 0),
+                // Shorter than that is no harm.
+                Err(rustix::io::Errno::INTR) => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        }
     }
 
     /// Lets a write beyond the limit on file lengths fail, in place of the signal that would end
@@ -261,6 +273,11 @@ mod system {
 
         pub(crate) fn caught(&self) -> Option<u8> {
             None
+        }
+
+        pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
+            std::thread::sleep(pause);
+            Ok(false)
         }
 
         /// Only a regular file is known to have data, so other files are read while nothing else is

@@ -14,6 +14,7 @@ use crate::dedup::SavedRun;
 use crate::failure::{Failure, without_controls};
 use crate::files::write_stdout;
 use crate::number::{decimal_bytes, grouped, short};
+use crate::time::calendar::rfc3339;
 
 /// Runs `echoless state`.
 pub(crate) fn run(args: &StateArgs) -> Result<ExitCode, Failure> {
@@ -85,6 +86,16 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
         "on disk",
         format!("{} in {files} file{plural}", decimal_bytes(bytes as f64)),
     );
+    if let Some((first, last)) = run.and_then(SavedRun::commit_times) {
+        let time = |seconds: u64| {
+            let nanoseconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+            rfc3339(nanoseconds.saturating_mul(1_000_000_000))
+        };
+        line(
+            "committed",
+            format!("first {}, last {}", time(first), time(last)),
+        );
+    }
     for (option, value) in run.iter().flat_map(|run| run.options()) {
         line(
             "option",

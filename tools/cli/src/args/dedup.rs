@@ -284,8 +284,58 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) known: Vec<PathBuf>,
 
+    /// Wait at the end of the last input for more, and go on with the next file of its name when it
+    /// is rotated, as tail -F does, until SIGINT or SIGTERM ends the run. The inputs before it are
+    /// read once. For a plain regular file
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "keep", "last", "unique", "all_repeated", "in_place", "fix_header", "skip_seen_files"
+        ],
+        help_heading = "Input"
+    )]
+    pub(crate) follow: bool,
+
+    /// Count the keys of this filter as seen, which is only read: a file of `echoless state export`,
+    /// of a run with the same key options and the same hash. Takes the place of the records of
+    /// --known. May be given several times
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["window", "keep", "last", "unique", "all_repeated"],
+        help_heading = "Input"
+    )]
+    pub(crate) known_state: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) refused: RefusedArgs,
+}
+
+/// The options of a state that do not decide what a key is.
+const OF_NO_KEY: [&str; 17] = [
+    "--blank-lines",
+    "--comment",
+    "--compress",
+    "--header",
+    "--invert",
+    "--late",
+    "--lateness",
+    "--max-record",
+    "--missing",
+    "--no-decompress",
+    "--refresh",
+    "--tag",
+    "--tag-file",
+    "--time-field",
+    "--time-format",
+    "--time-year",
+    "--window",
+];
+
+/// Those of the options that decide what a key is.
+pub(crate) fn key_options(options: &[(String, Option<String>)]) -> Vec<(String, Option<String>)> {
+    let is_of_key = |(option, _): &&(String, _)| !OF_NO_KEY.contains(&option.as_str());
+    options.iter().filter(is_of_key).cloned().collect()
 }
 
 impl DedupArgs {

@@ -16,7 +16,7 @@ mod state;
 mod variable;
 
 pub(crate) use command::{Args, Command, Parsed, Rejected, parse, parse_from};
-pub(crate) use dedup::{DedupArgs, Keep, Late};
+pub(crate) use dedup::{DedupArgs, Keep, Late, key_options};
 pub(crate) use format::FormatUse;
 pub(crate) use generate::GenArgs;
 pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs, RecordFileArgs};

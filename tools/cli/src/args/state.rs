@@ -14,7 +14,7 @@ pub(crate) struct StateArgs {
 /// What to do with a state.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StateAction {
-    /// Write what a state holds: its filter and how full it is, counts, clock, inputs, sizes
+    /// Write what a state holds: its filter and how full it is, counts, clock, age, inputs, sizes
     Show {
         /// The folder of --state, or a file of export
         #[arg(value_name = "DIR|FILE")]

@@ -98,6 +98,14 @@ impl PlainBytes {
         }
     }
 
+    /// The file, if it is plain.
+    pub(crate) fn plain_file(&self) -> Option<&File> {
+        match &self.state {
+            State::Undecided { file, .. } | State::Plain { file, .. } => Some(file),
+            State::Compressed(_) | State::Failed => None,
+        }
+    }
+
     /// What is left of the file once a read has returned the end: bytes that are not of the codec.
     pub(crate) fn bytes_behind(&self) -> Option<String> {
         match &self.state {

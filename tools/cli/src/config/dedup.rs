@@ -12,6 +12,7 @@ use echoless::{FilterSpec, Kernel, KeyHasher, SpecError};
 use super::default_filter::default_filter;
 use super::inputs::{all_sources, in_place};
 use super::keep::kept;
+use super::known_states::KnownStates;
 use super::memory_size::{MOST_DEFAULT_MEMORY, default_memory, most_distinct_records};
 use super::packets::PacketConfig;
 use super::records::{CheckedRecords, RecordUse};
@@ -19,7 +20,7 @@ use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
 use super::{parse_filter, parse_if_given};
 use crate::args::{DedupArgs, Keep};
-use crate::compression::length::plain_len;
+use crate::compression::length::{decompress_command, plain_len};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
 use crate::number::{parse_size, parse_whole};
@@ -40,6 +41,10 @@ pub(crate) struct DedupConfig {
     pub(crate) sources: Vec<Source>,
     /// The number of the former.
     pub(crate) known: usize,
+    /// Whether the last input is followed: a regular file, which may grow and be rotated.
+    pub(crate) follow: bool,
+    /// The filters whose keys count as seen.
+    pub(crate) known_states: KnownStates,
     /// Whether the filter has less than the default memory, because the process has little.
     pub(crate) little_memory: bool,
     /// The length of all sources, if all are regular files.
@@ -216,8 +221,13 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let sources = all_sources(&args.known, &args.inputs)?;
         let keep = kept(&args, &sources, reading.as_they_are)?;
         let known = args.known.len();
-        let input_bytes = Source::total_len(&sources);
-        let plain_bytes = plain_len(&sources, reading.detection());
+        if args.follow {
+            check_followed(sources.last(), reading.as_they_are)?;
+        }
+        // What is still to come of a file that is followed is unknown.
+        let lengths = (!args.follow).then(|| &sources[..]);
+        let input_bytes = lengths.and_then(Source::total_len);
+        let plain_bytes = lengths.and_then(|sources| plain_len(sources, reading.detection()));
         let mut settings: Vec<Source> = files.into_iter().map(Source::File).collect();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
         let filter = match &args.filter {
@@ -247,6 +257,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
         };
         check_filter(window.as_ref(), &args, &filter)?;
         let state = StateConfig::from_args(&args, &**format, &filter)?;
+        let known_states = KnownStates::new(&args);
+        settings.extend(args.known_state.iter().cloned().map(Source::File));
         let tagger = match args.tag {
             Some(name) => Some(Arc::new(tagger(format, name, args.rejects.is_some())?)),
             None => None,
@@ -278,6 +290,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
             little_memory,
             sources,
             known,
+            follow: args.follow,
+            known_states,
             input_bytes,
             plain_bytes,
             content: Content::Records(Arc::new(records)),
@@ -291,6 +305,24 @@ impl TryFrom<DedupArgs> for DedupConfig {
             stream_header: StreamHeader::default(),
         })
     }
+}
+
+/// Checks that an input can be followed. A missing file is reported when the inputs are checked.
+fn check_followed(source: Option<&Source>, as_they_are: bool) -> Result<(), Failure> {
+    let Some(source @ Source::File(path)) = source else {
+        let allowed = "the name of a regular file as the last input, not standard input";
+        return Err(Failure::option("--follow", allowed));
+    };
+    let name = source.name();
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let allowed = format!("a regular file as the last input, not {name}");
+        return Err(Failure::option("--follow", allowed));
+    }
+    if !as_they_are && decompress_command(source, &name).is_some() {
+        let allowed = format!("a plain file as the last input, and {name} is compressed");
+        return Err(Failure::option("--follow", allowed));
+    }
+    Ok(())
 }
 
 /// Checks that the outputs have file headers, and can be rewritten at the end of the run. That they

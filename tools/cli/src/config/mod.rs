@@ -8,6 +8,7 @@ mod generate;
 mod hash_key;
 mod inputs;
 mod keep;
+mod known_states;
 mod memory_size;
 mod packets;
 mod plan;
@@ -27,8 +28,9 @@ use crate::number::parse_whole;
 pub(crate) use crate::args::{Keep, Late, Summary};
 pub(crate) use dedup::{Content, DedupConfig, RecordConfig, StateConfig};
 pub(crate) use eval::EvalConfig;
+pub(crate) use known_states::KnownStates;
 pub(crate) use plan::PlanConfig;
-pub(crate) use run::core_count;
+pub(crate) use run::{RunConfig, core_count};
 pub(crate) use window::{ClockSource, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many

@@ -8,6 +8,7 @@ use echoless::{FilterSpec, FingerprintGeometry, SlotWidth, SpecError, Window};
 use echoless_packets::key::{Field, KeyError, KeyOptions, KeyReader};
 
 use super::dedup::{Content, DedupConfig};
+use super::known_states::KnownStates;
 use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records};
 use super::parse_if_given;
 use super::run::RunConfig;
@@ -133,6 +134,8 @@ impl TryFrom<PacketArgs> for DedupConfig {
         Ok(Self {
             sources,
             known: 0,
+            follow: false,
+            known_states: KnownStates::default(),
             little_memory: false,
             input_bytes,
             plain_bytes,

@@ -85,7 +85,11 @@ impl RunAudit {
     /// Checks the verdicts on a chunk.
     pub(super) fn observe(&mut self, chunk: &Chunk) {
         match self {
-            Self::Unlimited(audit) => audit.observe(&chunk.keys.hashes, &chunk.verdicts.of_keys),
+            // Keys that other filters contain may not have been in the stream before.
+            Self::Unlimited(audit) => {
+                let (keys, verdicts) = chunk.judged();
+                audit.observe(keys, verdicts);
+            }
             Self::Windowed {
                 audit,
                 keys_per_tick,

@@ -384,6 +384,7 @@ impl Delivery {
         self.counts.rejected += rejected;
         self.counts.unkeyed += chunk.unkeyed.own_records() as u64 - rejected;
         self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
+        self.counts.of_known_states += chunk.known.count();
         self.counts.late += chunk.clock.late;
         self.counts.bytes_in = self.bytes_in_before + chunk.input.input_until;
         if let Some(top_keys) = &mut self.top_keys {

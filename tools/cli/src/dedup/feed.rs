@@ -89,6 +89,9 @@ impl Feed {
                 if let Some(stream) = &config.restart {
                     feed = feed.restart(stream);
                 }
+                if config.follow {
+                    feed = feed.following(config.run.quiet);
+                }
                 if let Some(bytes) = chunk_bytes {
                     feed = feed.with_many_chunks(bytes);
                 }

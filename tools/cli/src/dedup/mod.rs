@@ -13,6 +13,7 @@ mod backwards;
 mod clock;
 mod delivery;
 mod feed;
+mod known_states;
 mod outputs;
 mod pipeline;
 mod repeated;

@@ -66,6 +66,7 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
     for source in &config.sources {
         source.check()?;
     }
+    config.known_states.load(&config.run)?;
     let seen = skip_seen(config)?;
     if let Content::Packets(_) = &config.content {
         config.stream_header = StreamHeader::of_files(&config.sources)?;

@@ -2,6 +2,7 @@
 //! once open, and no file is both read and written.
 
 mod descriptors;
+pub(crate) mod follow;
 mod identity;
 mod inputs;
 mod shared_position;

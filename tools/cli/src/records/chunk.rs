@@ -1,6 +1,7 @@
 //! A chunk: whole records of the stream and the results of each stage, in memory that is recycled.
 
 mod keys;
+mod known;
 mod parts;
 mod turn;
 mod unkeyed;
@@ -8,10 +9,11 @@ mod verdicts;
 
 use std::ops::Range;
 
-use echoless::{ExchangeError, Ticket};
+use echoless::{ExchangeError, KeyHash, LineFilter, Ticket, Verdicts};
 
 use self::keys::ChunkClock;
 pub(crate) use self::keys::{ChunkKeys, ClockStep, ConditionCounts};
+use self::known::KnownKeys;
 pub(crate) use self::parts::{
     ChunkBytes, ChunkHeader, Edge, ElementEdge, InputFile, InputPart, RecordLayout,
 };
@@ -45,7 +47,9 @@ pub(crate) struct Chunk {
     pub(crate) fault: Option<Fault>,
     /// The chunk on the clock of the stream.
     pub(crate) clock: ChunkClock,
-    /// The results of the filter.
+    /// The keys that other filters contain.
+    pub(crate) known: KnownKeys,
+    /// The results of the filters.
     pub(crate) verdicts: ChunkVerdicts,
     pub(crate) turn: ChunkTurn,
 }
@@ -63,6 +67,7 @@ impl Chunk {
             unkeyed,
             fault,
             clock,
+            known,
             verdicts,
             turn,
         } = self;
@@ -74,6 +79,7 @@ impl Chunk {
         unkeyed.clear();
         *fault = None;
         clock.clear();
+        known.clear();
         verdicts.clear();
         *turn = ChunkTurn::default();
     }
@@ -82,6 +88,7 @@ impl Chunk {
     /// only long records need, or very many.
     pub(crate) fn shrink(&mut self, usual: usize) {
         self.verdicts.shrink();
+        self.known.shrink();
         self.clear();
         self.bytes.shrink(usual);
         self.layout.shrink();
@@ -157,25 +164,46 @@ impl Chunk {
         &self.bytes.buffer[self.record_start(records.start)..self.layout.ends[records.end - 1]]
     }
 
-    /// Passes the key hashes through a filter, and stores their verdicts.
+    /// Passes the key hashes through a filter, and stores their verdicts. It does not get the keys
+    /// that one of the `known` filters contains: these are duplicates. With known filters, there is
+    /// no window.
     ///
     /// # Errors
     /// [`ExchangeError`] of the ticket.
     pub(crate) fn observe<F: RunPart>(
         &mut self,
         ticket: Ticket<'_, F>,
+        known: &[Box<dyn LineFilter>],
     ) -> Result<(), ExchangeError> {
-        let (hashes, verdicts) = (&self.keys.hashes, &mut self.verdicts.of_keys);
-        if F::HAS_STATE {
+        let (mut hashes, mut verdicts) = (&self.keys.hashes, &mut self.verdicts.of_keys);
+        if !known.is_empty() {
+            // In parallel: it changes nothing, and waits for no turn.
+            self.known.find(known, hashes);
+            (hashes, verdicts) = (&self.known.others, &mut self.known.of_others);
+        }
+        let observed = if F::HAS_STATE {
             let turn = &mut self.turn;
             let ticks = (!self.clock.ticks.is_empty()).then_some(&self.clock.ticks[..]);
             let note = |partition, part: &F| part.note(turn, partition);
-            return ticket.observe_then(ticks, hashes, verdicts, note);
-        }
-        if self.clock.ticks.is_empty() {
+            ticket.observe_then(ticks, hashes, verdicts, note)
+        } else if self.clock.ticks.is_empty() {
             ticket.observe(hashes, verdicts)
         } else {
             ticket.observe_at(&self.clock.ticks, hashes, verdicts)
+        };
+        if !known.is_empty() && observed.is_ok() {
+            self.known.join(&mut self.verdicts.of_keys);
+        }
+        observed
+    }
+
+    /// The keys that the filter of the run has judged, with its verdicts: all keys, unless other
+    /// filters contain some.
+    pub(crate) fn judged(&self) -> (&[KeyHash], &Verdicts) {
+        if self.known.is_empty() {
+            (&self.keys.hashes, &self.verdicts.of_keys)
+        } else {
+            (&self.known.others, &self.known.of_others)
         }
     }
 }
@@ -272,7 +300,7 @@ mod tests {
             let partitioning = Partitioning::new(1, 1).unwrap();
             let whole = Partitioned::new(partitioning, vec![Recorder::default()]).unwrap();
             let filter = OrderedFilter::builder(whole).build();
-            prop_assert_eq!(chunk.observe(filter.handle().ticket()), Ok(()));
+            prop_assert_eq!(chunk.observe(filter.handle().ticket(), &[]), Ok(()));
             let whole = filter.shutdown().unwrap();
             let observed = &whole.filters()[0].observed;
             let expected = (0..records as u64).map(|key| (timed.then_some(2 * key), key));

@@ -101,6 +101,12 @@ impl RecordFeed {
         self
     }
 
+    /// Waits at the end of the last input, and follows its name.
+    pub(crate) fn following(mut self, is_quiet: bool) -> Self {
+        self.input = self.input.following(is_quiet);
+        self
+    }
+
     /// If `strict`, an input that is cut or damaged ends the stream.
     pub(crate) fn with_strict(mut self, strict: bool) -> Self {
         self.input = self.input.with_strict(strict);

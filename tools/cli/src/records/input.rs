@@ -1,7 +1,11 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
 
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
@@ -12,8 +16,9 @@ use super::terminators::known_terminator;
 use super::text_start::{TextStart, is_tar};
 use crate::compression::codec::Detection;
 use crate::compression::reader::{PlainBytes, loss_of_data};
-use crate::failure::Failure;
-use crate::files::{InputIdentity, Source};
+use crate::failure::{self, Failure};
+use crate::files::follow::{AtEnd, PAUSE, Renamed};
+use crate::files::{FileId, InputIdentity, Source};
 use crate::partial::{Loss, PartialInput, PartialInputs};
 use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::signals::{Patience, Signals};
@@ -52,6 +57,12 @@ pub(crate) struct Input {
     /// The bytes of the inputs before the current one, and of the known ones among them.
     bytes_before: u64,
     known_bytes: u64,
+    /// If the last input is followed, whether nothing is said about that.
+    follows_quietly: Option<bool>,
+    /// The file that it is first, if an earlier run has read a part of it.
+    followed: Option<Arc<File>>,
+    /// Whether a file of its name was read to its end.
+    has_followed: bool,
     /// Whether a signal ends the stream.
     catches_signals: bool,
     /// Set once the first input is opened, if signals are caught.
@@ -88,6 +99,9 @@ impl Input {
             identity: None,
             bytes_before: 0,
             known_bytes: 0,
+            follows_quietly: None,
+            followed: None,
+            has_followed: false,
             catches_signals: true,
             signals: None,
         }
@@ -108,9 +122,17 @@ impl Input {
     /// Goes on behind what an earlier run has read, and tells which files the inputs are.
     pub(crate) fn restart(mut self, stream: &StreamRestart) -> Self {
         self.restarts = Some(stream.inputs.clone());
+        self.followed.clone_from(&stream.followed);
         if let Some(terminator) = known_terminator(&stream.terminator) {
             self.terminator = terminator;
         }
+        self
+    }
+
+    /// Waits at the end of the last input for more, and goes on with the next file of its name when
+    /// it is rotated. A signal ends the stream.
+    pub(crate) fn following(mut self, is_quiet: bool) -> Self {
+        self.follows_quietly = Some(is_quiet);
         self
     }
 
@@ -172,6 +194,12 @@ impl Input {
             chunk.input.source = self.at;
             chunk.bytes.mark = 0;
             chunk.input.is_last = false;
+            let followed = match source {
+                Source::File(path) if self.at + 1 == self.sources.len() => self
+                    .follows_quietly
+                    .map(|is_quiet| Followed { path, is_quiet }),
+                Source::File(_) | Source::Stdin => None,
+            };
             if self.overlong {
                 chunk.fault = Some(Fault {
                     record: 0,
@@ -182,18 +210,34 @@ impl Input {
             let file = match &mut self.file {
                 Some(file) => file,
                 closed => {
-                    let file = if self.catches_signals {
-                        let file = source.open_at_once()?;
-                        self.signals = Some(Signals::catch().map_err(Failure::file("signals"))?);
-                        file
+                    let known = self.followed.take_if(|_| followed.is_some());
+                    let file = if let Some(file) = known {
+                        file.try_clone().map_err(Failure::file(source.name()))?
+                    } else if self.catches_signals {
+                        match source.open_at_once() {
+                            // Rotated once more, since it was seen.
+                            Err(_)
+                                if self.has_followed && followed.is_some_and(Followed::is_gone) =>
+                            {
+                                match pause(self.signals, patience)? {
+                                    None => continue,
+                                    Some(filled) => return Ok(filled),
+                                }
+                            }
+                            opened => opened?,
+                        }
                     } else {
                         source.open()?
                     };
-                    if let Some(restarts) = &self.restarts {
+                    if self.catches_signals {
+                        self.signals = Some(Signals::catch().map_err(Failure::file("signals"))?);
+                    }
+                    if let Some(restarts) = &mut self.restarts {
                         let identity = InputIdentity::of(&file);
                         let identity = identity.map_err(Failure::file(source.name()))?;
                         self.identity = identity.map(Box::new);
-                        self.restart = restarts[self.at];
+                        // The next file of a name that is followed has none.
+                        self.restart = restarts[self.at].take();
                     }
                     let mut bytes = PlainBytes::new(file, self.detection, self.signals);
                     if let Some(restart) = &self.restart {
@@ -239,6 +283,18 @@ impl Input {
                     }
                     Read::Signal => return Ok(Filled::End),
                 };
+                if let Some(followed) = followed
+                    && !followed.has_ended(file, read)?
+                    && read == 0
+                {
+                    match pause(self.signals, patience)? {
+                        None => continue,
+                        Some(filled) => {
+                            self.tail.extend_from_slice(&chunk.bytes.buffer[..len]);
+                            return Ok(filled);
+                        }
+                    }
+                }
                 len += read;
                 if may_be_mark {
                     match TextStart::of(&chunk.bytes.buffer[..len], read == 0) {
@@ -308,7 +364,8 @@ impl Input {
                     ends_whole && problem.is_none() && self.last_end.lacks_records();
                 self.bytes_before += file.file_bytes();
                 self.file = None;
-                self.at += 1;
+                self.has_followed |= followed.is_some();
+                self.at += usize::from(followed.is_none());
                 if self.at == self.known {
                     self.known_bytes = self.bytes_before;
                 }
@@ -347,6 +404,75 @@ impl Input {
             }
         }
         Ok(Filled::End)
+    }
+}
+
+/// The name of an input that is followed.
+#[derive(Debug, Clone, Copy)]
+struct Followed<'a> {
+    path: &'a Path,
+    is_quiet: bool,
+}
+
+impl Followed<'_> {
+    fn is_gone(self) -> bool {
+        !self.path.exists()
+    }
+
+    /// Warns of files that had the name between this one and the next.
+    fn warn_of_others(self, file: &File) -> io::Result<()> {
+        if let Some(id) = FileId::of(&file.metadata()?) {
+            Renamed::find(self.path, id)?.warn(self.path);
+        }
+        Ok(())
+    }
+
+    /// Whether a file is complete of which a read has returned so many bytes, so that the next one
+    /// of its name follows.
+    ///
+    /// # Errors
+    /// [`Failure`] if it is compressed, or cannot be read.
+    fn has_ended(self, file: &PlainBytes, read: usize) -> Result<bool, Failure> {
+        let name = self.path.display().to_string();
+        let Some(plain) = file.plain_file().filter(|_| file.codec().is_none()) else {
+            let problem = "is compressed, and --follow reads plain files alone";
+            let error = io::Error::new(ErrorKind::Unsupported, problem);
+            return Err(Failure::file(name)(error));
+        };
+        if read > 0 {
+            return Ok(false);
+        }
+        let found = AtEnd::of(self.path, plain, file.file_position());
+        let note = match found.map_err(Failure::file(name.as_str()))? {
+            AtEnd::Open => return Ok(false),
+            AtEnd::Truncated => "was truncated, and is read from its start",
+            AtEnd::Replaced => {
+                self.warn_of_others(plain)
+                    .map_err(Failure::file(name.as_str()))?;
+                "was replaced, and goes on in the new file"
+            }
+        };
+        if !self.is_quiet {
+            failure::warn(&format!("{name}: {note}"));
+        }
+        Ok(true)
+    }
+}
+
+/// Waits before the next look at a file that is followed. Returns what the chunk gets if that is
+/// not to be.
+fn pause(signals: Option<Signals>, patience: Patience) -> Result<Option<Filled>, Failure> {
+    match (patience, signals) {
+        (Patience::Try, _) => Ok(Some(Filled::NotYet)),
+        (Patience::Wait, Some(signals)) => {
+            let arrived = signals.arrives_within(PAUSE);
+            let arrived = arrived.map_err(Failure::file("signals"))?;
+            Ok(arrived.then_some(Filled::End))
+        }
+        (Patience::Wait, None) => {
+            thread::sleep(PAUSE);
+            Ok(None)
+        }
     }
 }
 

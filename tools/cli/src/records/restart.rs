@@ -1,5 +1,8 @@
 //! Where a stream goes on that an earlier run has read in part.
 
+use std::fs::File;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::comments::Announced;
@@ -10,6 +13,9 @@ use super::position::InputPosition;
 pub(crate) struct StreamRestart {
     /// Where each input goes on; `None` for one that begins.
     pub(crate) inputs: Vec<Option<InputRestart>>,
+    /// The file that the last input was then, if it is followed. Its name may be that of another one
+    /// by now, or become it before the file is opened.
+    pub(crate) followed: Option<Arc<File>>,
     pub(crate) header: Option<SavedHeader>,
     /// Whether a record was written, or could have been.
     pub(crate) has_begun: bool,

@@ -17,6 +17,7 @@ mod eval;
 mod eval_files;
 mod examples;
 mod filters;
+mod follow;
 mod formats;
 mod generated;
 mod hash_key;
@@ -29,6 +30,7 @@ mod keys;
 #[cfg(unix)]
 mod kills;
 mod known;
+mod known_states;
 mod leaving;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -132,6 +132,42 @@ fn growing_rotated_and_replaced_inputs_are_recognised() {
 }
 
 #[test]
+fn a_state_is_shown_with_its_age_options_inputs_and_outputs() {
+    let place = Place::new();
+    place.file("one", "a\nb\na\n");
+    place.file("two", "c\n");
+    let shown = |json: &[&str]| {
+        let state = place.path("state");
+        echoless(&[&["state", "show", &state], json].concat(), b"").text()
+    };
+    let times = || {
+        let shown: serde_json::Value = serde_json::from_str(&shown(&["--json"])).unwrap();
+        let time = |name: &str| shown["run"][name].as_u64().unwrap();
+        (time("first_commit"), time("last_commit"))
+    };
+    place.run(&["-q", "--trim", "-o", "@out", "@one"]).text();
+    let (first, last) = times();
+    assert!(0 < first && first <= last, "{first} {last}");
+    place.run(&["-q", "--trim", "-o", "@out", "@two"]).text();
+    assert_eq!(times().0, first);
+    assert!(times().1 >= last);
+    let text = shown(&[]);
+    let (one, out) = (place.path("one"), place.path("out"));
+    for expected in [
+        "memory     64KiB\n",
+        "fill       ",
+        "fresh      3 keys\n",
+        "committed  first 2",
+        "Z, last 2",
+        "option     --trim\n",
+        &format!("input      {one}: 6 bytes, to its end\n"),
+        &format!("output     {out}: 6 bytes\n"),
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
 fn the_header_is_remembered_and_new_outputs_begin_with_it() {
     let place = Place::new();
     place.file("one", "id,name\n1,a\n2,b\n");

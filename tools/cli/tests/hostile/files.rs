@@ -16,7 +16,7 @@ const ODD_FILES: [&str; 10] = [
 ];
 
 /// Runs that read such a file.
-const READS: [&str; 12] = [
+const READS: [&str; 14] = [
     "dedup -m 64k --max-record 64k",
     "dedup -m 64k --max-record 64k -k 2",
     "dedup -m 64k --max-record 64k --csv --header -k id",
@@ -24,6 +24,8 @@ const READS: [&str; 12] = [
     "dedup -m 64k --max-record 64k --format prefixed:u32be",
     "dedup -m 64k calls.csv --hash-key",
     "dedup -m 64k calls.csv --skip-seen-files",
+    "dedup -m 64k calls.csv --known-state",
+    "dedup -m 64k --max-record 64k --follow",
     "dedup -m 64k --format ber",
     "packets -m 64k",
     "eval bloom:k=4,memory=64 --max-record 64k --input",

@@ -26,7 +26,7 @@ impl Opt {
     }
 }
 
-/// The options of a subcommand, those for help and version excepted.
+/// The options of a subcommand, but for help and version, and for runs without an end.
 pub(crate) fn options_of(subcommand: &str) -> Vec<Opt> {
     let output = command(&[subcommand, "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
@@ -51,8 +51,9 @@ fn option(line: &str) -> Option<Opt> {
             (name, value.split_once('>').map(|(value, _)| value))
         }
     };
-    let known = ["--help", "--version"];
-    (!known.contains(&name)).then(|| Opt {
+    // A run with the last one has no end.
+    let left_out = ["--help", "--version", "--follow"];
+    (!left_out.contains(&name)).then(|| Opt {
         name: name.into(),
         value: value.map(str::to_owned),
         optional: text.contains("[="),

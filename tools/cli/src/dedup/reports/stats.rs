@@ -30,6 +30,9 @@ pub(crate) struct RunCounts {
     /// them.
     pub(crate) known: u64,
     pub(crate) known_unjudged: u64,
+    /// The duplicates that a filter of `--known-state` contains.
+    #[serde(default)]
+    pub(crate) of_known_states: u64,
     /// The errors found among the known records, and in the runs before this one that left the
     /// filter to it.
     #[serde(with = "saved_errors")]
@@ -129,6 +132,12 @@ pub(crate) struct Stats {
     pub(super) known: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) known_unjudged: Option<u64>,
+    /// The duplicates that a filter of `--known-state` contains, and how often these filters take a
+    /// new key for one of theirs; absent without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) known_state_duplicates: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) known_state_fpr: Option<f64>,
     /// The keys that occurred again; absent without `--repeated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) repeated: Option<u64>,
@@ -252,6 +261,8 @@ impl Stats {
             ),
             None => (errors, report.tally.evictions),
         };
+        let states = &config.known_states;
+        let errors = states.with_false_duplicates(errors);
         let fnr = errors.fnr();
         let window = config.window.as_ref();
         let busiest = audit.busiest_window().map(|keys| Busiest {
@@ -282,6 +293,8 @@ impl Stats {
             partial_inputs: counts.partial_inputs,
             known: has_known.then_some(counts.known),
             known_unjudged: has_known.then_some(counts.known_unjudged),
+            known_state_duplicates: states.are_given().then_some(counts.of_known_states),
+            known_state_fpr: states.fpr().filter(|_| states.are_given()),
             repeated: repeats.then_some(counts.repeated),
             unlisted_duplicates_high: observed.top_keys.map(TopKeys::unlisted_high),
             keep: match (&config.content, config.keep) {
@@ -335,7 +348,7 @@ impl Stats {
             }),
             miss_age_unit: report.miss_age.map(|_| "distinct keys"),
             miss_age_since: report.miss_age.map(since),
-            expected_fpr: report.expected_fpr,
+            expected_fpr: report.expected_fpr.and_then(|own| states.joined_fpr(own)),
             fill: report.fill(),
             // Without a report, the memory that the filter began with.
             memory_bytes: match report.tally.memory_bytes {

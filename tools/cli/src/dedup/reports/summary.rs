@@ -139,6 +139,9 @@ impl Stats {
         if let Some(repeated) = self.repeated {
             let _ = write!(records, ", {} with duplicates", counted(repeated, "key"));
         }
+        if let Some(found @ 1..) = self.known_state_duplicates {
+            let _ = write!(records, ", {} by --known-state", grouped(found));
+        }
         if let Some(known) = self.known {
             let _ = write!(records, "; {} known", counted(known, self.noun));
             if let Some(unjudged) = self.known_unjudged.filter(|unjudged| *unjudged > 0) {

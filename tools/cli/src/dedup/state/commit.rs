@@ -34,6 +34,12 @@ pub(crate) struct Commit {
     pub(in crate::dedup) clock: StreamClock,
     pub(in crate::dedup) counts: RunCounts,
     pub(in crate::dedup) outputs: Vec<SavedOutput>,
+    /// When the first commit and this one were made, in seconds since 1970 by the clock of the
+    /// system, for people alone. `None` if the clock is before that, or in a state without times.
+    #[serde(default)]
+    pub(in crate::dedup) first_commit: Option<u64>,
+    #[serde(default)]
+    pub(in crate::dedup) last_commit: Option<u64>,
     /// The estimates of errors.
     #[serde(skip)]
     pub(in crate::dedup) audit: Vec<u8>,
@@ -64,6 +70,11 @@ impl Commit {
     /// The options that must not change, each with its value if it takes one.
     pub(crate) fn options(&self) -> &[(String, Option<String>)] {
         &self.options
+    }
+
+    /// When the first commit and the last one were made, in seconds since 1970.
+    pub(crate) fn commit_times(&self) -> Option<(u64, u64)> {
+        self.first_commit.zip(self.last_commit)
     }
 
     /// The regular files that were read.

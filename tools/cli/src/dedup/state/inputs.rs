@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::files::{InputIdentity, SAMPLE_BYTES, Sample, Source};
+use crate::files::{FileId, InputIdentity, SAMPLE_BYTES, Sample, Source};
 use crate::records::chunk::Chunk;
 use crate::records::position::InputPosition;
 use crate::records::restart::InputRestart;
@@ -33,6 +34,21 @@ pub(crate) struct SavedInput {
 }
 
 impl SavedInput {
+    /// Which file it was.
+    pub(super) fn file(&self) -> FileId {
+        self.identity.file
+    }
+
+    /// The file at a path, if it is this one.
+    pub(super) fn open(&self, path: &Path) -> io::Result<Option<File>> {
+        let file = File::open(path)?;
+        let was = match InputIdentity::of(&file)? {
+            Some(now) => self.was(&file, &now)?,
+            None => false,
+        };
+        Ok(was.then_some(file))
+    }
+
     /// Whether this was the file, which has this identity now. It may have grown since, but not
     /// shrunk.
     fn was(&self, file: &File, now: &InputIdentity) -> io::Result<bool> {
@@ -55,7 +71,7 @@ pub(super) enum Known {
     /// It was read in part, or has grown since.
     InPart(InputRestart),
     /// It was read to its end, perhaps in the run that goes on.
-    Whole { in_run: bool },
+    Whole { in_run: bool, restart: InputRestart },
 }
 
 /// The regular files that were read, in this order.
@@ -82,6 +98,13 @@ impl SavedInputs {
         &self.all
     }
 
+    /// The file of this name that was not read to its end, if there is one: with `--follow` the one
+    /// that was followed.
+    pub(super) fn unfinished(&self, name: &str) -> Option<&SavedInput> {
+        let is_unfinished = |input: &&SavedInput| input.end.is_none() && input.name == name;
+        self.all.iter().rev().find(is_unfinished)
+    }
+
     /// What is known of an input.
     ///
     /// # Errors
@@ -97,7 +120,7 @@ impl SavedInputs {
         }
     }
 
-    fn find_file(&self, file: &File) -> io::Result<Known> {
+    pub(super) fn find_file(&self, file: &File) -> io::Result<Known> {
         let Some(now) = InputIdentity::of(file)? else {
             return Ok(Known::Nothing);
         };
@@ -105,8 +128,8 @@ impl SavedInputs {
             if input.was(file, &now)? {
                 let is_whole = input.end == Some(file.metadata()?.len());
                 return Ok(if is_whole {
-                    let in_run = input.in_run;
-                    Known::Whole { in_run }
+                    let (in_run, restart) = (input.in_run, input.restart);
+                    Known::Whole { in_run, restart }
                 } else {
                     Known::InPart(input.restart)
                 });

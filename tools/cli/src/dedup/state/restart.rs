@@ -1,9 +1,9 @@
 //! Opening a state, and what a run notes in it.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use echoless::filters::lines::Progress;
 use echoless::{LineFilter, Partitioned, SpecError};
@@ -19,6 +19,7 @@ use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::{Outputs, SavedOutput};
 use crate::dedup::reports::stats::RunCounts;
 use crate::failure::{self, Failure, without_controls, write_stderr};
+use crate::files::follow::Renamed;
 use crate::files::{FileId, Source};
 use crate::records::chunk::Chunk;
 use crate::records::position::InputPosition;
@@ -69,13 +70,16 @@ impl Restart {
                     name: state.folder.display().to_string(),
                     problem,
                 })?;
-                check_options(&state.options, &commit.options, state)?;
+                let place = format!("the state {}", state.folder.display());
+                check_options(&state.options, &commit.options, &place)?;
                 (saved.progress, commit)
             }
         };
         let inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
+        let (restarts, followed) = known_inputs(config, state, &inputs)?;
         let stream = StreamRestart {
-            inputs: known_inputs(config, state, &inputs)?,
+            inputs: restarts,
+            followed,
             header: commit.header.clone(),
             has_begun: commit.begun,
             terminator: commit.terminator.clone(),
@@ -175,13 +179,12 @@ impl Restart {
     }
 }
 
-/// Checks that the options are those of the state.
-fn check_options(
+/// Checks that the options are those that are saved in this place.
+pub(in crate::dedup) fn check_options(
     now: &[(String, Option<String>)],
     saved: &[(String, Option<String>)],
-    state: &StateConfig,
+    place: &str,
 ) -> Result<(), Failure> {
-    let folder = state.folder.display();
     let text = |name: &str, value: &Option<String>| match value {
         Some(value) => format!("{name}={value}"),
         None => name.to_owned(),
@@ -196,7 +199,7 @@ fn check_options(
                     None => format!("no {name}"),
                 };
                 return Err(Failure::Usage(format!(
-                    "invalid {}: expected {expected}, as in the state {folder}",
+                    "invalid {}: expected {expected}, as in {place}",
                     text(name, value)
                 )));
             }
@@ -206,7 +209,7 @@ fn check_options(
     match saved.iter().find(missing) {
         None => Ok(()),
         Some((name, value)) => {
-            let expected = format!("{}, as in the state {folder}", text(name, value));
+            let expected = format!("{}, as in {place}", text(name, value));
             Err(Failure::Usage(format!(
                 "missing {name}: expected {expected}"
             )))
@@ -214,12 +217,13 @@ fn check_options(
     }
 }
 
-/// Where each input goes on. Removes those that were read to their end from the configuration.
+/// Where each input goes on, and the file that is followed, if a part of it was read. Removes inputs that were read to their end from the configuration.
 fn known_inputs(
     config: &mut DedupConfig,
     state: &StateConfig,
     inputs: &SavedInputs,
-) -> Result<Vec<Option<InputRestart>>, Failure> {
+) -> Result<(Vec<Option<InputRestart>>, Option<Arc<File>>), Failure> {
+    let mut followed = None;
     let note = |source: &Source, note: &str| {
         if !config.run.quiet {
             let name = without_controls(&source.name());
@@ -239,9 +243,20 @@ fn known_inputs(
                 other: "an input before it, and a state reads each once".into(),
             });
         }
+        if config.follow && index + 1 == config.sources.len() {
+            let found = find_followed(source, state, inputs, &files)?;
+            restarts.push(found.as_ref().map(|(_, restart, _)| *restart));
+            if let Some((file, restart, name)) = found {
+                let bytes = restart.position.bytes;
+                note(source, &format!("goes on behind byte {bytes}{name}"));
+                followed = Some(Arc::new(file));
+            }
+            sources.push(source.clone());
+            continue;
+        }
         let found = inputs.find(source)?;
         let restart = match found {
-            Known::Whole { in_run } if in_run || !state.again => {
+            Known::Whole { in_run, .. } if in_run || !state.again => {
                 note(source, "skipped, read before (--again reads it again)");
                 skipped_bytes += source.len().unwrap_or(0);
                 known -= usize::from(index < config.known);
@@ -264,7 +279,57 @@ fn known_inputs(
     for length in [&mut config.input_bytes, &mut config.plain_bytes] {
         *length = length.map(|bytes| bytes.saturating_sub(skipped_bytes));
     }
-    Ok(restarts)
+    Ok((restarts, followed))
+}
+
+/// The file that was followed under this name before, where it goes on, and in words which name it
+/// has now if that is another one. Warns if it cannot be found.
+fn find_followed(
+    source: &Source,
+    state: &StateConfig,
+    inputs: &SavedInputs,
+    given: &HashSet<FileId>,
+) -> Result<Option<(File, InputRestart, String)>, Failure> {
+    let Source::File(path) = source else {
+        return Ok(None);
+    };
+    let name = source.name();
+    let failed = || Failure::file(name.clone());
+    let file = source.open()?;
+    match inputs.find_file(&file).map_err(failed())? {
+        Known::Whole { in_run, .. } if state.again && !in_run => return Ok(None),
+        // There may be more of it.
+        Known::Whole { restart, .. } | Known::InPart(restart) => {
+            return Ok(Some((file, restart, String::new())));
+        }
+        Known::Nothing => {}
+    }
+    let Some(before) = inputs.unfinished(&name) else {
+        return Ok(None);
+    };
+    let bytes = before.restart.position.bytes;
+    if FileId::of(&file.metadata().map_err(failed())?) == Some(before.file()) {
+        failure::warn(&format!(
+            "{name}: was truncated or written anew since it was read up to byte {bytes}, and is read \
+             from its start"
+        ));
+        return Ok(None);
+    }
+    if given.contains(&before.file()) {
+        return Ok(None);
+    }
+    let renamed = Renamed::find(path, before.file()).map_err(failed())?;
+    let now = renamed.path.as_ref();
+    let Some((now, file)) = now.and_then(|now| Some((now, before.open(now).ok()??))) else {
+        failure::warn(&format!(
+            "{name}: is another file than the one that was read up to byte {bytes}, which is not in \
+             its folder: what followed there is not read"
+        ));
+        return Ok(None);
+    };
+    let now = without_controls(&now.display().to_string());
+    let words = format!(" of {now}, as it is called now");
+    Ok(Some((file, before.restart, words)))
 }
 
 /// The state of a run.
@@ -333,11 +398,12 @@ impl RunState {
         let turn = std::mem::take(&mut chunk.turn);
         self.progress = turn.progress;
         let ticks = chunk.clock.ticks.clone();
+        let (keys, verdicts) = chunk.judged();
         self.committer.log(LoggedKeys {
-            keys: chunk.keys.hashes.clone(),
+            keys: keys.to_vec(),
             clock: ticks.last().copied().unwrap_or(0),
             ticks,
-            verdicts: chunk.verdicts.of_keys.clone(),
+            verdicts: verdicts.clone(),
             copied: turn.copied,
         })
     }
@@ -389,6 +455,9 @@ impl RunState {
             .outputs
             .extend(self.other_outputs.iter().cloned());
         self.commit.inputs = self.inputs.all().to_vec();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        self.commit.last_commit = now.ok().map(|since| since.as_secs());
+        self.commit.first_commit = self.commit.first_commit.or(self.commit.last_commit);
         self.committed = Instant::now();
         self.changed = false;
         self.committer.commit(self.progress, self.commit.encode())

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
 use echoless::transport::{Parker, Wait};
-use echoless::{OrderedFilter, OrderedHandle};
+use echoless::{LineFilter, OrderedFilter, OrderedHandle};
 
 use super::chunk_order::ChunkOrder;
 use super::division::{CHUNK_BYTES, CHUNKS_IN_FLIGHT};
@@ -47,6 +47,8 @@ struct SharedRun<'a> {
     feed: Mutex<Feed>,
     order: ChunkOrder,
     timing: Option<(&'a WindowConfig, ClockOrder)>,
+    /// Filters of others, which are only read.
+    known: &'a [Box<dyn LineFilter>],
     /// The lines of the filter that the state asks for, if the run has one.
     wanted: Option<WantedBlocks>,
     delivery: &'a Mutex<Delivery>,
@@ -97,6 +99,7 @@ pub(in crate::dedup) fn pass<F: RunPart>(
             parkers.iter().map(Parker::doorbell),
         ),
         timing: window.map(|window| (window, ClockOrder::from(lock(delivery).clock()))),
+        known: &config.known_states.filters,
         wanted: lock(delivery).wanted_blocks(),
         delivery,
         outcome: Mutex::new(None),
@@ -233,7 +236,7 @@ impl<'a, F: RunPart> Stages for WorkerStages<'a, F> {
             filled.wake_next();
             set_ticks(window, records, chunk);
         }
-        Ok(chunk.observe(ticket)?)
+        Ok(chunk.observe(ticket, run.known)?)
     }
 
     fn deliver(&mut self, chunk: &mut Chunk) -> bool {

@@ -1,0 +1,67 @@
+//! Filters of other runs whose keys count as seen: `--known-state`.
+
+use std::path::PathBuf;
+
+use echoless::LineFilter;
+use echoless::audit::ErrorEstimates;
+
+use crate::args::{DedupArgs, key_options};
+
+/// Filters that are only read, and what they must have in common with the run.
+#[derive(Debug, Default)]
+pub(crate) struct KnownStates {
+    pub(crate) paths: Vec<PathBuf>,
+    /// The options that decide what a key is, each with its value if it takes one.
+    pub(crate) key_options: Vec<(String, Option<String>)>,
+    /// The filters; read when the run begins.
+    pub(crate) filters: Vec<Box<dyn LineFilter>>,
+    /// How often each filter contains a key that it has never got; `None` if one does not say.
+    pub(crate) rates: Option<Vec<f64>>,
+}
+
+impl KnownStates {
+    pub(super) fn new(args: &DedupArgs) -> Self {
+        Self {
+            paths: args.known_state.clone(),
+            key_options: key_options(&args.lasting()),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn are_given(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
+    /// The probability that one of the filters contains a key that none has got.
+    pub(crate) fn fpr(&self) -> Option<f64> {
+        // Not 1 - (1 - a) * (1 - b): the rates are small, and their digits would be lost.
+        let join = |all: f64, rate: &f64| all + rate - all * rate;
+        Some(self.rates.as_ref()?.iter().fold(0.0, join))
+    }
+
+    /// The same for these filters and one with a rate of its own.
+    pub(crate) fn joined_fpr(&self, own: f64) -> Option<f64> {
+        if !self.are_given() {
+            return Some(own);
+        }
+        self.fpr().map(|other| own + other - own * other)
+    }
+
+    /// The estimates of the filter of the run, with the false duplicates that these filters are
+    /// expected to find. Samples cannot show them: their keys are in no record of the run.
+    pub(crate) fn with_false_duplicates(&self, mut own: ErrorEstimates) -> ErrorEstimates {
+        if !self.are_given() {
+            return own;
+        }
+        own.most_false_duplicates =
+            own.most_false_duplicates
+                .zip(self.fpr())
+                .map(|(most, rate)| {
+                    // The keys that came through are those that are new to these filters, less the fraction
+                    // that was mistaken.
+                    let through = own.fresh as f64 + most;
+                    most + through * rate / (1.0 - rate).max(f64::MIN_POSITIVE)
+                });
+        own
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading the filters of `--known-state`, and whether their keys are those of the run.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use echoless::state::{Header, SavedState, StateError};
+use echoless::{LineFilter, SpecError, report_of};
+
+use super::state::{Commit, check_options};
+use crate::args::key_options;
+use crate::config::{KnownStates, RunConfig};
+use crate::failure::Failure;
+
+impl KnownStates {
+    /// Reads the filters.
+    ///
+    /// # Errors
+    /// [`Failure`] if a file is no whole state, or its keys are others than those of the run.
+    pub(super) fn load(&mut self, run: &RunConfig) -> Result<(), Failure> {
+        let mut rates = Some(Vec::new());
+        for path in &self.paths {
+            let filter = self.read(path, run)?;
+            let rate = report_of(std::slice::from_ref(&filter)).expected_fpr;
+            rates = rates.zip(rate).map(|(mut rates, rate)| {
+                rates.push(rate);
+                rates
+            });
+            self.filters.push(filter);
+        }
+        self.rates = rates;
+        Ok(())
+    }
+
+    fn read(&self, path: &Path, run: &RunConfig) -> Result<Box<dyn LineFilter>, Failure> {
+        let name = path.display().to_string();
+        let is_file = path.metadata().map(|metadata| metadata.is_file());
+        if !is_file.map_err(Failure::file(&name))? {
+            let allowed = "a file of echoless state export";
+            return Err(SpecError::new("--known-state", name, allowed).into());
+        }
+        let file = File::open(path).map_err(Failure::file(&name))?;
+        let unreadable = |error| match error {
+            StateError::Io(error) => Failure::file(&name)(error),
+            StateError::Build(error) => error.into(),
+            other => Failure::file(&name)(io::Error::other(other)),
+        };
+        let saved = SavedState::open(BufReader::new(file)).map_err(unreadable)?;
+        let header = saved.header();
+        let invalid = |allowed: &str| Err(SpecError::new("--known-state", &name, allowed).into());
+        if !header.is_whole() {
+            return invalid("a whole filter, not a part of one");
+        }
+        if header.spec.facts().window.is_some() {
+            return invalid("a filter without a window, as its keys count as seen for ever");
+        }
+        check_hasher(header, run, &name)?;
+        let restored = saved.restore().map_err(unreadable)?;
+        // A filter that another program has saved says nothing of its keys.
+        if !restored.bytes.is_empty() {
+            let commit = Commit::decode(&restored.bytes).map_err(|problem| Failure::Capture {
+                name: name.clone(),
+                problem,
+            })?;
+            check_options(&self.key_options, &key_options(commit.options()), &name)?;
+        }
+        Ok(restored.filter)
+    }
+}
+
+/// Checks that the keys of a state have the hash of the run.
+fn check_hasher(header: &Header, run: &RunConfig, name: &str) -> Result<(), Failure> {
+    let hasher = &run.hasher;
+    if header.algorithm == hasher.algorithm() && header.hasher == hasher.id() {
+        return Ok(());
+    }
+    let is_same_kind = header.algorithm == hasher.algorithm();
+    Err(match (is_same_kind, run.keyed_hash) {
+        (true, true) => Failure::option("--hash-key", format!("the secret key of {name}")),
+        (true, false) => Failure::option("--seed", format!("that of the keys in {name}")),
+        (false, true) => {
+            let algorithm = &header.algorithm;
+            Failure::option(
+                "--hash-key",
+                format!("none: {name} has keys of {algorithm}"),
+            )
+        }
+        (false, false) => {
+            let algorithm = &header.algorithm;
+            let missing = format!("missing --hash-key: {name} has keys of {algorithm}");
+            Failure::Usage(missing)
+        }
+    })
+}
