@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define ECHOLESS_VERSION "0.1.0"
 #define ECHOLESS_VERSION_MAJOR 0
@@ -209,9 +210,6 @@ typedef struct {
     // The length of the packet on the wire; more than `captured` if the capture cut it.
     uint32_t length;
 } echoless_packet;
-
-// All codes, in the order of their numbers.
-#define echoless_status_ALL { echoless_status_InvalidArgument, echoless_status_InvalidSpec, echoless_status_OutOfMemory, echoless_status_Io, echoless_status_InvalidState, echoless_status_StateMismatch, echoless_status_Thread, echoless_status_PartitionLost, echoless_status_Disconnected, echoless_status_InFlight, echoless_status_Forked, echoless_status_TimedOut, echoless_status_Busy, echoless_status_Unsupported, echoless_status_Panicked, }
 
 #ifdef __cplusplus
 extern "C" {
@@ -547,6 +545,12 @@ static inline echoless_keys echoless_fixed(const void *bytes, size_t width, size
 static inline echoless_keys echoless_slices(const echoless_slice *slices, size_t count) {
     echoless_keys keys = {ECHOLESS_FORM_SLICES, 0, 0, count, slices, NULL, NULL};
     return keys;
+}
+
+/* The bytes of a text, without its NUL. */
+static inline echoless_slice echoless_text(const char *text) {
+    echoless_slice slice = {(const uint8_t *)text, strlen(text)};
+    return slice;
 }
 
 /* Bytes behind each other: key i is from offsets[i] to offsets[i + 1], so there are count + 1. */

@@ -15,6 +15,10 @@ pub(crate) struct Keys;
 
 impl Config for Keys {
     const RESERVED_BITS: usize = KIND_BITS;
+    /// Two million handles of a kind for each thread. Fewer pages leave 25 bits for generations:
+    /// with the default of 32 pages a freed handle would be that of another owner of its place
+    /// after 511 of them, with 16 after 33 million.
+    const MAX_PAGES: usize = 16;
 }
 
 const KIND_BITS: usize = 4;

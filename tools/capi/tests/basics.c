@@ -256,6 +256,11 @@ static void misuse(void) {
     FAILS(ECHOLESS_STATUS_INVALID_ARGUMENT, "not freed",
           echoless_filter_observe(freed, echoless_numbers(ids, 2), duplicates, NULL));
     OK(echoless_filter_free(next));
+    for (int i = 0; i < 2000; i++) {
+        OK(echoless_filter_new("bloom:k=4,memory=64B", NULL, &next));
+        CHECK(echoless_filter_clear(freed) == ECHOLESS_STATUS_INVALID_ARGUMENT);
+        OK(echoless_filter_free(next));
+    }
     OK(echoless_filter_free(NULL));
     OK(echoless_shared_free(shared));
     CHECK(strcmp(echoless_version(), ECHOLESS_VERSION) == 0);

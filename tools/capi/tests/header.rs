@@ -41,6 +41,12 @@ static inline echoless_keys echoless_slices(const echoless_slice *slices, size_t
     return keys;
 }
 
+/* The bytes of a text, without its NUL. */
+static inline echoless_slice echoless_text(const char *text) {
+    echoless_slice slice = {(const uint8_t *)text, strlen(text)};
+    return slice;
+}
+
 /* Bytes behind each other: key i is from offsets[i] to offsets[i + 1], so there are count + 1. */
 static inline echoless_keys echoless_packed(const void *bytes, const int64_t *offsets,
                                             size_t count) {
@@ -80,7 +86,8 @@ fn header() -> String {
         .with_config(config)
         .with_header(HEAD);
     builder = builder.with_after_include(format!(
-        "#include <stddef.h>\n#include <stdint.h>\n\n#define ECHOLESS_VERSION \"{version}\"\n\
+        "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n\
+         #define ECHOLESS_VERSION \"{version}\"\n\
          #define ECHOLESS_VERSION_MAJOR {major}\n#define ECHOLESS_VERSION_MINOR {minor}\n\
          #define ECHOLESS_VERSION_PATCH {patch}\n\n/* Success. */\n#define ECHOLESS_OK 0\n\n\
          /* A count that the filter does not keep. An unknown rate or age is NaN. */\n\

@@ -1,0 +1,141 @@
+/* The classes of echoless.hpp. The argument is a folder for files. */
+#include <echoless.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <type_traits>
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                   \
+            std::exit(1);                                                                          \
+        }                                                                                          \
+    } while (0)
+
+static const std::string LINES = "fingerprint:fpr=1e-8,memory=1MiB";
+
+/* The code of the error that `run` throws, 0 without one. */
+template <class Run>
+int code_of(Run run) {
+    try {
+        run();
+    } catch (const echoless::error &error) {
+        CHECK(std::string(error.what()).size() > 10);
+        return error.code();
+    }
+    return 0;
+}
+
+static void handles() {
+    static_assert(!std::is_copy_constructible_v<echoless::filter>);
+    static_assert(std::is_nothrow_move_constructible_v<echoless::filter>);
+    static_assert(std::is_nothrow_move_assignable_v<echoless::port>);
+    static_assert(!std::is_default_constructible_v<echoless::filter>);
+    echoless::filter one(LINES), two(LINES);
+    auto *handle = one.get();
+    echoless::filter moved(std::move(one));
+    CHECK(!one && moved.get() == handle);
+    moved = std::move(two);
+    two = echoless::filter(LINES);
+    CHECK(moved && two && moved.get() != handle);
+    CHECK(code_of([&] { one.clear(); }) == ECHOLESS_STATUS_INVALID_ARGUMENT);
+    CHECK(code_of([] { echoless::filter("lru:memory"); }) == ECHOLESS_STATUS_INVALID_SPEC);
+    CHECK(code_of([] { echoless::filter::load("/nowhere/at/all"); }) == ECHOLESS_STATUS_IO);
+    try {
+        echoless::filter("rlbsbf:k=0,memory=1MiB");
+        CHECK(!"an error");
+    } catch (const std::runtime_error &error) {
+        CHECK(error.what() == std::string("invalid k=0: expected 1 to 64"));
+    }
+}
+
+static void filters(const std::string &folder) {
+    echoless::filter filter(LINES);
+    echoless::verdicts verdicts;
+    std::vector<std::string_view> texts = {"to", "be", "or", "not", "to", "be", ""};
+    auto slices = echoless::slices(texts);
+    auto keys = echoless_slices(slices.data(), slices.size());
+    filter.observe(keys, verdicts);
+    CHECK(verdicts.size() == 7 && verdicts.duplicates() == 2);
+    for (std::size_t i = 0; i < 7; i++) CHECK(verdicts[i] == (i == 4 || i == 5));
+    filter.observe(echoless_numbers(nullptr, 0), verdicts);
+    CHECK(verdicts.size() == 0 && verdicts.duplicates() == 0);
+    auto path = folder + "/raii.state";
+    filter.save(path, "at 7", 4);
+    std::vector<std::uint8_t> position;
+    auto loaded = echoless::filter::load(path, &position);
+    CHECK(std::string(position.begin(), position.end()) == "at 7");
+    CHECK(loaded.spec() == filter.spec());
+    loaded.contains(keys, verdicts);
+    CHECK(verdicts.duplicates() == 7);
+    CHECK(echoless::filter::load(path));
+    std::remove(path.c_str());
+    auto report = filter.report();
+    CHECK(report.observed == 7 && report.fresh == 5);
+    filter.clear();
+    filter.contains(keys, verdicts);
+    CHECK(verdicts.duplicates() == 0);
+
+    echoless::filter window("clocked:window=60,refresh=false,form=line,memory=1MiB");
+    std::uint64_t id = 7, tick = 100;
+    window.observe(echoless_at(echoless_numbers(&id, 1), &tick), verdicts);
+    window.advance(1000);
+    window.observe(echoless_numbers(&id, 1), verdicts);
+    CHECK(!verdicts[0]);
+
+    echoless::packet_keys reader;
+    std::uint8_t frame[60] = {};
+    echoless_packet packets[] = {{frame, 60, 60}, {frame, 60, 60}};
+    filter.observe(echoless_packets(packets, 2, reader.get()), verdicts);
+    CHECK(!verdicts[0] && verdicts[1]);
+}
+
+static void threads() {
+    echoless::shared shared("row4x32:memory=4MiB");
+    echoless::ordered ordered(LINES, 2);
+    echoless::engine engine(LINES, 2);
+    std::uint64_t fresh[3][2] = {};
+    std::vector<std::thread> running;
+    for (int i = 0; i < 2; i++) {
+        running.emplace_back([&, i, thread = ordered.thread(), port = engine.port()]() mutable {
+            echoless::verdicts verdicts;
+            std::uint64_t ids[100];
+            for (std::uint64_t from = 0; from < 10000; from += 100) {
+                for (std::uint64_t key = 0; key < 100; key++) ids[key] = from + key;
+                auto keys = echoless_numbers(ids, 100);
+                shared.observe(keys, verdicts);
+                fresh[0][i] += 100 - verdicts.duplicates();
+                thread.take();
+                thread.observe(keys, verdicts);
+                fresh[1][i] += 100 - verdicts.duplicates();
+                port.submit(keys);
+                CHECK(port.drain(verdicts, 100) && verdicts.size() == 100);
+                fresh[2][i] += 100 - verdicts.duplicates();
+            }
+            thread.take();
+            thread.leave();
+            CHECK(!port.drain(verdicts, 100));
+        });
+    }
+    for (auto &thread : running) thread.join();
+    for (int kind = 0; kind < 3; kind++) CHECK(fresh[kind][0] + fresh[kind][1] == 10000);
+    CHECK(shared.report().observed == 20000 && ordered.report().fresh == 10000);
+    CHECK(engine.shutdown().fresh == 10000);
+    CHECK(code_of([&] { engine.port(); }) == ECHOLESS_STATUS_DISCONNECTED);
+    echoless::verdicts verdicts;
+    std::uint64_t id = 5;
+    shared.contains(echoless_numbers(&id, 1), verdicts);
+    CHECK(verdicts[0]);
+    shared.clear();
+    shared.contains(echoless_numbers(&id, 1), verdicts);
+    CHECK(!verdicts[0]);
+}
+
+int main(int count, char **arguments) {
+    handles();
+    filters(count > 1 ? arguments[1] : ".");
+    threads();
+    std::puts("ok");
+}
