@@ -28,6 +28,25 @@
 #define ECHOLESS_UNKNOWN UINT64_MAX
 
 
+// How the keys of a call lie in memory.
+typedef enum {
+    // `const uint64_t *`: hashes that are uniform in all 64 bits. Ids and counters are not: they
+    // are numbers.
+    ECHOLESS_FORM_HASHES = 1,
+    // `const uint64_t *`: numbers, such as ids.
+    ECHOLESS_FORM_NUMBERS = 2,
+    // `width` bytes each, `stride` bytes after the one before.
+    ECHOLESS_FORM_FIXED = 3,
+    // `const echoless_slice *`.
+    ECHOLESS_FORM_SLICES = 4,
+    // Bytes behind each other, and `const int32_t *` offsets in `extra`, one more than keys.
+    ECHOLESS_FORM_PACKED32 = 5,
+    // As packed32, with `const int64_t *` offsets.
+    ECHOLESS_FORM_PACKED64 = 6,
+    // `const echoless_packet *`, and the `echoless_packet_keys *` in `extra`.
+    ECHOLESS_FORM_PACKETS = 7,
+} echoless_form;
+
 // What went wrong, as a number that is the same in every version. 0 is success in C.
 typedef enum {
     // An argument is NULL, misaligned, too long, or of another length than the others.
@@ -61,25 +80,6 @@ typedef enum {
     // The library panicked: a defect. The handle rejects all later calls.
     ECHOLESS_STATUS_PANICKED = 15,
 } echoless_status;
-
-// How the keys of a call lie in memory.
-typedef enum {
-    // `const uint64_t *`: hashes that are uniform in all 64 bits. Ids and counters are not: they
-    // are numbers.
-    ECHOLESS_FORM_HASHES = 1,
-    // `const uint64_t *`: numbers, such as ids.
-    ECHOLESS_FORM_NUMBERS = 2,
-    // `width` bytes each, `stride` bytes after the one before.
-    ECHOLESS_FORM_FIXED = 3,
-    // `const echoless_slice *`.
-    ECHOLESS_FORM_SLICES = 4,
-    // Bytes behind each other, and `const int32_t *` offsets in `extra`, one more than keys.
-    ECHOLESS_FORM_PACKED32 = 5,
-    // As packed32, with `const int64_t *` offsets.
-    ECHOLESS_FORM_PACKED64 = 6,
-    // `const echoless_packet *`, and the `echoless_packet_keys *` in `extra`.
-    ECHOLESS_FORM_PACKETS = 7,
-} echoless_form;
 
 // A handle: workers, each with a partition of a filter in lines. Any thread may use it.
 typedef struct echoless_engine echoless_engine;
@@ -431,6 +431,11 @@ int echoless_thread_free(echoless_thread *thread);
 // or leave it out with `echoless_thread_leave`.
 int echoless_thread_take(echoless_thread *thread);
 
+// Waits at most so many milliseconds for the turn of the ticket that the thread holds, which it
+// takes if it holds none. If the time is over, that is `ECHOLESS_STATUS_TIMED_OUT`, and the thread
+// still holds its ticket, in its place among the others.
+int echoless_thread_wait(echoless_thread *thread, uint64_t milliseconds);
+
 // Leaves out the ticket that the thread holds, if it holds one.
 int echoless_thread_leave(echoless_thread *thread);
 
@@ -512,6 +517,19 @@ int echoless_port_drain(echoless_port *port,
                         size_t *keys,
                         uint64_t *count);
 
+// Waits at most so many milliseconds until `echoless_port_drain` would not wait: the oldest batch in
+// flight is answered, or there is none. If the time is over, that is
+// `ECHOLESS_STATUS_TIMED_OUT`, and nothing has changed.
+int echoless_port_wait(echoless_port *port,
+                       uint64_t milliseconds);
+
+// As `echoless_filter_report`, while the workers run: each answers between two messages. From any
+// thread.
+//
+// # Safety
+// As `echoless_filter_report`.
+int echoless_engine_report(echoless_engine *engine, echoless_report *report);
+
 // Stops the workers once they have answered what was submitted before, and writes the report of
 // the filter, if it is not NULL. Answered batches can still be drained; new ones are rejected.
 //
@@ -528,7 +546,7 @@ static inline echoless_keys echoless_hashes(const uint64_t *hashes, size_t count
     return keys;
 }
 
-/* Numbers, such as ids. */
+/* Numbers, such as ids. The same eight bytes as a key of any other form are another key. */
 static inline echoless_keys echoless_numbers(const uint64_t *numbers, size_t count) {
     echoless_keys keys = {ECHOLESS_FORM_NUMBERS, 0, 0, count, numbers, NULL, NULL};
     return keys;

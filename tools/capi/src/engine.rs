@@ -1,6 +1,7 @@
 //! The engine: workers own a partition each, and threads pass batches through ports.
 
 use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct echoless_port {
 
 struct Workers {
     engine: Engine<Box<dyn LineFilter>>,
+    /// It was shut down, or is now: a new port would have no workers.
+    has_ended: AtomicBool,
     hasher: KeyHasher,
 }
 
@@ -82,6 +85,11 @@ pub unsafe extern "C" fn echoless_port_new(
 ) -> c_int {
     call(|| {
         let workers = Arc::clone(&*ENGINES.get(engine)?);
+        // Relaxed: a port that is opened at the same time fails with its first batch.
+        if workers.has_ended.load(Ordering::Relaxed) {
+            let text = "the engine was shut down: expected one that runs";
+            return Err(Failure::new(Code::Disconnected, text));
+        }
         let port = workers.engine.attach()?;
         let handle = PORTS.insert(Mutex::new(PortOf {
             port,
@@ -217,6 +225,7 @@ pub unsafe extern "C" fn echoless_engine_shutdown(
 ) -> c_int {
     call(|| {
         let workers = Arc::clone(&*ENGINES.get(engine)?);
+        workers.has_ended.store(true, Ordering::Relaxed);
         let filter = workers.engine.shutdown().map_err(|error| {
             let code = match error.repeated {
                 true => Code::Disconnected,

@@ -374,7 +374,9 @@ static void threads(const char *folder) {
     OK(echoless_thread_new(ordered, &two));
     uint64_t id = KEYS, duplicates = 0;
     OK(echoless_thread_take(one));
+    FAILS(ECHOLESS_STATUS_TIMED_OUT, "", echoless_thread_wait(two, 1));
     OK(echoless_thread_leave(one));
+    OK(echoless_thread_wait(two, 60000));
     OK(echoless_thread_observe(two, echoless_numbers(&id, 1), &duplicates, NULL));
     OK(echoless_ordered_free(ordered));
     OK(echoless_thread_observe(one, echoless_numbers(&id, 1), &duplicates, NULL));
@@ -402,7 +404,10 @@ static void engines(void) {
           echoless_port_drain(port, duplicates, 2, &keys, &count));
     OK(echoless_port_drain(port, duplicates, 3, &keys, &count));
     CHECK(keys == 130 && count == 30 && echoless_is_duplicate(duplicates, 129));
+    OK(echoless_port_wait(port, 0));
     echoless_report report = {.size = sizeof report};
+    OK(echoless_engine_report(engine, &report));
+    CHECK(report.observed == 130 && report.fresh == 100);
     OK(echoless_engine_shutdown(engine, &report));
     CHECK(report.observed == 130 && report.fresh == 100);
     FAILS(ECHOLESS_STATUS_DISCONNECTED, "shut down", echoless_engine_shutdown(engine, NULL));

@@ -93,7 +93,7 @@ static void filters(const std::string &folder) {
 }
 
 static void threads() {
-    echoless::shared shared("row4x32:memory=4MiB");
+    echoless::shared shared("row4x16:memory=4MiB");
     echoless::ordered ordered(LINES, 2);
     echoless::engine engine(LINES, 2);
     std::uint64_t fresh[3][2] = {};
