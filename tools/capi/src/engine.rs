@@ -61,7 +61,11 @@ pub unsafe extern "C" fn echoless_engine_new(
         let spec: FilterSpec = spec.parse()?;
         let filter = spec.build_line_partitions(partitions)?;
         let (engine, _) = Engine::builder(filter).build()?;
-        let handle = ENGINES.insert(Arc::new(Workers { engine, hasher }))?;
+        let handle = ENGINES.insert(Arc::new(Workers {
+            engine,
+            has_ended: AtomicBool::new(false),
+            hasher,
+        }))?;
         // SAFETY: the caller answers for `out`.
         unsafe { write_handle("out", out, handle, |handle| ENGINES.remove(handle)) }
     })
