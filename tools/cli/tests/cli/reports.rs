@@ -143,8 +143,28 @@ fn the_guide_lists_the_statistics() {
     let more = ["--repeated", "--known", &known, "--top-keys", &top];
     let run = dedup(&[&args[..], &more, &files].concat(), b"");
     assert_eq!(run.text(), "11,a\n");
-    let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-    let stats = stats.as_object().unwrap();
+    let written = |stats: &str| {
+        let stats: Value = serde_json::from_slice(&fs::read(stats).unwrap()).unwrap();
+        stats.as_object().unwrap().clone()
+    };
+    let mut stats = written(&stats);
+    // What does not go together with a window.
+    let (state, saved, other) = (path("state"), path("saved"), path("other"));
+    dedup(&["--state", &state, "-k", "2", &input], b"").text();
+    echoless(&["state", "export", &state, "-o", &saved], b"").text();
+    let args = [
+        "--known-state",
+        &saved,
+        "-k",
+        "2",
+        "--stats",
+        &other,
+        &input,
+    ];
+    dedup(&args, b"").text();
+    for (name, value) in written(&other) {
+        stats.entry(name).or_insert(value);
+    }
     let written: Vec<&String> = stats.keys().collect();
     assert_eq!(written, listed.keys().collect::<Vec<_>>());
     for (name, kind) in &listed {

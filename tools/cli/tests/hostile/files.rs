@@ -52,6 +52,10 @@ pub(crate) fn cases() -> Vec<Vec<String>> {
     let mut cases = Vec::new();
     for command in READS.into_iter().chain(WRITES) {
         for file in ODD_FILES {
+            // Other runs write to these names, and a file that is followed has no end.
+            if command.ends_with("--follow") && !file.starts_with(['/', '.']) {
+                continue;
+            }
             // Fixed lengths of zero are records without an end, as the options request.
             let asked = command.contains("prefixed:u32be") || command.ends_with(" ber");
             if asked && endless.contains(&file) {

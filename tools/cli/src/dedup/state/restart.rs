@@ -76,13 +76,11 @@ impl Restart {
             }
         };
         let inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
-        let (restarts, followed) = known_inputs(config, state, &inputs)?;
         let stream = StreamRestart {
-            inputs: restarts,
-            followed,
             header: commit.header.clone(),
             has_begun: commit.begun,
             terminator: commit.terminator.clone(),
+            ..known_inputs(config, state, &inputs)?
         };
         config.restart = Some(stream);
         let restart = Self {
@@ -217,12 +215,13 @@ pub(in crate::dedup) fn check_options(
     }
 }
 
-/// Where each input goes on, and the file that is followed, if a part of it was read. Removes inputs that were read to their end from the configuration.
+/// Where each input goes on, and the file that is followed, if a part of it was read. Removes inputs
+/// that were read to their end from the configuration.
 fn known_inputs(
     config: &mut DedupConfig,
     state: &StateConfig,
     inputs: &SavedInputs,
-) -> Result<(Vec<Option<InputRestart>>, Option<Arc<File>>), Failure> {
+) -> Result<StreamRestart, Failure> {
     let mut followed = None;
     let note = |source: &Source, note: &str| {
         if !config.run.quiet {
@@ -279,7 +278,11 @@ fn known_inputs(
     for length in [&mut config.input_bytes, &mut config.plain_bytes] {
         *length = length.map(|bytes| bytes.saturating_sub(skipped_bytes));
     }
-    Ok((restarts, followed))
+    Ok(StreamRestart {
+        inputs: restarts,
+        followed,
+        ..StreamRestart::default()
+    })
 }
 
 /// The file that was followed under this name before, where it goes on, and in words which name it
