@@ -1,0 +1,142 @@
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+__all__: list[str]
+
+class _ArrowArray(Protocol):
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
+
+class _ArrowStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+_Field: TypeAlias = bytes | bytearray | str | int
+_Key: TypeAlias = _Field | tuple[_Field | None, ...]
+_Column: TypeAlias = npt.NDArray[Any] | _ArrowArray | _ArrowStream
+_Keys: TypeAlias = Iterable[_Key] | _Column | Sequence[_Column]
+_Times: TypeAlias = int | Iterable[int] | _Column
+_Tick: TypeAlias = Literal["ns", "us", "ms", "s"]
+_Path: TypeAlias = str | os.PathLike[str]
+_T = TypeVar("_T")
+
+# For keys from pyarrow, which has no types, `observe` and `contains` return a BooleanArray.
+@final
+class Filter:
+    def __new__(
+        cls,
+        spec: str | None = None,
+        *,
+        memory: int | str | None = None,
+        fpr: float | None = None,
+        window: int | str | timedelta | None = None,
+        refresh: bool | None = None,
+        tick: _Tick | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Filter: ...
+    @overload
+    def observe(self, keys: _Field, times: _Times | None = None) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def observe(self, keys: _Keys, times: _Times | None = None) -> npt.NDArray[np.bool_]: ...
+    def observe_one(self, key: _Key, time: int | None = None) -> bool: ...
+    @overload
+    def contains(self, keys: _Field) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def contains(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
+    def advance_to(self, tick: int) -> None: ...
+    def clear(self) -> None: ...
+    def report(self) -> dict[str, int | float | None]: ...
+    @property
+    def spec(self) -> str: ...
+    @property
+    def tick(self) -> _Tick | None: ...
+    @property
+    def data(self) -> bytes: ...
+    def save(self, path: _Path, data: bytes | None = None) -> None: ...
+    @staticmethod
+    def load(
+        path: _Path,
+        *,
+        seed: int = 0,
+        secret: bytes | None = None,
+        tick: _Tick | None = None,
+        memory_limit: int | None = None,
+    ) -> Filter: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Filter: ...
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None: ...
+
+@final
+class SharedFilter:
+    def __new__(
+        cls,
+        spec: str | None = None,
+        *,
+        memory: int | str | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> SharedFilter: ...
+    @overload
+    def observe(self, keys: _Field) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def observe(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
+    def observe_one(self, key: _Key) -> bool: ...
+    @overload
+    def contains(self, keys: _Field) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def contains(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
+    def clear(self) -> None: ...
+    def report(self) -> dict[str, int | float | None]: ...
+    @property
+    def spec(self) -> str: ...
+
+def dedup(
+    iterable: Iterable[_T],
+    key: Callable[[_T], _Key] | None = None,
+    *,
+    filter: Filter | None = None,
+    memory: int | str = "64MiB",
+    fpr: float | None = None,
+    window: int | str | timedelta | None = None,
+    time: Callable[[_T], int] | None = None,
+    batch: int = 1024,
+) -> Iterator[_T]: ...
+def dedup_file(
+    inputs: _Path | Sequence[_Path],
+    output: _Path,
+    *,
+    command: _Path | None = None,
+    **options: Any,
+) -> dict[str, Any]: ...
+def plan(
+    stream: str | _Keys,
+    memory: int | str | None = None,
+    *,
+    window: int | None = None,
+    max_fpr: float | None = None,
+    max_fnr: float | None = None,
+    records: int | None = None,
+    seed: int = 1,
+    budget: float = 10.0,
+    threads: int = 1,
+) -> dict[str, Any]: ...
+def evaluate(
+    specs: str | Iterable[str],
+    stream: str | _Keys,
+    *,
+    seed: int = 1,
+    points: int = 1,
+    ages: bool = False,
+    window: int | None = None,
+) -> dict[str, Any]: ...

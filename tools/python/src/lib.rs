@@ -1,0 +1,35 @@
+//! The Python package of echoless, over the crate that all foreign callers share.
+//!
+//! A call reads its keys into pieces of memory or hashes ([`keys`], [`columns`]), which needs the
+//! interpreter, releases it, and judges block by block ([`blocks`]); the verdicts become an array
+//! ([`output`]). Only [`arrow`] and [`numpy`] have unsafe code: they turn memory that Python
+//! objects own into buffers that keep these objects alive.
+
+mod arrow;
+mod blocks;
+mod columns;
+mod errors;
+mod filter;
+mod keys;
+mod lab;
+mod numpy;
+mod options;
+mod output;
+mod shared;
+mod times;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package.
+///
+/// Nothing relies on the global interpreter lock: a filter has a lock of its own, which no call
+/// waits for.
+#[pymodule(gil_used = false)]
+fn _echoless(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<filter::Filter>()?;
+    module.add_class::<shared::SharedFilter>()?;
+    module.add_function(wrap_pyfunction!(lab::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(lab::evaluate, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! The options of filters: specifications, windows, and the hasher of the keys.
+
+use std::time::Duration;
+
+use echoless::KeyHasher;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::errors::{invalid, wrong_type};
+use crate::times::Tick;
+
+/// A hasher with a seed, or with a secret key of 16 bytes.
+pub(crate) fn hasher(seed: u64, secret: Option<&[u8]>) -> PyResult<KeyHasher> {
+    let Some(secret) = secret else {
+        return Ok(KeyHasher::seeded(seed));
+    };
+    if seed != 0 {
+        return Err(invalid("seed", seed, "no seed beside a secret"));
+    }
+    let Ok(secret) = <[u8; 16]>::try_from(secret) else {
+        return Err(invalid("length of secret", secret.len(), "16 bytes"));
+    };
+    Ok(KeyHasher::keyed(secret))
+}
+
+/// A size as the text of a specification has it.
+pub(crate) fn memory(size: &Bound<'_, PyAny>) -> PyResult<String> {
+    match (size.cast::<PyString>(), size.extract::<u64>()) {
+        (Ok(text), _) => Ok(text.to_str()?.to_owned()),
+        (_, Ok(bytes)) => Ok(bytes.to_string()),
+        _ => Err(invalid(
+            "memory",
+            size,
+            "a number of bytes, or text such as \"64MiB\"",
+        )),
+    }
+}
+
+/// A window in ticks, and their length if the window states one.
+pub(crate) fn window(
+    window: &Bound<'_, PyAny>,
+    tick: Option<Tick>,
+) -> PyResult<(u64, Option<Tick>)> {
+    if let Ok(ticks) = window.extract::<u64>() {
+        return Ok((ticks, tick));
+    }
+    let nanoseconds = if let Ok(text) = window.cast::<PyString>() {
+        nanoseconds(text.to_str()?)
+    } else if let Ok(duration) = window.extract::<Duration>() {
+        u64::try_from(duration.as_nanos()).ok()
+    } else {
+        None
+    };
+    let allowed = "a number of ticks, text such as \"10m\" (ms, s, m, h, d), or a timedelta";
+    let Some(nanoseconds) = nanoseconds else {
+        return Err(if window.is_instance_of::<PyString>() {
+            invalid("window", window, allowed)
+        } else {
+            wrong_type("window", window, allowed)
+        });
+    };
+    let tick = tick.unwrap_or(Tick::MILLISECOND);
+    if !nanoseconds.is_multiple_of(tick.nanoseconds) {
+        return Err(invalid(
+            "window",
+            window,
+            format!("whole ticks of 1 {}", tick.name),
+        ));
+    }
+    Ok((nanoseconds / tick.nanoseconds, Some(tick)))
+}
+
+fn nanoseconds(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit {
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}

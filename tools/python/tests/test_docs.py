@@ -1,0 +1,41 @@
+"""What the documentation shows is what happens."""
+
+import doctest
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import echoless
+from echoless import _dedup, _lab
+
+HERE = pathlib.Path(__file__).parent.parent
+
+
+def test_docstrings():
+    attempted = 0
+    for module in [echoless, _dedup, _lab]:
+        failed, count = doctest.testmod(module)
+        assert failed == 0
+        attempted += count
+    assert attempted >= 45
+
+
+def test_readme():
+    pytest.importorskip("polars")
+    failed, attempted = doctest.testfile(str(HERE / "README.md"), module_relative=False)
+    assert failed == 0 and attempted >= 15
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("access_log", "numpy"), ("call_records", "polars")]
+)
+def test_examples(name, package, tmp_path):
+    pytest.importorskip(package)
+    script = HERE / "examples" / f"{name}.py"
+    run = subprocess.run(
+        [sys.executable, script, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    print(run.stdout)
