@@ -483,7 +483,7 @@ int echoless_engine_new(const char *spec,
                         echoless_engine **out);
 
 // Frees an engine; NULL has no effect. Workers that were not shut down stop once they have
-// answered what was submitted.
+// answered what was submitted; until then, ports may still submit.
 int echoless_engine_free(echoless_engine *engine);
 
 // Opens a port for a thread. Free it with `echoless_port_free`. Any thread may call this.
@@ -504,9 +504,10 @@ int echoless_port_free(echoless_port *port);
 int echoless_port_submit(echoless_port *port, echoless_keys keys);
 
 // Waits for the verdicts of the oldest batch in flight. `keys` gets the number of its keys, 0 if
-// no batch is in flight, and `duplicates`, which has `capacity` words, their bits as
-// `echoless_filter_observe` writes them. If they do not fit, that is an error, and the same batch
-// comes with the next call. `count`, if it is not NULL, gets the number of duplicates.
+// no batch is in flight or the batch was empty, and `duplicates`, which has `capacity` words,
+// their bits as `echoless_filter_observe` writes them. If they do not fit, that is an error, and
+// the same batch comes with the next call. `count`, if it is not NULL, gets the number of
+// duplicates.
 //
 // # Safety
 // `duplicates` points to `capacity` words; `keys` and `count` are NULL or point to memory for a
@@ -531,7 +532,8 @@ int echoless_port_wait(echoless_port *port,
 int echoless_engine_report(echoless_engine *engine, echoless_report *report);
 
 // Stops the workers once they have answered what was submitted before, and writes the report of
-// the filter, if it is not NULL. Answered batches can still be drained; new ones are rejected.
+// the filter, if it is not NULL. Answered batches can still be drained; new ones are rejected, and
+// so is a drain without a batch in flight.
 //
 // # Safety
 // As `echoless_filter_report`.

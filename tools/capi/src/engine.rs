@@ -72,7 +72,7 @@ pub unsafe extern "C" fn echoless_engine_new(
 }
 
 /// Frees an engine; NULL has no effect. Workers that were not shut down stop once they have
-/// answered what was submitted.
+/// answered what was submitted; until then, ports may still submit.
 #[unsafe(no_mangle)]
 pub extern "C" fn echoless_engine_free(engine: *mut echoless_engine) -> c_int {
     call(|| ENGINES.remove(engine))
@@ -150,9 +150,10 @@ pub unsafe extern "C" fn echoless_port_submit(
 }
 
 /// Waits for the verdicts of the oldest batch in flight. `keys` gets the number of its keys, 0 if
-/// no batch is in flight, and `duplicates`, which has `capacity` words, their bits as
-/// `echoless_filter_observe` writes them. If they do not fit, that is an error, and the same batch
-/// comes with the next call. `count`, if it is not NULL, gets the number of duplicates.
+/// no batch is in flight or the batch was empty, and `duplicates`, which has `capacity` words,
+/// their bits as `echoless_filter_observe` writes them. If they do not fit, that is an error, and
+/// the same batch comes with the next call. `count`, if it is not NULL, gets the number of
+/// duplicates.
 ///
 /// # Safety
 /// `duplicates` points to `capacity` words; `keys` and `count` are NULL or point to memory for a
@@ -218,7 +219,8 @@ pub unsafe extern "C" fn echoless_engine_report(
 }
 
 /// Stops the workers once they have answered what was submitted before, and writes the report of
-/// the filter, if it is not NULL. Answered batches can still be drained; new ones are rejected.
+/// the filter, if it is not NULL. Answered batches can still be drained; new ones are rejected, and
+/// so is a drain without a batch in flight.
 ///
 /// # Safety
 /// As `echoless_filter_report`.

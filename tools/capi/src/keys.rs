@@ -305,14 +305,15 @@ unsafe fn packed<'a, O: Copy + TryInto<usize>>(
     Packed::new(bytes, offsets)
 }
 
+/// # Errors
+/// [`Failure`] if a key is wrong. All are looked at without a branch: almost always none is.
 fn check_each<T>(keys: &[T], is_wrong: impl Fn(&T) -> bool) -> Result<(), Failure> {
-    match keys.iter().position(is_wrong) {
-        None => Ok(()),
-        Some(index) => {
-            let value = format!("NULL or too long at {index}");
-            Err(Failure::argument("keys", value, "bytes"))
-        }
+    if !keys.iter().fold(false, |wrong, key| wrong | is_wrong(key)) {
+        return Ok(());
     }
+    let index = keys.iter().position(is_wrong).unwrap_or_default();
+    let value = format!("NULL or too long at {index}");
+    Err(Failure::argument("keys", value, "bytes"))
 }
 
 /// Slices of the caller, checked by [`check_each`].
