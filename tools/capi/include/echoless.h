@@ -518,8 +518,8 @@ int echoless_port_drain(echoless_port *port,
                         size_t *keys,
                         uint64_t *count);
 
-// Waits at most so many milliseconds until `echoless_port_drain` would not wait: the oldest batch in
-// flight is answered, or there is none. If the time is over, that is
+// Waits at most so many milliseconds until `echoless_port_drain` would not wait: the oldest batch
+// in flight is answered, or there is none. If the time is over, that is
 // `ECHOLESS_STATUS_TIMED_OUT`, and nothing has changed.
 int echoless_port_wait(echoless_port *port,
                        uint64_t milliseconds);

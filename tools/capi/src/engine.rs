@@ -189,8 +189,8 @@ pub unsafe extern "C" fn echoless_port_drain(
     })
 }
 
-/// Waits at most so many milliseconds until `echoless_port_drain` would not wait: the oldest batch in
-/// flight is answered, or there is none. If the time is over, that is
+/// Waits at most so many milliseconds until `echoless_port_drain` would not wait: the oldest batch
+/// in flight is answered, or there is none. If the time is over, that is
 /// `ECHOLESS_STATUS_TIMED_OUT`, and nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn echoless_port_wait(port: *mut echoless_port, milliseconds: u64) -> c_int {
