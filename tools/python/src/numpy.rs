@@ -58,8 +58,15 @@ pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
         ("u", _) => array.call_method1("astype", ("uint64",))?,
         _ => return reject(),
     };
-    // The array itself, unless it has gaps or is not aligned.
-    let array = numpy.call_method1("require", (array, py.None(), ("C", "A")))?;
+    let flags = array.getattr("flags")?;
+    let is_plain =
+        flags.getattr("c_contiguous")?.is_truthy()? && flags.getattr("aligned")?.is_truthy()?;
+    // A copy of an array that has gaps or is not aligned.
+    let array = if is_plain {
+        array
+    } else {
+        numpy.call_method1("require", (array, py.None(), ("C", "A")))?
+    };
     let len = array.len()?;
     let values = match kind.as_str() {
         "S" | "V" => Values::Fixed {

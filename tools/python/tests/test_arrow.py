@@ -53,6 +53,9 @@ def test_fixed_width_and_numbers(pa):
         array = pa.array([0, 1, 2, 1], getattr(pa, name)())[1:]
         assert filter.observe(array).to_pylist() == [False, False, True]
         assert filter.contains([1, 2, 0]).tolist() == [True, True, False]
+        assert filter.observe(array[:0]).to_pylist() == []
+        assert filter.observe(pa.array([], array.type)).to_pylist() == []
+    assert filter.observe(pa.array([], pa.binary(16))).to_pylist() == []
     filter = new()
     assert not filter.observe(pa.array([1], pa.timestamp("us")))[0].as_py()
     assert filter.observe(1)
