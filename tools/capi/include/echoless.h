@@ -521,8 +521,7 @@ int echoless_port_drain(echoless_port *port,
 // Waits at most so many milliseconds until `echoless_port_drain` would not wait: the oldest batch
 // in flight is answered, or there is none. If the time is over, that is
 // `ECHOLESS_STATUS_TIMED_OUT`, and nothing has changed.
-int echoless_port_wait(echoless_port *port,
-                       uint64_t milliseconds);
+int echoless_port_wait(echoless_port *port, uint64_t milliseconds);
 
 // As `echoless_filter_report`, while the workers run: each answers between two messages. From any
 // thread.
