@@ -48,7 +48,7 @@ fn stream(packets: u64) -> Vec<Sent> {
         };
         let copied = copied.filter(|copied| {
             let age = at - recorded[&copied.number];
-            age < WINDOW - 100 || age > WINDOW + WINDOW / 2
+            !(WINDOW - 100..=WINDOW + WINDOW / 2).contains(&age)
         });
         let number = copied.map_or(index, |copied| copied.number);
         let entry = recorded.entry(number).or_insert(at);
