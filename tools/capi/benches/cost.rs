@@ -176,10 +176,8 @@ fn main() {
         // Packets of 64 bytes: 32 bursts of 32 beside a batch of 1,024.
         let mut reader: *mut echoless_packet_keys = ptr::null_mut();
         // SAFETY: NULL stands for the defaults; there is memory for the handle.
-        assert_eq!(
-            unsafe { echoless_packet_keys_new(ptr::null(), &raw mut reader) },
-            0
-        );
+        let status = unsafe { echoless_packet_keys_new(ptr::null(), &raw mut reader) };
+        assert_eq!(status, 0);
         let frames: Vec<[u8; 64]> = (0..BATCH as u32 * 64)
             .map(|id| {
                 let mut frame = [0; 64];
