@@ -108,9 +108,9 @@ fn filled(mut filter: Box<dyn LineFilter>) -> Box<dyn LineFilter> {
     filter
 }
 
-/// Saves an ordered filter while threads do nothing but observe new keys, with a saver that rests as
-/// long as by default and with one that does not, and for comparison without saving, and beside a
-/// thread that takes as much CPU time as the saver does, but touches neither filter nor files.
+/// Saves an ordered filter while threads do nothing but observe new keys, with a saver that rests
+/// as long as by default and with one that does not, and for comparison without saving, and beside
+/// a thread that takes as much CPU time as the saver does, but touches neither filter nor files.
 fn while_in_use(
     arguments: &Arguments,
     spec: &FilterSpec,

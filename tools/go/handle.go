@@ -11,9 +11,9 @@ import (
 // A handle of the library. It is freed once: by close, or after the garbage collector has found the
 // object around it unreachable.
 //
-// Calls take the number and then keep the object alive to their end (runtime.KeepAlive), or it could
-// be freed under them. A close during a call of another goroutine is no danger: the library frees
-// what a call uses when the call ends, and finds a freed handle out.
+// Calls take the number and then keep the object alive to their end (runtime.KeepAlive), or it
+// could be freed under them. A close during a call of another goroutine is no danger: the library
+// frees what a call uses when the call ends, and finds a freed handle out.
 type handle struct {
 	number  atomic.Uintptr
 	free    func(uintptr)

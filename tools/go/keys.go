@@ -72,8 +72,8 @@ func One(key []byte) Keys {
 	return Keys{form: C.ECHOLESS_FORM_FIXED, count: 1, column: key, width: len(key)}
 }
 
-// At are the same keys, each at its own tick, for a filter with a window: in any unit, ascending but
-// for a lateness that the window forgives. There are as many ticks as keys.
+// At are the same keys, each at its own tick, for a filter with a window: in any unit, ascending
+// but for a lateness that the window forgives. There are as many ticks as keys.
 func (k Keys) At(ticks []uint64) Keys {
 	k.timed, k.ticks = true, ticks
 	return k
@@ -197,8 +197,8 @@ func (b *block) run() (int, error) {
 	return int(result.value), failure(&result)
 }
 
-// packed is a copy of keys behind each other: Go pointers in Go memory may not pass to C, unless each
-// key is pinned, which costs as much as to copy 1,000 bytes.
+// packed is a copy of keys behind each other: Go pointers in Go memory may not pass to C, unless
+// each key is pinned, which costs as much as to copy 1,000 bytes.
 type packed struct {
 	bytes   []byte
 	offsets []int64

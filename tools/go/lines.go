@@ -111,8 +111,8 @@ type LineReader struct {
 	err    error
 }
 
-// NewLineReader returns a reader of the lines that the observer finds fresh. Key is as in LineWriter,
-// and may be nil.
+// NewLineReader returns a reader of the lines that the observer finds fresh. Key is as in
+// LineWriter, and may be nil.
 func NewLineReader(input io.Reader, observer Observer, key func(line []byte) []byte) *LineReader {
 	r := &LineReader{input: input, chunk: make([]byte, 64<<10)}
 	r.writer = NewLineWriter(&r.fresh, observer)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the static library and runs every check of the Go module. Run it by hand:
-# `bash tools/go/test.sh`. PROFILE selects the profile of cargo; default: dev. ECHOLESS_LIBRARY is the
-# absolute path of a library that is built already.
+# `bash tools/go/test.sh`. PROFILE selects the profile of cargo; default: dev. ECHOLESS_LIBRARY is
+# the absolute path of a library that is built already.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -16,7 +16,7 @@ if [ "$(go env CGO_ENABLED)" != 1 ]; then
   exit 0
 fi
 
-# The path of the library is what cargo says it is, whatever the target folder and the profile.
+# Cargo says where the library is, since folder and profile can be chosen.
 library=${ECHOLESS_LIBRARY:-$(cargo build --locked -p echoless-capi --profile "${PROFILE:-dev}" \
   --message-format json-render-diagnostics |
   grep -o '"[^"]*/libecholess_c\.a"' | tail -n 1 | tr -d '"')}

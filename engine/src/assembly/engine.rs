@@ -102,8 +102,9 @@ impl<F: Filter + 'static> Engine<F> {
     ///
     /// # Errors
     /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones,
-    /// which [`replace_lost`](ShutdownError::replace_lost) completes; or if the engine was shut down
-    /// before, with none. In a fork of the process that built the engine, all partitions are lost.
+    /// which [`replace_lost`](ShutdownError::replace_lost) completes; or if the engine was shut
+    /// down before, with none. In a fork of the process that built the engine, all partitions are
+    /// lost.
     ///
     /// # Examples
     /// ```

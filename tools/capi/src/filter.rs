@@ -9,7 +9,7 @@ use echoless_foreign::{Failure, Filter, ReportFields, hash_all};
 
 use crate::call::{call, echoless_hashing, hasher, path, slice, slice_mut, text, write_if_wanted};
 use crate::handles::{Table, exclusive};
-use crate::keys::{echoless_keys, with_keys, write_handle};
+use crate::keys::{echoless_keys, judge_keys, with_keys, write_handle};
 
 /// A handle: a filter of any kind. One thread at a time may use it; a call while another one runs
 /// is an error. After an error of a call nothing has changed, unless the function says otherwise.
@@ -77,10 +77,9 @@ pub unsafe extern "C" fn echoless_filter_observe(
         with_filter(filter, |filter| {
             // SAFETY: the caller answers for the pointers.
             unsafe {
-                let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
-                let found =
-                    with_keys(&keys, |keys, ticks| filter.observe(keys, ticks, duplicates))?;
-                write_if_wanted("count", count, found)
+                judge_keys(&keys, duplicates, count, |keys, ticks, words| {
+                    filter.observe(keys, ticks, words)
+                })
             }
         })
     })
@@ -102,9 +101,9 @@ pub unsafe extern "C" fn echoless_filter_contains(
         with_filter(filter, |filter| {
             // SAFETY: the caller answers for the pointers.
             unsafe {
-                let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
-                let found = with_keys(&keys, |keys, _| filter.contains(keys, duplicates))?;
-                write_if_wanted("count", count, found)
+                judge_keys(&keys, duplicates, count, |keys, _, words| {
+                    filter.contains(keys, words)
+                })
             }
         })
     })

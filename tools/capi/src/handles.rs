@@ -2,7 +2,7 @@
 //!
 //! A key of a table has the generation of its place, so a handle that was freed is not found, even
 //! when the place has another owner. Its upper four bits are free for the kind. What a call uses
-//! stays until the call ends, whoever frees the handle meanwhile.
+//! stays until the call ends, even if the handle is freed during the call.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 

@@ -10,7 +10,7 @@ use echoless_foreign::{Failure, Fixed, Hashes, Keys, Numbers, Packed};
 use echoless_packets::key::{KeyError, KeyOptions, KeyReader};
 use echoless_packets::{InterfaceId, LinkType, Packet};
 
-use crate::call::{call, slice, text, write_if_wanted};
+use crate::call::{call, slice, slice_mut, text, write_if_wanted};
 use crate::handles::Table;
 
 /// How the keys of a call lie in memory.
@@ -283,6 +283,30 @@ pub(crate) unsafe fn with_keys<T>(
             with(&Packets { packets, reader }, ticks)
         }
         _ => Err(Failure::argument("form", form, "1 to 7, an echoless_form")),
+    }
+}
+
+/// Judges the keys of a call: `judge` gets them, their ticks and the words of the caller for the
+/// verdicts, and returns the number of duplicates, which the caller gets if it wants it.
+///
+/// # Errors
+/// As [`with_keys`].
+///
+/// # Safety
+/// As [`with_keys`]; `duplicates` points to a bit for each key, rounded up to words, and `count` is
+/// NULL or points to memory for a number. Nothing else uses either during the call.
+#[inline]
+pub(crate) unsafe fn judge_keys(
+    keys: &echoless_keys,
+    duplicates: *mut u64,
+    count: *mut u64,
+    judge: impl FnOnce(&dyn Keys, Option<&[u64]>, &mut [u64]) -> Result<u64, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller answers for the pointers.
+    unsafe {
+        let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
+        let found = with_keys(keys, |keys, ticks| judge(keys, ticks, duplicates))?;
+        write_if_wanted("count", count, found)
     }
 }
 

@@ -13,10 +13,10 @@ use echoless::{
 use echoless_foreign::{Code, Failure, Keys, ReportFields, check_masks, hash_all};
 use self_cell::{MutBorrow, self_cell};
 
-use crate::call::{call, echoless_hashing, hasher, path, slice_mut, text, write_if_wanted};
+use crate::call::{call, echoless_hashing, hasher, path, text};
 use crate::filter::{echoless_read, write_report};
 use crate::handles::{Table, exclusive};
-use crate::keys::{echoless_keys, with_keys, write_handle};
+use crate::keys::{echoless_keys, judge_keys, write_handle};
 
 /// A handle: a filter in lines whose batches apply in the order of their tickets. All threads may
 /// use it at the same time; each observes through a thread of its own, `echoless_thread`.
@@ -255,10 +255,9 @@ pub unsafe extern "C" fn echoless_thread_observe(
         with_thread(thread, |thread| {
             // SAFETY: the caller answers for the pointers.
             unsafe {
-                let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
-                let found =
-                    with_keys(&keys, |keys, ticks| thread.observe(keys, ticks, duplicates))?;
-                write_if_wanted("count", count, found)
+                judge_keys(&keys, duplicates, count, |keys, ticks, words| {
+                    thread.observe(keys, ticks, words)
+                })
             }
         })
     })

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use echoless_foreign::{ReportFields, Shared};
 
-use crate::call::{call, echoless_hashing, hasher, slice_mut, text, write_if_wanted};
+use crate::call::{call, echoless_hashing, hasher, text};
 use crate::filter::write_report;
 use crate::handles::Table;
-use crate::keys::{echoless_keys, with_keys, write_handle};
+use crate::keys::{echoless_keys, judge_keys, write_handle};
 
 /// A handle: a filter that all threads use at the same time, without locks.
 #[derive(Debug)]
@@ -60,9 +60,9 @@ pub unsafe extern "C" fn echoless_shared_observe(
         let shared = SHARED.get(shared)?;
         // SAFETY: the caller answers for the pointers.
         unsafe {
-            let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
-            let found = with_keys(&keys, |keys, _| shared.observe(keys, duplicates))?;
-            write_if_wanted("count", count, found)
+            judge_keys(&keys, duplicates, count, |keys, _, words| {
+                shared.observe(keys, words)
+            })
         }
     })
 }
@@ -82,9 +82,9 @@ pub unsafe extern "C" fn echoless_shared_contains(
         let shared = SHARED.get(shared)?;
         // SAFETY: the caller answers for the pointers.
         unsafe {
-            let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
-            let found = with_keys(&keys, |keys, _| shared.contains(keys, duplicates))?;
-            write_if_wanted("count", count, found)
+            judge_keys(&keys, duplicates, count, |keys, _, words| {
+                shared.contains(keys, words)
+            })
         }
     })
 }

@@ -144,7 +144,8 @@ fn rows(folder: &Path) -> Outcome<Vec<(u64, String)>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Runs [`consume`] in a child. Kills it some time after so many batches, or waits until it is done.
+/// Runs [`consume`] in a child. Kills it some time after so many batches, or waits until it is
+/// done.
 fn run_child(folder: &Path, kill: Option<(u64, Duration)>) -> Outcome {
     let mut child = Command::new(std::env::current_exe()?)
         .arg("consume")

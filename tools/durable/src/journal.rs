@@ -211,8 +211,8 @@ impl Journal {
     }
 
     /// As [`open`](Self::open), at the newest commit that `is_wanted` accepts, instead of the last
-    /// one. `None` is the beginning of the journal, where the filter is empty; a new folder is there
-    /// without being asked. What was committed behind is cut off.
+    /// one. `None` is the beginning of the journal, where the filter is empty; a new folder is
+    /// there without being asked. What was committed behind is cut off.
     ///
     /// The last commit and the one before it can always be opened, and older ones only as far as
     /// the files lead to them.

@@ -24,8 +24,8 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Reads the segments of a folder from the one with the newest commit that is wanted back to one
-    /// with a complete base.
+    /// Reads the segments of a folder from the one with the newest commit that is wanted back to
+    /// one with a complete base.
     ///
     /// `needed` is empty if the folder has no journal.
     pub(crate) fn load(

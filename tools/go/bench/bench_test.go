@@ -1,5 +1,5 @@
-// Package bench compares the filter with a map and with a Bloom filter, on one stream of keys. Every
-// benchmark checks how many duplicates it finds.
+// Package bench compares the filter with a map and with a Bloom filter, on one stream of keys.
+// Every benchmark checks how many duplicates it finds.
 package bench
 
 import (

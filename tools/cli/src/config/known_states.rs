@@ -57,8 +57,8 @@ impl KnownStates {
             own.most_false_duplicates
                 .zip(self.fpr())
                 .map(|(most, rate)| {
-                    // The keys that came through are those that are new to these filters, less the fraction
-                    // that was mistaken.
+                    // The keys that came through are those that are new to these filters, less the
+                    // fraction that was mistaken.
                     let through = own.fresh as f64 + most;
                     most + through * rate / (1.0 - rate).max(f64::MIN_POSITIVE)
                 });

@@ -23,7 +23,7 @@ pub(crate) enum AtEnd {
 }
 
 impl AtEnd {
-    /// Looks at the name that is followed, and at the file that was read up to this position.
+    /// Compares the followed name with the file that was read up to this position.
     ///
     /// A rotated file is complete once the new one has bytes: until then, its writer may still have
     /// the old one open.

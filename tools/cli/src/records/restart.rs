@@ -13,8 +13,8 @@ use super::position::InputPosition;
 pub(crate) struct StreamRestart {
     /// Where each input goes on; `None` for one that begins.
     pub(crate) inputs: Vec<Option<InputRestart>>,
-    /// The file that the last input was then, if it is followed. Its name may be that of another one
-    /// by now, or become it before the file is opened.
+    /// The file that the last input was then, if it is followed. Its name may be that of another
+    /// one by now, or become it before the file is opened.
     pub(crate) followed: Option<Arc<File>>,
     pub(crate) header: Option<SavedHeader>,
     /// Whether a record was written, or could have been.

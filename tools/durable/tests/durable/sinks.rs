@@ -173,7 +173,8 @@ fn deliveries_in_parallel_are_repeated_identically_and_lose_nothing() {
             // Other batches in each life: verdicts do not depend on them.
             let batch = 20 + lives * 37 % 90;
             let first = run(&storage, &spec, &sink, batch, 40 + lives * 131 % 900);
-            // Nothing before the commit is missing, and nothing is delivered that a plain run drops.
+            // Nothing before the commit is missing, and nothing is delivered that a plain run
+            // drops.
             let received = sink.received();
             assert!(received.range(..first).eq(keys.range(..first)), "{spec}");
             assert!(received.keys().all(|position| keys.contains_key(position)));

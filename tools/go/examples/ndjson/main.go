@@ -1,15 +1,16 @@
-// Command ndjson drops duplicate records from a stream of JSON lines, and keeps what it has seen in a
-// file over restarts:
+// Command ndjson drops duplicate records from a stream of JSON lines, and keeps what it has seen in
+// a file over restarts:
 //
 //	producer | ndjson -key user.id,time -state seen.state | consumer
 //
-// The key is the value of one or more fields, compared as JSON: the order of the members of an object
-// and the escapes of a string make no difference. Lines that are not JSON, or lack a field, pass.
+// The key is the value of one or more fields, compared as JSON: the order of the members of an
+// object and the escapes of a string make no difference. Lines that are not JSON, or lack a field,
+// pass.
 //
-// The state is saved after the lines before it were written: at the end of the input, on an interrupt
-// or SIGTERM, and after every -save lines. After a crash, the lines since then are fresh again, so a
-// producer that sends them again loses none. After a signal, that goes for lines that were still in the
-// pipe.
+// The state is saved after the lines before it were written: at the end of the input, on an
+// interrupt or SIGTERM, and after every -save lines. After a crash, the lines since then are fresh
+// again, so a producer that sends them again loses none. After a signal, that goes for lines that
+// were still in the pipe.
 package main
 
 import (

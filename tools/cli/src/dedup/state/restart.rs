@@ -215,8 +215,8 @@ pub(in crate::dedup) fn check_options(
     }
 }
 
-/// Where each input goes on, and the file that is followed, if a part of it was read. Removes inputs
-/// that were read to their end from the configuration.
+/// Where each input goes on, and the file that is followed, if a part of it was read. Removes
+/// inputs that were read to their end from the configuration.
 fn known_inputs(
     config: &mut DedupConfig,
     state: &StateConfig,
