@@ -142,8 +142,13 @@ pub(crate) struct DedupArgs {
     /// Which key a full cache line of the filter evicts: the least recently seen (lru), the oldest
     /// even if it is in use (fifo), or the oldest, where a repeat is stored again as if it were new
     /// (qqhtd)
-    # [arg(long, default_value = "lru", value_name = "fifo|lru|qqhtd", value_parser =
-    # PossibleValuesParser::new(replacements()), help_heading = "Filter")]
+    #[arg(
+        long,
+        default_value = "lru",
+        value_name = "fifo|lru|qqhtd",
+        value_parser = PossibleValuesParser::new(replacements()),
+        help_heading = "Filter"
+    )]
     pub(crate) replacement: String,
 
     /// Remember 1.3 to 1.8 times as many records in the same memory, with a window 1.6 to 2.8
@@ -153,8 +158,13 @@ pub(crate) struct DedupArgs {
     pub(crate) dense: bool,
 
     /// Instruction set of the filter; all give the same result
-    # [arg(long, default_value = "auto", value_name = "NAME", value_parser =
-    # PossibleValuesParser::new(kernels()), help_heading = "Filter")]
+    #[arg(
+        long,
+        default_value = "auto",
+        value_name = "NAME",
+        value_parser = PossibleValuesParser::new(kernels()),
+        help_heading = "Filter"
+    )]
     pub(crate) kernel: String,
 
     /// Pass every record on, with its verdict: fresh, duplicate, or unjudged if it lacks the key;
