@@ -96,23 +96,13 @@ func newFilter(number uintptr) *Filter {
 // Observe probes and inserts each key in order: a key is a duplicate if the filter has seen it
 // before, in this call or an earlier one.
 func (f *Filter) Observe(keys Keys) (Verdicts, error) {
-	return f.judge(C.GO_FILTER_OBSERVE, &keys)
+	return f.handle.judge(C.GO_FILTER_OBSERVE, &keys)
 }
 
 // Contains tells whether each key would be a duplicate now. It changes nothing in the filter, and
 // ticks have no effect.
 func (f *Filter) Contains(keys Keys) (Verdicts, error) {
-	return f.judge(C.GO_FILTER_CONTAINS, &keys)
-}
-
-func (f *Filter) judge(operation C.int, keys *Keys) (Verdicts, error) {
-	defer runtime.KeepAlive(f)
-	number, err := f.handle.open()
-	if err != nil {
-		return Verdicts{}, err
-	}
-	verdicts, err := judgeBits(operation, number, keys)
-	return verdicts, f.handle.explain(err)
+	return f.handle.judge(C.GO_FILTER_CONTAINS, &keys)
 }
 
 // Hash returns the hash of each key as the filter hashes it, for a program that passes Hashes to
@@ -133,48 +123,34 @@ func (f *Filter) Hash(keys Keys) ([]uint64, error) {
 // AdvanceTo moves the clock of a window to a tick. An earlier tick has no effect, and neither has
 // any without a window.
 func (f *Filter) AdvanceTo(tick uint64) error {
-	defer runtime.KeepAlive(f)
-	number, err := f.handle.open()
-	if err != nil {
-		return err
-	}
-	result := C.go_filter_advance(C.uintptr_t(number), C.uint64_t(tick))
-	return f.handle.finish(&result)
+	_, err := f.handle.call(func(number C.uintptr_t) C.go_result {
+		return C.go_filter_advance(number, C.uint64_t(tick))
+	})
+	return err
 }
 
 // Clear removes all keys, and resets the counters and the clock.
 func (f *Filter) Clear() error {
-	defer runtime.KeepAlive(f)
-	number, err := f.handle.open()
-	if err != nil {
-		return err
-	}
-	result := C.go_filter_clear(C.uintptr_t(number))
-	return f.handle.finish(&result)
+	_, err := f.handle.call(func(number C.uintptr_t) C.go_result {
+		return C.go_filter_clear(number)
+	})
+	return err
 }
 
 // Report returns counters and error estimates. It may read the whole filter.
 func (f *Filter) Report() (Report, error) {
-	defer runtime.KeepAlive(f)
-	number, err := f.handle.open()
-	if err != nil {
-		return Report{}, err
-	}
-	report := C.echoless_report{size: C.sizeof_echoless_report}
-	result := C.go_filter_report(C.uintptr_t(number), &report)
-	return newReport(&report), f.handle.finish(&result)
+	return f.handle.report(func(number C.uintptr_t, report *C.echoless_report) C.go_result {
+		return C.go_filter_report(number, report)
+	})
 }
 
 // Spec returns the specification, with the defaults that the filter has chosen.
 func (f *Filter) Spec() (string, error) {
-	defer runtime.KeepAlive(f)
-	number, err := f.handle.open()
-	if err != nil {
-		return "", err
-	}
-	result := C.go_filter_spec(C.uintptr_t(number))
+	result, err := f.handle.call(func(number C.uintptr_t) C.go_result {
+		return C.go_filter_spec(number)
+	})
 	defer C.free(unsafe.Pointer(result.bytes))
-	if err := f.handle.finish(&result); err != nil {
+	if err != nil {
 		return "", err
 	}
 	return string(unsafe.Slice((*byte)(result.bytes), int(result.length))), nil
@@ -183,6 +159,5 @@ func (f *Filter) Spec() (string, error) {
 // Close frees the filter. Every later call is ErrClosed; a call of another goroutine that runs
 // meanwhile ends as usual.
 func (f *Filter) Close() error {
-	defer runtime.KeepAlive(f)
 	return f.handle.close()
 }

@@ -11,9 +11,10 @@ import (
 // A handle of the library. It is freed once: by close, or after the garbage collector has found the
 // object around it unreachable.
 //
-// Calls take the number and then keep the object alive to their end (runtime.KeepAlive), or it
-// could be freed under them. A close during a call of another goroutine is no danger: the library
-// frees what a call uses when the call ends, and finds a freed handle out.
+// Calls take the number and then keep the handle alive to their end (runtime.KeepAlive), and with
+// it the object around it, or it could be freed under them. A close during a call of another
+// goroutine is no danger: the library frees what a call uses when the call ends, and finds a freed
+// handle out.
 type handle struct {
 	number  atomic.Uintptr
 	free    func(uintptr)
@@ -54,7 +55,29 @@ func (h *handle) explain(err error) error {
 	return err
 }
 
-// finish is the error of a call that is over. It keeps the object alive up to here.
-func (h *handle) finish(result *C.go_result) error {
-	return h.explain(failure(result))
+// call runs a call of C. What its result has besides the error is valid only without one, but for
+// memory to free.
+func (h *handle) call(run func(number C.uintptr_t) C.go_result) (C.go_result, error) {
+	defer runtime.KeepAlive(h)
+	number, err := h.open()
+	if err != nil {
+		return C.go_result{}, err
+	}
+	result := run(C.uintptr_t(number))
+	return result, h.explain(failure(&result))
+}
+
+// judge runs a call of C that answers keys with verdicts.
+func (h *handle) judge(operation C.int, keys *Keys) (Verdicts, error) {
+	defer runtime.KeepAlive(h)
+	number, err := h.open()
+	if err != nil {
+		return Verdicts{}, err
+	}
+	words := make([]uint64, (keys.count+63)/64)
+	count, err := keys.judge(operation, number, words)
+	if err != nil {
+		return Verdicts{}, h.explain(err)
+	}
+	return Verdicts{words: words, keys: keys.count, count: count}, nil
 }

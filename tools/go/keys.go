@@ -102,17 +102,6 @@ func (k *Keys) check() error {
 	return nil
 }
 
-// judgeBits runs a call that answers with verdicts.
-func judgeBits(operation C.int, handle uintptr, keys *Keys) (Verdicts, error) {
-	verdicts := Verdicts{words: make([]uint64, (keys.count+63)/64), keys: keys.count}
-	var err error
-	verdicts.count, err = keys.judge(operation, handle, verdicts.words)
-	if err != nil {
-		return Verdicts{}, err
-	}
-	return verdicts, nil
-}
-
 // judge runs a call on all keys: at once where C can read them, else in packed blocks.
 func (k *Keys) judge(operation C.int, handle uintptr, out []uint64) (int, error) {
 	if err := k.check(); err != nil {

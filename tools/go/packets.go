@@ -3,10 +3,7 @@ package echoless
 // #include "bridge.h"
 import "C"
 
-import (
-	"runtime"
-	"unsafe"
-)
+import "unsafe"
 
 // Ethernet is the link type of most captures, as pcap files number them.
 const Ethernet = 1
@@ -85,6 +82,5 @@ func (p *PacketKeys) Of(packets []Packet) Keys {
 
 // Close frees the packet keys. Without it, the garbage collector does, later.
 func (p *PacketKeys) Close() error {
-	defer runtime.KeepAlive(p)
 	return p.handle.close()
 }

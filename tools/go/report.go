@@ -39,7 +39,15 @@ type Report struct {
 	WindowTicks uint64
 }
 
-func newReport(report *C.echoless_report) Report {
+// report is what a call of C writes.
+func (h *handle) report(
+	run func(number C.uintptr_t, report *C.echoless_report) C.go_result,
+) (Report, error) {
+	report := C.echoless_report{size: C.sizeof_echoless_report}
+	_, err := h.call(func(number C.uintptr_t) C.go_result { return run(number, &report) })
+	if err != nil {
+		return Report{}, err
+	}
 	return Report{
 		MemoryBytes:             uint64(report.memory_bytes),
 		Observed:                uint64(report.observed),
@@ -52,5 +60,5 @@ func newReport(report *C.echoless_report) Report {
 		ExpectedFalseDuplicates: float64(report.expected_false_duplicates),
 		MissAge:                 float64(report.miss_age),
 		WindowTicks:             uint64(report.window_ticks),
-	}
+	}, nil
 }

@@ -3,10 +3,7 @@ package echoless
 // #include "bridge.h"
 import "C"
 
-import (
-	"runtime"
-	"unsafe"
-)
+import "unsafe"
 
 // Shared is a filter that all goroutines use at the same time, without locks. It has no window, and
 // its state cannot be saved.
@@ -47,44 +44,29 @@ func (s *Shared) Contains(keys Keys) (Verdicts, error) {
 }
 
 func (s *Shared) judge(operation C.int, keys *Keys) (Verdicts, error) {
-	defer runtime.KeepAlive(s)
 	if keys.timed {
 		return Verdicts{}, invalidArgument("invalid ticks: expected none, a shared filter has no window")
 	}
-	number, err := s.handle.open()
-	if err != nil {
-		return Verdicts{}, err
-	}
-	verdicts, err := judgeBits(operation, number, keys)
-	return verdicts, s.handle.explain(err)
+	return s.handle.judge(operation, keys)
 }
 
 // Clear removes all keys, while no goroutine observes any.
 func (s *Shared) Clear() error {
-	defer runtime.KeepAlive(s)
-	number, err := s.handle.open()
-	if err != nil {
-		return err
-	}
-	result := C.go_shared_clear(C.uintptr_t(number))
-	return s.handle.finish(&result)
+	_, err := s.handle.call(func(number C.uintptr_t) C.go_result {
+		return C.go_shared_clear(number)
+	})
+	return err
 }
 
 // Report returns counters and error estimates. It may read the whole filter.
 func (s *Shared) Report() (Report, error) {
-	defer runtime.KeepAlive(s)
-	number, err := s.handle.open()
-	if err != nil {
-		return Report{}, err
-	}
-	report := C.echoless_report{size: C.sizeof_echoless_report}
-	result := C.go_shared_report(C.uintptr_t(number), &report)
-	return newReport(&report), s.handle.finish(&result)
+	return s.handle.report(func(number C.uintptr_t, report *C.echoless_report) C.go_result {
+		return C.go_shared_report(number, report)
+	})
 }
 
 // Close frees the filter. Every later call is ErrClosed; calls of other goroutines that run
 // meanwhile end as usual.
 func (s *Shared) Close() error {
-	defer runtime.KeepAlive(s)
 	return s.handle.close()
 }

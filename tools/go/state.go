@@ -4,9 +4,9 @@ package echoless
 import "C"
 
 import (
+	"errors"
 	"io"
 	"os"
-	"runtime"
 	"runtime/cgo"
 	"unsafe"
 )
@@ -15,19 +15,16 @@ import (
 // file that is replaced as a whole: it has the old content or the new one, also after a power cut.
 // The secret of the hash is not in it. Only filters in lines (form=line) can be saved.
 func (f *Filter) SaveFile(path string, position []byte) error {
-	defer runtime.KeepAlive(f)
-	number, err := f.handle.open()
-	if err != nil {
-		return err
-	}
 	text, err := cString("path", path)
 	if err != nil {
 		return err
 	}
 	defer C.free(unsafe.Pointer(text))
-	result := C.go_filter_save_file(C.uintptr_t(number), text,
-		(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)))
-	return f.handle.finish(&result)
+	_, err = f.handle.call(func(number C.uintptr_t) C.go_result {
+		return C.go_filter_save_file(number, text,
+			(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)))
+	})
+	return err
 }
 
 // Save writes the state with a position of the program. The writer must not use the filter.
@@ -41,29 +38,23 @@ func (f *Filter) Save(w io.Writer, position []byte) error {
 
 // Lines is the number of lines of the filter. The parts of a state are ranges of them.
 func (f *Filter) Lines() (uint64, error) {
-	defer runtime.KeepAlive(f)
-	number, err := f.handle.open()
-	if err != nil {
-		return 0, err
-	}
-	result := C.go_filter_lines(C.uintptr_t(number))
-	return uint64(result.value), f.handle.finish(&result)
+	result, err := f.handle.call(func(number C.uintptr_t) C.go_result {
+		return C.go_filter_lines(number)
+	})
+	return uint64(result.value), err
 }
 
 // SaveLines writes a part of a state: the lines from first to before end. Load restores a filter
 // from all its parts.
 func (f *Filter) SaveLines(w io.Writer, first, end uint64, position []byte) error {
-	defer runtime.KeepAlive(f)
-	number, err := f.handle.open()
-	if err != nil {
-		return err
-	}
 	stream := &stream{writer: w}
 	context := cgo.NewHandle(stream)
 	defer context.Delete()
-	result := C.go_filter_save_part(C.uintptr_t(number), C.uint64_t(first), C.uint64_t(end),
-		(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)), C.uintptr_t(context))
-	return stream.finish(f.handle.finish(&result))
+	_, err := f.handle.call(func(number C.uintptr_t) C.go_result {
+		return C.go_filter_save_part(number, C.uint64_t(first), C.uint64_t(end),
+			(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)), C.uintptr_t(context))
+	})
+	return stream.finish(err)
 }
 
 // LoadFile restores a filter from a file, with the position that was saved with it. If there is no
@@ -74,7 +65,12 @@ func LoadFile(path string, options ...Option) (*Filter, []byte, error) {
 		return nil, nil, err
 	}
 	defer file.Close()
-	return Load([]io.Reader{file}, options...)
+	filter, position, err := Load([]io.Reader{file}, options...)
+	var failed *Error
+	if errors.As(err, &failed) {
+		failed.Text = path + ": " + failed.Text
+	}
+	return filter, position, err
 }
 
 // Load restores a filter from the states of all its parts, in any order, or from a single one that
