@@ -37,7 +37,7 @@ impl FilterSpec {
             None => row.map_or(Form::default(), FilterRow::default_form),
         };
         let row = row.ok_or_else(|| {
-            let names: Vec<&str> = Self::names().collect();
+            let names: Vec<&str> = Self::names().chain([FingerprintSpec::NAME]).collect();
             SpecError::new("filter", name, one_of(&names))
         })?;
         let spec = Self {

@@ -329,8 +329,9 @@ int echoless_filter_save_part(echoless_filter *filter,
                               void *context);
 
 // Restores a filter from a file. `memory_limit` rejects a filter of more memory before it is
-// built. The bytes that were saved with it are written to `bytes`, which has `capacity`, and their
-// number to `length`; it is an error if they do not fit. NULL and 0 leave them out.
+// built; with `UINT64_MAX` there is no limit. The bytes that were saved with it are written to
+// `bytes`, which has `capacity`, and their number to `length`; it is an error if they do not fit.
+// NULL and 0 leave them out.
 //
 // # Safety
 // `path` ends with a NUL; `hashing` is NULL or as its type says; `bytes` points to `capacity`
@@ -471,6 +472,21 @@ int echoless_ordered_save_file(echoless_ordered *ordered,
                                echoless_cut before,
                                echoless_read position,
                                void *context);
+
+// Restores an ordered filter of `partitions` partitions from a file, that of an ordered filter with
+// any number of them or that of `echoless_filter_save_file`. Otherwise as
+// `echoless_filter_load_file`.
+//
+// # Safety
+// As `echoless_filter_load_file`.
+int echoless_ordered_load_file(const char *path,
+                               const echoless_hashing *hashing,
+                               size_t partitions,
+                               uint64_t memory_limit,
+                               uint8_t *bytes,
+                               size_t capacity,
+                               size_t *length,
+                               echoless_ordered **out);
 
 // Builds an engine of `partitions` workers from the specification of a filter in lines. Ports come
 // from `echoless_port_new`. Free it with `echoless_engine_free`. Any thread may call this.

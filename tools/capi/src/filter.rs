@@ -360,8 +360,9 @@ pub unsafe extern "C" fn echoless_filter_save_part(
 }
 
 /// Restores a filter from a file. `memory_limit` rejects a filter of more memory before it is
-/// built. The bytes that were saved with it are written to `bytes`, which has `capacity`, and their
-/// number to `length`; it is an error if they do not fit. NULL and 0 leave them out.
+/// built; with `UINT64_MAX` there is no limit. The bytes that were saved with it are written to
+/// `bytes`, which has `capacity`, and their number to `length`; it is an error if they do not fit.
+/// NULL and 0 leave them out.
 ///
 /// # Safety
 /// `path` ends with a NUL; `hashing` is NULL or as its type says; `bytes` points to `capacity`
@@ -432,7 +433,7 @@ pub unsafe extern "C" fn echoless_filter_load_parts(
 ///
 /// # Safety
 /// `into` is NULL or points to `capacity` bytes, `length` is NULL or points to memory for a number.
-unsafe fn write_bytes(
+pub(crate) unsafe fn write_bytes(
     saved: &[u8],
     into: *mut u8,
     capacity: usize,

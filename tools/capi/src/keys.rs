@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::slice;
-use std::sync::Arc;
 
 use echoless::{KeyHash, KeyHasher};
 use echoless_foreign::{Failure, Fixed, Hashes, Keys, Numbers, Packed};
@@ -113,7 +112,7 @@ struct PacketKeys {
     link: LinkType,
 }
 
-static PACKET_KEYS: Table<Arc<PacketKeys>> = Table::new(1, "packet_keys");
+static PACKET_KEYS: Table<PacketKeys> = Table::new(1, "packet_keys");
 
 /// Makes packet keys. `options` may be NULL: Ethernet and all defaults. Free them with
 /// `echoless_packet_keys_free`. Any thread may call this.
@@ -157,7 +156,7 @@ pub unsafe extern "C" fn echoless_packet_keys_new(
             keys.skip_bytes = typed.skip_bytes;
         }
         let reader = KeyReader::new(keys).map_err(of_packets)?;
-        let handle = PACKET_KEYS.insert(Arc::new(PacketKeys { reader, link }))?;
+        let handle = PACKET_KEYS.insert(PacketKeys { reader, link })?;
         // SAFETY: the caller answers for `out`.
         unsafe { write_handle("out", out, handle, |handle| PACKET_KEYS.remove(handle)) }
     })
@@ -263,10 +262,7 @@ pub(crate) unsafe fn with_keys<T>(
         SLICES => {
             // SAFETY: the caller answers for `count` slices, and for the bytes of each.
             let slices = unsafe { slice("keys", data.cast::<echoless_slice>(), count)? };
-            let is_null = |slice: &echoless_slice| slice.data.is_null() && slice.length > 0;
-            check_each(slices, |slice| {
-                is_null(slice) || slice.length > isize::MAX as usize
-            })?;
+            check_each(slices, |slice| (slice.data, slice.length))?;
             with(&Slices(slices), ticks)
         }
         // SAFETY: the caller answers for the offsets, and for the bytes up to the last one.
@@ -274,12 +270,11 @@ pub(crate) unsafe fn with_keys<T>(
         // SAFETY: as above.
         PACKED64 => with(&unsafe { packed::<i64>(data, extra, count)? }, ticks),
         PACKETS => {
-            let reader = Arc::clone(&*PACKET_KEYS.get(extra.cast::<echoless_packet_keys>())?);
+            let reader = PACKET_KEYS.get(extra.cast::<echoless_packet_keys>())?;
             // SAFETY: the caller answers for `count` packets, and for the bytes of each.
             let packets = unsafe { slice("keys", data.cast::<echoless_packet>(), count)? };
-            check_each(packets, |packet| {
-                packet.data.is_null() && packet.captured > 0
-            })?;
+            check_each(packets, |packet| (packet.data, packet.captured as usize))?;
+            let reader = &*reader;
             with(&Packets { packets, reader }, ticks)
         }
         _ => Err(Failure::argument("form", form, "1 to 7, an echoless_form")),
@@ -329,9 +324,20 @@ unsafe fn packed<'a, O: Copy + TryInto<usize>>(
     Packed::new(bytes, offsets)
 }
 
+/// Checks pointer and length of each key.
+///
 /// # Errors
 /// [`Failure`] if a key is wrong. All are looked at without a branch: almost always none is.
-fn check_each<T>(keys: &[T], is_wrong: impl Fn(&T) -> bool) -> Result<(), Failure> {
+fn check_each<T>(keys: &[T], parts: impl Fn(&T) -> (*const u8, usize)) -> Result<(), Failure> {
+    let is_wrong = |key: &T| {
+        let (data, length) = parts(key);
+        let most = if data.is_null() {
+            0
+        } else {
+            isize::MAX as usize
+        };
+        length > most
+    };
     if !keys.iter().fold(false, |wrong, key| wrong | is_wrong(key)) {
         return Ok(());
     }
@@ -370,7 +376,7 @@ fn bytes<'a>(data: *const u8, length: usize) -> &'a [u8] {
 /// Packets of the caller, checked by [`check_each`].
 struct Packets<'a> {
     packets: &'a [echoless_packet],
-    reader: Arc<PacketKeys>,
+    reader: &'a PacketKeys,
 }
 
 thread_local! {
@@ -384,7 +390,7 @@ impl Keys for Packets<'_> {
     }
 
     fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
-        let PacketKeys { reader, link } = &*self.reader;
+        let PacketKeys { reader, link } = self.reader;
         SCRATCH.with_borrow_mut(|scratch| {
             for (packet, hash) in self.packets[from..from + hashes.len()].iter().zip(hashes) {
                 let packet = Packet {

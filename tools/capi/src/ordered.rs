@@ -10,11 +10,11 @@ use echoless::state::replace_file;
 use echoless::{
     FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, OrderedHandle, Ticket, Verdicts,
 };
-use echoless_foreign::{Code, Failure, Keys, ReportFields, check_masks, hash_all};
+use echoless_foreign::{Code, Failure, Keys, ReportFields, check_masks, hash_all, restore_file};
 use self_cell::{MutBorrow, self_cell};
 
 use crate::call::{call, echoless_hashing, hasher, path, text};
-use crate::filter::{echoless_read, write_report};
+use crate::filter::{echoless_read, write_bytes, write_report};
 use crate::handles::{Table, exclusive};
 use crate::keys::{echoless_keys, judge_keys, write_handle};
 
@@ -348,10 +348,42 @@ pub unsafe extern "C" fn echoless_ordered_save_file(
         match (saved, failure) {
             (_, Some(failure)) => Err(failure),
             (Ok(()), None) => Ok(()),
-            (Err(error), None) => {
-                let text = format!("{}: {error}", path.display());
-                Err(Failure::new(Code::Io, text))
-            }
+            (Err(error), None) => Err(Failure::from(error).of_path(&path)),
+        }
+    })
+}
+
+/// Restores an ordered filter of `partitions` partitions from a file, that of an ordered filter with
+/// any number of them or that of `echoless_filter_save_file`. Otherwise as
+/// `echoless_filter_load_file`.
+///
+/// # Safety
+/// As `echoless_filter_load_file`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn echoless_ordered_load_file(
+    path: *const c_char,
+    hashing: *const echoless_hashing,
+    partitions: usize,
+    memory_limit: u64,
+    bytes: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+    out: *mut *mut echoless_ordered,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller answers for the path and the hashing.
+        let (path, hasher) = unsafe { (self::path(path)?, hasher(hashing)?) };
+        let (spec, filter, saved) = restore_file(&path, &hasher, memory_limit, partitions)?;
+        let filter = OrderedFilter::builder(filter).build();
+        // SAFETY: the caller answers for the pointers.
+        unsafe {
+            write_bytes(&saved, bytes, capacity, length)?;
+            let handle = ORDERED.insert(Arc::new(Ordered {
+                filter,
+                spec,
+                hasher,
+            }))?;
+            write_handle("out", out, handle, |handle| ORDERED.remove(handle))
         }
     })
 }

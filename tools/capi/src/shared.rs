@@ -1,7 +1,6 @@
 //! The filter that all threads share.
 
 use std::ffi::{c_char, c_int};
-use std::sync::Arc;
 
 use echoless_foreign::{ReportFields, Shared};
 
@@ -16,7 +15,7 @@ pub struct echoless_shared {
     _opaque: (),
 }
 
-static SHARED: Table<Arc<Shared>> = Table::new(3, "shared filter");
+static SHARED: Table<Shared> = Table::new(3, "shared filter");
 
 /// Builds a shared filter from a specification such as "row4x16:memory=64MiB". Free it with
 /// `echoless_shared_free`. Any thread may call this.
@@ -32,7 +31,7 @@ pub unsafe extern "C" fn echoless_shared_new(
     call(|| {
         // SAFETY: the caller answers for the text and the hashing.
         let (spec, hasher) = unsafe { (text("spec", spec, None)?, hasher(hashing)?) };
-        let handle = SHARED.insert(Arc::new(Shared::new(spec, hasher)?))?;
+        let handle = SHARED.insert(Shared::new(spec, hasher)?)?;
         // SAFETY: the caller answers for `out`.
         unsafe { write_handle("out", out, handle, |handle| SHARED.remove(handle)) }
     })

@@ -353,6 +353,15 @@ static void threads(const char *folder) {
             OK(echoless_filter_load_file(path, NULL, UINT64_MAX, bytes, 8, &length, &loaded));
             CHECK(length == 3 && memcmp(bytes, "abc", 3) == 0);
             OK(echoless_filter_free(loaded));
+            echoless_ordered *again = NULL;
+            CHECK(echoless_ordered_load_file(path, NULL, 0, UINT64_MAX, NULL, 0, NULL, &again) ==
+                  ECHOLESS_STATUS_INVALID_SPEC);
+            OK(echoless_ordered_load_file(path, NULL, 3, UINT64_MAX, bytes, 8, &length, &again));
+            CHECK(length == 3 && memcmp(bytes, "abc", 3) == 0);
+            echoless_report saved = {.size = sizeof saved};
+            OK(echoless_ordered_report(again, &saved));
+            CHECK(saved.observed <= 3 * KEYS && saved.fresh <= KEYS);
+            OK(echoless_ordered_free(again));
             unlink(path);
         }
         for (int i = 0; i < 3; i++) {

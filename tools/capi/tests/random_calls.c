@@ -1,6 +1,8 @@
-/* Random calls of the whole interface from a seed, checked against a model.
+/* Random calls of the whole interface, checked against a model: from a seed,
  *
  *     random_calls FOLDER [SEED] [STEPS]
+ *
+ * or from the bytes of a fuzzer, which calls `calls_from_bytes` (fuzz/fuzz_targets/calls.rs).
  *
  * What a call reads and writes ends at a page that cannot be accessed, so that a byte too many is a
  * crash, also in code without the sanitizer. A call with a wrong argument must fail, and change
@@ -10,7 +12,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,18 +39,36 @@ static uint64_t next(uint64_t *state) {
     return x ^ x >> 31;
 }
 
+/* Where choices come from: the bytes of a fuzzer, followed by zeros, or else the numbers of the
+ * seed. */
 static uint64_t state;
+static const uint8_t *input;
+static size_t input_left;
 
-static uint64_t below(uint64_t end) { return next(&state) % end; }
+static uint64_t draw(size_t bytes) {
+    if (!input) return next(&state);
+    uint64_t value = 0;
+    for (; bytes > 0 && input_left > 0; bytes--, input_left--) value = value << 8 | *input++;
+    return value;
+}
+
+static uint64_t below(uint64_t end) {
+    return draw(end <= 1 << 8 ? 1 : end <= 1 << 16 ? 2 : 8) % end;
+}
 
 static bool one_in(uint64_t times) { return below(times) == 0; }
 
-/* Memory that ends at a page without access. One call uses each arena once at most. */
+/* Memory that ends at a page without access. One call uses each arena once at most. Under the
+ * address sanitizer what is in front cannot be accessed either, to within eight bytes. */
 enum arena { KEYS, POINTERS, TICKS, MASK, HASHES, REPORT, ARENAS };
 
 #define ARENA_BYTES (1 << 18)
 
 static uint8_t *arenas[ARENAS];
+
+/* Of the sanitizer, if the program has it. */
+__attribute__((weak)) void __asan_poison_memory_region(void const volatile *, size_t);
+__attribute__((weak)) void __asan_unpoison_memory_region(void const volatile *, size_t);
 
 static void *guarded(enum arena arena, size_t bytes) {
     if (!arenas[arena]) {
@@ -61,6 +80,10 @@ static void *guarded(enum arena arena, size_t bytes) {
         arenas[arena] = mapped;
     }
     CHECK(bytes <= ARENA_BYTES);
+    if (__asan_poison_memory_region) {
+        __asan_unpoison_memory_region(arenas[arena], ARENA_BYTES);
+        __asan_poison_memory_region(arenas[arena], ARENA_BYTES - bytes);
+    }
     return arenas[arena] + ARENA_BYTES - bytes;
 }
 
@@ -152,7 +175,7 @@ static void *wrong_handle(enum kind kind) {
         return NULL;
     case 2: return other ? other->handle : NULL;
     case 3: return &word;
-    default: return (void *)(uintptr_t)next(&state);
+    default: return (void *)(uintptr_t)draw(8);
     }
 }
 
@@ -177,8 +200,8 @@ static size_t text_of(uint16_t id, char text[16]) {
 }
 
 static void fill_ids(struct call *call, size_t count) {
-    uint64_t range = 1 + below(UNIVERSE);
-    for (size_t i = 0; i < count; i++) call->ids[i] = (uint16_t)below(range);
+    uint64_t range = 1 + below(UNIVERSE), ids = draw(2);
+    for (size_t i = 0; i < count; i++) call->ids[i] = (uint16_t)(next(&ids) % range);
 }
 
 static void texts(struct call *call, size_t count) {
@@ -253,11 +276,12 @@ static void packets(struct call *call, size_t count, struct entry *reader) {
     uint8_t *bytes = guarded(KEYS, FRAME * count);
     echoless_packet *packets = guarded(POINTERS, count * sizeof *packets);
     memset(bytes, 0, FRAME * count);
+    uint64_t hops = draw(1);
     for (size_t i = 0; i < count; i++) {
         uint8_t *frame = bytes + FRAME * i, *ip = frame + 14;
         frame[12] = 8;
         ip[0] = 0x45, ip[3] = 48, ip[9] = 17;
-        ip[8] = (uint8_t)below(256);
+        ip[8] = (uint8_t)next(&hops);
         memcpy(ip + 12, &call->ids[i], 2);
         packets[i] = (echoless_packet){frame, FRAME, FRAME};
     }
@@ -338,7 +362,8 @@ static void make_call(struct call *call) {
     count = call->keys.count;
     if (one_in(4)) {
         uint64_t *ticks = guarded(TICKS, 8 * count);
-        for (size_t i = 0; i < count; i++) ticks[i] = step + below(50);
+        uint64_t late = draw(1);
+        for (size_t i = 0; i < count; i++) ticks[i] = step + next(&late) % 50;
         call->keys = echoless_at(call->keys, ticks);
         if (one_in(8) && count > 0) {
             call->keys.ticks = (const uint64_t *)(const void *)((const char *)ticks - 3);
@@ -604,9 +629,15 @@ static void parts(struct entry *entry) {
     free(memory[1].bytes);
 }
 
+/* A file of this process alone. */
+static const char *state_file(void) {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/random-%ld.state", folder, (long)getpid());
+    return path;
+}
+
 static void file(struct entry *entry) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/random.state", folder);
+    const char *path = state_file();
     const char *into = one_in(6) ? NULL : path;
     int status = echoless_filter_save_file(entry->handle, into, NULL, 0);
     if (!into) CHECK(status == ECHOLESS_STATUS_INVALID_ARGUMENT || status == ECHOLESS_STATUS_IO);
@@ -632,7 +663,7 @@ static void call_filter(struct entry *entry) {
             forget(entry->model);
         }
         break;
-    case 2: OK(echoless_filter_advance(entry->handle, one_in(9) ? next(&state) >> 8 : step)); break;
+    case 2: OK(echoless_filter_advance(entry->handle, one_in(9) ? draw(8) >> 8 : step)); break;
     case 3: {
         char text[200];
         size_t length = 0, capacity = below(sizeof text);
@@ -672,8 +703,7 @@ static void call_ordered(struct entry *entry) {
     if (one_in(2)) {
         report(entry);
     } else if (!entry->model->holder && entry->model->lines && one_in(4)) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/random.state", folder);
+        const char *path = state_file();
         OK(echoless_ordered_save_file(entry->handle, path, NULL, NULL, NULL));
         unlink(path);
     }
@@ -688,6 +718,11 @@ static void call_thread(struct entry *entry) {
         OK(echoless_thread_leave(entry->handle));
         if (*holder == entry->handle) *holder = NULL;
     } else if (!*holder || *holder == entry->handle) {
+        /* Only this thread has a ticket, or takes one to wait for, so it is its turn. */
+        if (one_in(8)) {
+            OK(echoless_thread_wait(entry->handle, below(3)));
+            *holder = entry->handle;
+        }
         uint64_t before = entry->model->observed;
         judge_with(thread_observe_, entry, true);
         /* After a wrong argument the ticket is still there. */
@@ -721,6 +756,11 @@ static void call_port(struct entry *entry) {
             }
         }
         return;
+    }
+    if (one_in(8)) {
+        int status = echoless_port_wait(entry->handle, below(2));
+        CHECK(status == ECHOLESS_OK || status == ECHOLESS_STATUS_TIMED_OUT ||
+              (status == ECHOLESS_STATUS_DISCONNECTED && (model->freed || model->shut_down)));
     }
     size_t keys = 99, expected = entry->in_flight ? entry->keys[0] : 0, words = (expected + 63) / 64;
     uint64_t *mask = guarded(MASK, 8 * words), count = 0;
@@ -850,13 +890,27 @@ static void storms(void) {
     OK(echoless_engine_free(storm_engine));
 }
 
+static void drop_all(void) {
+    while (count_entries > 0) drop_entry(count_entries - 1);
+}
+
+void calls_from_bytes(const char *temporary, const uint8_t *bytes, size_t length);
+
+void calls_from_bytes(const char *temporary, const uint8_t *bytes, size_t length) {
+    folder = temporary, input = bytes, input_left = length;
+    /* An input makes the same calls whatever was before it. */
+    count_stale = 0;
+    for (step = 0; input_left > 0; step++) one_step();
+    drop_all();
+}
+
 int main(int count, char **arguments) {
     folder = count > 1 ? arguments[1] : ".";
     seed = count > 2 ? strtoull(arguments[2], NULL, 10) : 1;
     uint64_t steps = count > 3 ? strtoull(arguments[3], NULL, 10) : 5000;
     state = seed;
     for (step = 0; step < steps; step++) one_step();
-    while (count_entries > 0) drop_entry(count_entries - 1);
+    drop_all();
     storms();
     puts("ok");
     return 0;

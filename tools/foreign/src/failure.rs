@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 use echoless::assembly::SaveError;
 use echoless::state::StateError;
@@ -95,6 +96,13 @@ impl Failure {
     ) -> Self {
         let text = SpecError::new(name, value.to_string(), allowed).to_string();
         Self::new(Code::InvalidArgument, text)
+    }
+
+    /// The same failure with a file, at the beginning of its text.
+    #[must_use]
+    pub fn of_path(self, path: &Path) -> Self {
+        let text = format!("{}: {}", path.display(), self.text);
+        Self { text, ..self }
     }
 }
 

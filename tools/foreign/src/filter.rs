@@ -7,7 +7,7 @@ use std::path::Path;
 
 use echoless::spec::Form;
 use echoless::state::{SavedState, StateError, replace_file, restore_parts};
-use echoless::{BuildError, FilterSpec, KeyHasher, LineFilter, Report};
+use echoless::{BuildError, FilterSpec, KeyHasher, LineFilter, Partitioned, Report};
 
 use crate::failure::{Code, Failure};
 use crate::keys::{Keys, check_masks, hash_all, observe_blocks};
@@ -178,7 +178,7 @@ impl Filter {
         match (saved, failure) {
             (Ok(()), _) => Ok(()),
             (Err(_), Some(failure)) => Err(failure),
-            (Err(error), None) => Err(of_path(path, &error)),
+            (Err(error), None) => Err(Failure::from(error).of_path(path)),
         }
     }
 
@@ -194,27 +194,20 @@ impl Filter {
         hasher: KeyHasher,
         memory_limit: u64,
     ) -> Result<(Self, Vec<Vec<u8>>), Failure> {
-        let open = |part| {
-            let state = SavedState::open(part)?.limit_memory(memory_limit)?;
-            state.check(state.spec(), &hasher)?;
-            Ok::<_, StateError>(state)
-        };
-        let parts: Vec<SavedState<R>> = parts.into_iter().map(open).collect::<Result<_, _>>()?;
-        let Some(first) = parts.first() else {
-            return Err(Failure::argument("parts", 0, "one state or more"));
-        };
-        let spec = *first.spec();
-        let restored = restore_parts(parts, 1)?;
-        let Some(filter) = restored.filter.into_parts().1.pop() else {
+        let (spec, filter, bytes) = restore(parts, &hasher, memory_limit, 1)?;
+        Ok((Self::of_restored(spec, filter, hasher), bytes))
+    }
+
+    fn of_restored(spec: FilterSpec, filter: Partitions, hasher: KeyHasher) -> Self {
+        let Some(filter) = filter.into_parts().1.pop() else {
             unreachable!("one partition");
         };
-        let filter = Self {
+        Self {
             judge: Judge::Lines(filter),
             spec,
             hasher,
             hashes: Vec::new(),
-        };
-        Ok((filter, restored.bytes))
+        }
     }
 
     /// As [`load`](Self::load), from a file.
@@ -226,10 +219,53 @@ impl Filter {
         hasher: KeyHasher,
         memory_limit: u64,
     ) -> Result<(Self, Vec<u8>), Failure> {
-        let file = File::open(path).map_err(|error| of_path(path, &error))?;
-        let (filter, bytes) = Self::load([BufReader::new(file)], hasher, memory_limit)?;
-        Ok((filter, bytes.concat()))
+        let (spec, filter, bytes) = restore_file(path, &hasher, memory_limit, 1)?;
+        Ok((Self::of_restored(spec, filter, hasher), bytes))
     }
+}
+
+/// Restores the filter of some states in `partitions` partitions: its specification, the partitions
+/// and the bytes of the caller in each state, in the order of their lines.
+///
+/// # Errors
+/// As [`Filter::load`], and if there are more partitions than the filter can have.
+pub fn restore<R: Read>(
+    parts: impl IntoIterator<Item = R>,
+    hasher: &KeyHasher,
+    memory_limit: u64,
+    partitions: usize,
+) -> Result<(FilterSpec, Partitions, Vec<Vec<u8>>), Failure> {
+    let open = |part| {
+        let state = SavedState::open(part)?.limit_memory(memory_limit)?;
+        state.check(state.spec(), hasher)?;
+        Ok::<_, StateError>(state)
+    };
+    let parts: Vec<SavedState<R>> = parts.into_iter().map(open).collect::<Result<_, _>>()?;
+    let Some(first) = parts.first() else {
+        return Err(Failure::argument("parts", 0, "one state or more"));
+    };
+    let spec = *first.spec();
+    let restored = restore_parts(parts, partitions)?;
+    Ok((spec, restored.filter, restored.bytes))
+}
+
+type Partitions = Partitioned<Box<dyn LineFilter>>;
+
+/// As [`restore`], from a file.
+///
+/// # Errors
+/// As [`restore`].
+pub fn restore_file(
+    path: &Path,
+    hasher: &KeyHasher,
+    memory_limit: u64,
+    partitions: usize,
+) -> Result<(FilterSpec, Partitions, Vec<u8>), Failure> {
+    let restored = File::open(path)
+        .map_err(Failure::from)
+        .and_then(|file| restore([BufReader::new(file)], hasher, memory_limit, partitions));
+    let (spec, filter, bytes) = restored.map_err(|failure| failure.of_path(path))?;
+    Ok((spec, filter, bytes.concat()))
 }
 
 impl Judge {
@@ -254,8 +290,4 @@ fn no_lines(spec: &FilterSpec) -> Failure {
          keys tracked"
     );
     Failure::new(Code::Unsupported, text)
-}
-
-fn of_path(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(Code::Io, format!("{}: {error}", path.display()))
 }

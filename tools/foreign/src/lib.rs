@@ -31,7 +31,7 @@ mod report;
 mod shared;
 
 pub use failure::{CODES, Code, Failure};
-pub use filter::Filter;
+pub use filter::{Filter, restore, restore_file};
 pub use keys::{Fixed, Hashes, Keys, Numbers, Packed, check_masks, hash_all};
 pub use report::{ReportFields, UNKNOWN_COUNT};
 pub use shared::Shared;
