@@ -1,23 +1,26 @@
-//! Long calls in blocks: the interpreter runs other threads meanwhile, and signals are seen.
+//! The calls that judge keys, long ones in blocks: the interpreter runs other threads meanwhile, and
+//! signals are seen.
 
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Failure, Keys};
+use echoless_foreign::{Failure, Hashes, Keys, check_masks};
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 
 use crate::errors::raise;
+use crate::keys::{Batch, Input};
 
 /// The keys between two checks for signals, about 10 ms. A multiple of 64, so that a block has
 /// words of its own.
 const BLOCK: usize = 1 << 20;
 
 /// Some of the keys of a batch.
-pub(crate) struct Block<'a, K> {
-    keys: &'a K,
+struct Block<'a> {
+    keys: &'a Batch,
     from: usize,
     len: usize,
 }
 
-impl<K: Keys> Keys for Block<'_, K> {
+impl Keys for Block<'_> {
     fn len(&self) -> usize {
         self.len
     }
@@ -27,16 +30,26 @@ impl<K: Keys> Keys for Block<'_, K> {
     }
 }
 
-/// Judges all keys, block by block without the interpreter. `judge` gets the keys of a block, its
-/// ticks and the words of its verdicts. If a signal handler raises an exception, the blocks so far
-/// are judged and the others are not.
-pub(crate) fn judge<K: Keys + Sync>(
-    py: Python<'_>,
-    keys: &K,
+/// Judges the keys of a call: a bool for one key, an array for many. `judge` gets keys, their ticks
+/// and the words of their verdicts, and returns the number of duplicates.
+///
+/// Many keys are judged block by block without the interpreter. If a signal handler raises an
+/// exception, the blocks so far are judged and the others are not.
+pub(crate) fn verdicts<'py>(
+    py: Python<'py>,
+    input: &Input,
     ticks: Option<&[u64]>,
-    mut judge: impl FnMut(&Block<'_, K>, Option<&[u64]>, &mut [u64]) -> Result<u64, Failure> + Send,
-) -> PyResult<Vec<u64>> {
+    mut judge: impl FnMut(&dyn Keys, Option<&[u64]>, &mut [u64]) -> Result<u64, Failure> + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let keys = match input {
+        Input::One(hash) => {
+            let count = judge(&Hashes(&[*hash]), ticks, &mut [0]).map_err(raise)?;
+            return Ok(PyBool::new(py, count == 1).to_owned().into_any());
+        }
+        Input::Many(keys) => keys,
+    };
     let mut duplicates = vec![0; keys.len().div_ceil(64)];
+    check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len()).map_err(raise)?;
     for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
         if number > 0 {
             py.check_signals()?;
@@ -47,5 +60,5 @@ pub(crate) fn judge<K: Keys + Sync>(
         let ticks = ticks.map(|ticks| &ticks[from..from + len]);
         py.detach(|| judge(&block, ticks, words)).map_err(raise)?;
     }
-    Ok(duplicates)
+    keys.form.array(py, &duplicates, keys.len())
 }

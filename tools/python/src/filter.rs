@@ -9,9 +9,9 @@ use echoless::KeyHasher;
 use echoless_foreign::{Filter as Inner, Hashes, ReportFields, UNKNOWN_COUNT};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict};
 
-use crate::blocks::judge;
+use crate::blocks::verdicts;
 use crate::errors::{invalid, raise, raise_of_path};
 use crate::keys::{Input, hash_key};
 use crate::options::{self, hasher};
@@ -162,8 +162,9 @@ impl Filter {
     /// * a list, tuple or other iterable of bytes, str, int, or tuples of them (several fields as
     ///   one key; None is a missing field),
     /// * a numpy array of integers, bytes of fixed width (S, V), str or objects,
-    /// * Arrow data (pyarrow, polars, pandas, duckdb): integers, dates, times, strings, binary; a
-    ///   struct, record batch, table or data frame is a key of several fields,
+    /// * Arrow data (pyarrow, polars, pandas, duckdb): integers, dates, times, strings, binary, and
+    ///   dictionaries (categories) of them; a struct, record batch, table or data frame is a key of
+    ///   several fields,
     /// * a list of columns: arrays whose rows are the fields of one key.
     ///
     /// Arrays are read in place; do not write to them during the call. Nulls are an error in one
@@ -208,23 +209,9 @@ impl Filter {
             }
             Some(Times::Each(ticks)) => Some(&ticks[..]),
         };
-        match input {
-            Input::One(hash) => {
-                let duplicate = filter
-                    .observe(&Hashes(&[hash]), ticks, &mut [0])
-                    .map_err(raise)?;
-                Ok(PyBool::new(py, duplicate == 1).to_owned().into_any())
-            }
-            Input::Many(batch) => {
-                let len = echoless_foreign::Keys::len(&batch);
-                echoless_foreign::check_masks(len, ticks.map(<[u64]>::len), len.div_ceil(64))
-                    .map_err(raise)?;
-                let words = judge(py, &batch, ticks, |keys, ticks, words| {
-                    filter.observe(keys, ticks, words)
-                })?;
-                batch.form.array(py, &words, len)
-            }
-        }
+        verdicts(py, &input, ticks, |keys, ticks, words| {
+            filter.observe(keys, ticks, words)
+        })
     }
 
     /// Reports whether one key is a duplicate, and records it if not. The key is bytes, str, int,
@@ -265,20 +252,9 @@ impl Filter {
         let input = Input::read(keys, &self.hasher)?;
         let mut locked = self.lock()?;
         let filter = locked.get()?;
-        match input {
-            Input::One(hash) => {
-                let duplicate = filter.contains(&Hashes(&[hash]), &mut [0]).map_err(raise)?;
-                Ok(PyBool::new(py, duplicate == 1).to_owned().into_any())
-            }
-            Input::Many(batch) => {
-                let words = judge(py, &batch, None, |keys, _, words| {
-                    filter.contains(keys, words)
-                })?;
-                batch
-                    .form
-                    .array(py, &words, echoless_foreign::Keys::len(&batch))
-            }
-        }
+        verdicts(py, &input, None, |keys, _, words| {
+            filter.contains(keys, words)
+        })
     }
 
     /// Moves the clock of a window. An earlier tick has no effect.
@@ -369,7 +345,7 @@ impl Filter {
         let file = File::open(&path).map_err(|error| raise_of_path(&path, &error))?;
         let limit = memory_limit.unwrap_or(u64::MAX);
         let loaded = py.detach(|| Inner::load([BufReader::new(file)], hasher, limit));
-        let (inner, data) = loaded.map_err(raise)?;
+        let (inner, data) = loaded.map_err(|failure| raise(failure.of_path(&path)))?;
         Ok(Self::of_inner(
             inner,
             seed,

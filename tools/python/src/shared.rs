@@ -1,11 +1,11 @@
 //! `echoless.SharedFilter`: a filter for all threads at the same time.
 
 use echoless::KeyHasher;
-use echoless_foreign::{Hashes, Keys, ReportFields, Shared};
+use echoless_foreign::{Hashes, ReportFields, Shared};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::PyDict;
 
-use crate::blocks::judge;
+use crate::blocks::verdicts;
 use crate::errors::{invalid, raise};
 use crate::filter::{report_dict, repr};
 use crate::keys::{Input, hash_key};
@@ -73,21 +73,10 @@ impl SharedFilter {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match Input::read(keys, &self.hasher)? {
-            Input::One(hash) => {
-                let count = self
-                    .inner
-                    .observe(&Hashes(&[hash]), &mut [0])
-                    .map_err(raise)?;
-                Ok(PyBool::new(py, count == 1).to_owned().into_any())
-            }
-            Input::Many(batch) => {
-                let words = judge(py, &batch, None, |keys, _, words| {
-                    self.inner.observe(keys, words)
-                })?;
-                batch.form.array(py, &words, batch.len())
-            }
-        }
+        let input = Input::read(keys, &self.hasher)?;
+        verdicts(py, &input, None, |keys, _, words| {
+            self.inner.observe(keys, words)
+        })
     }
 
     /// Reports whether one key is a duplicate, and records it if not.
@@ -106,21 +95,10 @@ impl SharedFilter {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match Input::read(keys, &self.hasher)? {
-            Input::One(hash) => {
-                let count = self
-                    .inner
-                    .contains(&Hashes(&[hash]), &mut [0])
-                    .map_err(raise)?;
-                Ok(PyBool::new(py, count == 1).to_owned().into_any())
-            }
-            Input::Many(batch) => {
-                let words = judge(py, &batch, None, |keys, _, words| {
-                    self.inner.contains(keys, words)
-                })?;
-                batch.form.array(py, &words, batch.len())
-            }
-        }
+        let input = Input::read(keys, &self.hasher)?;
+        verdicts(py, &input, None, |keys, _, words| {
+            self.inner.contains(keys, words)
+        })
     }
 
     /// Removes all keys. If threads observe keys meanwhile, some of these are forgotten.
