@@ -439,6 +439,10 @@ impl LineFilter for Fragile {
         self.0.duplicates_change_lines()
     }
 
+    fn next_era(&self) -> u64 {
+        self.0.next_era()
+    }
+
     fn copy_lines(&self, first: usize, into: &mut [Line]) {
         self.0.copy_lines(first, into);
     }

@@ -2,12 +2,11 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::slice;
 
 use echoless::KeyHasher;
-use echoless_foreign::{Code, Failure};
+use echoless_foreign::{Failure, catch};
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
@@ -15,18 +14,9 @@ thread_local! {
 
 /// Runs a call. A failure becomes its number and its text, and a panic is one.
 pub(crate) fn call(run: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    // What a panic leaves behind is in a handle, whose lock is poisoned by it.
-    let failure = match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => return 0,
-        Ok(Err(failure)) => failure,
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied());
-            let text = format!("the library panicked: {}", text.unwrap_or("no message"));
-            Failure::new(Code::Panicked, text)
-        }
+    let failure = match catch(run) {
+        Ok(()) => return 0,
+        Err(failure) => failure,
     };
     let text = CString::new(failure.text.replace('\0', "\\0")).unwrap_or_default();
     // A call from the destructor of another thread-local finds none.

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use echoless::{Engine, FilterSpec, KeyHash, KeyHasher, LineFilter, Port, Verdicts, report_of};
-use echoless_foreign::{Code, Failure, Keys, ReportFields, hash_all};
+use echoless_foreign::{Code, Failure, Keys, ReportFields, Table, exclusive, hash_all};
 
 use crate::call::{call, echoless_hashing, hasher, slice_mut, text, write_if_wanted};
 use crate::filter::write_report;
-use crate::handles::{Table, exclusive};
 use crate::keys::{echoless_keys, with_keys, write_handle};
 
 /// A handle: workers, each with a partition of a filter in lines. Any thread may use it.

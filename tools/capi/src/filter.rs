@@ -5,10 +5,9 @@ use std::io::{self, Read, Write};
 use std::sync::Mutex;
 
 use echoless::Report;
-use echoless_foreign::{Failure, Filter, ReportFields, hash_all};
+use echoless_foreign::{Failure, Filter, ReportFields, Table, exclusive, hash_all};
 
 use crate::call::{call, echoless_hashing, hasher, path, slice, slice_mut, text, write_if_wanted};
-use crate::handles::{Table, exclusive};
 use crate::keys::{echoless_keys, judge_keys, with_keys, write_handle};
 
 /// A handle: a filter of any kind. One thread at a time may use it; a call while another one runs

@@ -5,12 +5,11 @@ use std::ffi::{c_char, c_int, c_void};
 use std::slice;
 
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Failure, Fixed, Hashes, Keys, Numbers, Packed};
+use echoless_foreign::{Failure, Fixed, Handle, Hashes, Keys, Numbers, Packed, Table};
 use echoless_packets::key::{KeyError, KeyOptions, KeyReader};
 use echoless_packets::{InterfaceId, LinkType, Packet};
 
 use crate::call::{call, slice, slice_mut, text, write_if_wanted};
-use crate::handles::Table;
 
 /// How the keys of a call lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,14 +178,14 @@ fn of_packets(error: KeyError) -> Failure {
 pub(crate) unsafe fn write_handle<H>(
     name: &'static str,
     out: *mut *mut H,
-    handle: *mut H,
-    free: impl FnOnce(*mut H) -> Result<(), Failure>,
+    handle: Handle,
+    free: impl FnOnce(Handle) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let written = if out.is_null() {
         Err(Failure::argument(name, "NULL", "a place for the handle"))
     } else {
         // SAFETY: not NULL; the caller answers for the memory.
-        unsafe { write_if_wanted(name, out, handle) }
+        unsafe { write_if_wanted(name, out, handle.pointer()) }
     };
     if written.is_err() {
         free(handle)?;

@@ -14,7 +14,6 @@
 pub mod call;
 pub mod engine;
 pub mod filter;
-pub mod handles;
 pub mod keys;
 pub mod ordered;
 pub mod shared;

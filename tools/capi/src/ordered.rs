@@ -10,12 +10,13 @@ use echoless::state::replace_file;
 use echoless::{
     FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, OrderedHandle, Ticket, Verdicts,
 };
-use echoless_foreign::{Code, Failure, Keys, ReportFields, check_masks, hash_all, restore_file};
+use echoless_foreign::{
+    Code, Failure, Keys, ReportFields, Table, check_masks, exclusive, hash_all, restore_file,
+};
 use self_cell::{MutBorrow, self_cell};
 
 use crate::call::{call, echoless_hashing, hasher, path, text};
 use crate::filter::{echoless_read, write_bytes, write_report};
-use crate::handles::{Table, exclusive};
 use crate::keys::{echoless_keys, judge_keys, write_handle};
 
 /// A handle: a filter in lines whose batches apply in the order of their tickets. All threads may

@@ -2,11 +2,10 @@
 
 use std::ffi::{c_char, c_int};
 
-use echoless_foreign::{ReportFields, Shared};
+use echoless_foreign::{ReportFields, Shared, Table};
 
 use crate::call::{call, echoless_hashing, hasher, text};
 use crate::filter::write_report;
-use crate::handles::Table;
 use crate::keys::{echoless_keys, judge_keys, write_handle};
 
 /// A handle: a filter that all threads use at the same time, without locks.

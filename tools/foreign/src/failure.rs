@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use echoless::assembly::SaveError;
@@ -104,6 +105,22 @@ impl Failure {
         let text = format!("{}: {}", path.display(), self.text);
         Self { text, ..self }
     }
+}
+
+/// Runs a call of another language, where no panic may get: a panic becomes a failure.
+///
+/// # Errors
+/// That of `run`; [`Code::Panicked`] if it panics.
+pub fn catch<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    // What a panic leaves behind is in a handle, whose lock is poisoned by it.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        let text = format!("the library panicked: {}", text.unwrap_or("no message"));
+        Err(Failure::new(Code::Panicked, text))
+    })
 }
 
 impl fmt::Display for Failure {

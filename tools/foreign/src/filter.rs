@@ -126,6 +126,12 @@ impl Filter {
         self.judge.filter().report()
     }
 
+    /// The memory of the filter's state, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.judge.filter().memory_bytes()
+    }
+
     /// The number of lines; the parts of a state are ranges of them.
     ///
     /// # Errors

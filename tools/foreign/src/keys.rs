@@ -133,22 +133,7 @@ impl<'a, O: Copy + TryInto<usize>> Packed<'a, O> {
     /// [`Failure`] if there are no offsets, or they descend, or one is negative or behind the end
     /// of `bytes`.
     pub fn new(bytes: &'a [u8], offsets: &'a [O]) -> Result<Self, Failure> {
-        if offsets.is_empty() {
-            return Err(Failure::argument("offsets", 0, "one more than keys"));
-        }
-        let mut last = 0;
-        for (index, offset) in offsets.iter().enumerate() {
-            let end = (*offset).try_into().unwrap_or(usize::MAX);
-            if end < last || end > bytes.len() {
-                let allowed = format!("ascending offsets in {} bytes", bytes.len());
-                return Err(Failure::argument(
-                    "offset",
-                    format!("number {index}"),
-                    allowed,
-                ));
-            }
-            last = end;
-        }
+        check_offsets(offsets, bytes.len())?;
         Ok(Self { bytes, offsets })
     }
 }
@@ -166,6 +151,27 @@ impl<O: Copy + TryInto<usize>> Keys for Packed<'_, O> {
             *hash = hasher.hash(&self.bytes[at(pair[0])..at(pair[1])]);
         }
     }
+}
+
+/// Checks the offsets of keys that are packed into so many bytes.
+///
+/// # Errors
+/// [`Failure`] if there are none, or they descend, or one is negative or behind the end.
+pub fn check_offsets<O: Copy + TryInto<usize>>(offsets: &[O], bytes: usize) -> Result<(), Failure> {
+    if offsets.is_empty() {
+        return Err(Failure::argument("offsets", 0, "one more than keys"));
+    }
+    let mut last = 0;
+    for (index, offset) in offsets.iter().enumerate() {
+        let end = (*offset).try_into().unwrap_or(usize::MAX);
+        if end < last || end > bytes {
+            let allowed = format!("ascending offsets in {bytes} bytes");
+            let value = format!("number {index}");
+            return Err(Failure::argument("offset", value, allowed));
+        }
+        last = end;
+    }
+    Ok(())
 }
 
 /// Hashes all keys, into `hashes`, whose allocation is used again.

@@ -26,12 +26,18 @@
 
 mod failure;
 mod filter;
+mod handles;
 mod keys;
+mod partitions;
 mod report;
 mod shared;
+mod snapshot;
 
-pub use failure::{CODES, Code, Failure};
+pub use failure::{CODES, Code, Failure, catch};
 pub use filter::{Filter, restore, restore_file};
-pub use keys::{Fixed, Hashes, Keys, Numbers, Packed, check_masks, hash_all};
+pub use handles::{Handle, Table, TableKeys, exclusive};
+pub use keys::{Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, hash_all};
+pub use partitions::Partitions;
 pub use report::{ReportFields, UNKNOWN_COUNT};
 pub use shared::Shared;
+pub use snapshot::Snapshot;

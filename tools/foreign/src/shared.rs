@@ -94,6 +94,12 @@ impl Shared {
         self.filter.clear();
     }
 
+    /// The memory of the filter's state, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.filter.memory_bytes()
+    }
+
     /// Counters and error estimates. This may read the memory of the filter.
     #[must_use]
     pub fn report(&self) -> Report {

@@ -291,3 +291,29 @@ fn the_numbers_of_codes_never_change() {
     );
     assert_eq!((Code::TimedOut.number(), Code::Panicked.number()), (12, 15));
 }
+
+/// `tools/java` has the same keys and numbers in `FilterTest`.
+#[test]
+fn hashes_and_verdicts_of_a_fixed_stream_never_change() {
+    let hasher = KeyHasher::seeded(0);
+    assert_eq!(hasher.hash(b"call 17").get(), 0xe7e2_39d5_637d_0702);
+    let keys: Vec<KeyHash> = (0..60_000)
+        .map(|number| KeyHash::from_uniform(mix(7919 * number % 20_011)))
+        .collect();
+    // Fewer slots than keys, so that some duplicates are missed.
+    let mut filter = Filter::new(SPEC, hasher).unwrap();
+    let mut found = words(keys.len());
+    let count = filter.observe(&Hashes(&keys), None, &mut found).unwrap();
+    let folded = found.iter().fold(0, |folded: u64, word| {
+        folded.wrapping_mul(31).wrapping_add(*word)
+    });
+    assert_eq!((count, folded), (7141, 0xd790_0864_e0f2_3f67));
+}
+
+/// A mix of 64 bits (splitmix64).
+fn mix(number: u64) -> u64 {
+    let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}

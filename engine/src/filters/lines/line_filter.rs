@@ -52,6 +52,11 @@ pub trait LineFilter: Filter {
     /// at the same clock, has the same lines; a log of its keys can leave out the duplicates.
     fn duplicates_change_lines(&self) -> bool;
 
+    /// The first tick at which lines change without keys, because the clock enters a new era;
+    /// `u64::MAX` without a window. Until then [copies](Self::copy_lines) of a line depend on
+    /// nothing but the keys that select the line, and their ticks.
+    fn next_era(&self) -> u64;
+
     /// Copies lines as if [`finish_expiry`](Self::finish_expiry) had been called, from `first` of
     /// these [`lines`](Self::lines) on.
     ///
@@ -132,6 +137,10 @@ impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
 
     fn duplicates_change_lines(&self) -> bool {
         (**self).duplicates_change_lines()
+    }
+
+    fn next_era(&self) -> u64 {
+        (**self).next_era()
     }
 
     fn copy_lines(&self, first: usize, into: &mut [Line]) {

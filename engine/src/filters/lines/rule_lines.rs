@@ -301,6 +301,10 @@ impl<R: Rule> LineFilter for RuleLines<R> {
         self.rule.duplicates_change_lines()
     }
 
+    fn next_era(&self) -> u64 {
+        self.rule.next_era()
+    }
+
     fn copy_lines(&self, first: usize, into: &mut [Line]) {
         into.copy_from_slice(&self.lines[first..][..into.len()]);
         if let Some(expiry) = &self.expiry {

@@ -4,16 +4,54 @@
 //! when the place has another owner. Its upper four bits are free for the kind. What a call uses
 //! stays until the call ends, even if the handle is freed during the call.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{LazyLock, Mutex, MutexGuard, TryLockError};
 
-use echoless_foreign::{Code, Failure};
 use sharded_slab::{Config, Entry, Slab};
+
+use crate::failure::{Code, Failure};
+
+/// What a program of another language holds in place of a reference. C sees a pointer that points
+/// to nothing, Java a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle(usize);
+
+impl Handle {
+    /// The handle as a number.
+    #[must_use]
+    pub const fn number(self) -> i64 {
+        self.0 as i64
+    }
+
+    /// The handle as a pointer, from which nothing is ever read.
+    #[must_use]
+    pub const fn pointer<H>(self) -> *mut H {
+        std::ptr::without_provenance_mut(self.0)
+    }
+}
+
+impl From<i64> for Handle {
+    fn from(number: i64) -> Self {
+        Self(number as usize)
+    }
+}
+
+impl<H> From<*const H> for Handle {
+    fn from(pointer: *const H) -> Self {
+        Self(pointer.addr())
+    }
+}
+
+impl<H> From<*mut H> for Handle {
+    fn from(pointer: *mut H) -> Self {
+        Self(pointer.addr())
+    }
+}
 
 /// The keys of the tables leave room for a kind.
 #[derive(Debug)]
-pub(crate) struct Keys;
+pub struct TableKeys;
 
-impl Config for Keys {
+impl Config for TableKeys {
     const RESERVED_BITS: usize = KIND_BITS;
     /// Two million handles of a kind for each thread. Fewer pages leave 25 bits for generations:
     /// with the default of 32 pages a freed handle would be that of another owner of its place
@@ -25,20 +63,26 @@ const KIND_BITS: usize = 4;
 const KIND_SHIFT: u32 = usize::BITS - KIND_BITS as u32;
 
 /// The things of one kind.
-pub(crate) struct Table<T> {
+#[derive(Debug)]
+pub struct Table<T> {
     /// 1 to 15, so that no handle is NULL.
     kind: usize,
     name: &'static str,
-    slab: std::sync::LazyLock<Slab<T, Keys>>,
+    slab: LazyLock<Slab<T, TableKeys>>,
 }
 
 impl<T> Table<T> {
-    pub(crate) const fn new(kind: usize, name: &'static str) -> Self {
+    /// The table of a kind, 1 to 15. Kinds of one library have different numbers.
+    ///
+    /// # Panics
+    /// If the kind is another number.
+    #[must_use]
+    pub const fn new(kind: usize, name: &'static str) -> Self {
         assert!(kind > 0 && kind < 1 << KIND_BITS);
         Self {
             kind,
             name,
-            slab: std::sync::LazyLock::new(Slab::new_with_config),
+            slab: LazyLock::new(Slab::new_with_config),
         }
     }
 
@@ -46,15 +90,12 @@ impl<T> Table<T> {
     ///
     /// # Errors
     /// [`Failure`] if the table is full.
-    pub(crate) fn insert<H>(&self, value: T) -> Result<*mut H, Failure> {
+    pub fn insert(&self, value: T) -> Result<Handle, Failure> {
         let key = self.slab.insert(value).ok_or_else(|| {
             let text = format!("there are too many handles of {}s", self.name);
             Failure::new(Code::OutOfMemory, text)
         })?;
-        // A number as a pointer: nothing is ever read from it.
-        Ok(std::ptr::without_provenance_mut(
-            key | self.kind << KIND_SHIFT,
-        ))
+        Ok(Handle(key | self.kind << KIND_SHIFT))
     }
 
     /// The thing of a handle. It stays while this is held.
@@ -62,7 +103,8 @@ impl<T> Table<T> {
     /// # Errors
     /// [`Failure`] if the handle is NULL, of another kind, or freed.
     #[inline]
-    pub(crate) fn get<H>(&self, handle: *const H) -> Result<Entry<'_, T, Keys>, Failure> {
+    pub fn get(&self, handle: impl Into<Handle>) -> Result<Entry<'_, T, TableKeys>, Failure> {
+        let handle = handle.into();
         let entry = self.key(handle).and_then(|key| self.slab.get(key));
         entry.ok_or_else(|| self.unknown(handle))
     }
@@ -72,27 +114,27 @@ impl<T> Table<T> {
     ///
     /// # Errors
     /// [`Failure`] if the handle is of another kind, or freed.
-    pub(crate) fn remove<H>(&self, handle: *const H) -> Result<(), Failure> {
-        if handle.is_null() || self.key(handle).is_some_and(|key| self.slab.remove(key)) {
+    pub fn remove(&self, handle: impl Into<Handle>) -> Result<(), Failure> {
+        let handle = handle.into();
+        if handle.0 == 0 || self.key(handle).is_some_and(|key| self.slab.remove(key)) {
             return Ok(());
         }
         Err(self.unknown(handle))
     }
 
     /// The key of a handle of this kind.
-    fn key<H>(&self, handle: *const H) -> Option<usize> {
-        let number = handle.addr();
+    fn key(&self, Handle(number): Handle) -> Option<usize> {
         (number >> KIND_SHIFT == self.kind).then_some(number & !(self.kind << KIND_SHIFT))
     }
 
     #[cold]
-    fn unknown<H>(&self, handle: *const H) -> Failure {
+    fn unknown(&self, Handle(number): Handle) -> Failure {
         let name = self.name;
-        if handle.is_null() {
+        if number == 0 {
             return Failure::argument(name, "NULL", "a handle");
         }
         let allowed = format!("a handle of a {name} that is not freed");
-        Failure::argument(name, format!("{:#x}", handle.addr()), allowed)
+        Failure::argument(name, format!("{number:#x}"), allowed)
     }
 }
 
@@ -101,7 +143,7 @@ impl<T> Table<T> {
 /// # Errors
 /// [`Code::Busy`] if another thread uses it, [`Code::Panicked`] if a call panicked with it.
 #[inline]
-pub(crate) fn exclusive<'a, T>(
+pub fn exclusive<'a, T>(
     name: &'static str,
     thing: &'a Mutex<T>,
 ) -> Result<MutexGuard<'a, T>, Failure> {

@@ -1,0 +1,328 @@
+//! The filters of some partitions of a divided filter: what one task of a cluster owns.
+
+use std::io::{Read, Write};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use echoless::state::SavedState;
+use echoless::{
+    Batch, Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, SpecError, report_of,
+};
+
+use crate::failure::{Code, Failure};
+use crate::keys::{Keys, check_masks, hash_all};
+use crate::snapshot::{Filters, Snapshot, lock};
+
+/// Below so many keys, the lines of a partition are loaded while the one before is judged.
+const LEAST_LOOK_AHEAD: usize = 256;
+
+/// A contiguous range of the partitions of one filter in lines. Each has a filter of its own, with
+/// its own clock, and its state is a part of the state of the whole filter.
+///
+/// A partition is a range of key hashes that depends on nothing but the number of partitions, so
+/// that other programs can route keys. The lines of the filter must therefore be a multiple of it.
+///
+/// # Examples
+/// ```
+/// use echoless::KeyHasher;
+/// use echoless_foreign::{Numbers, Partitions};
+///
+/// let spec = "fingerprint:fpr=1e-8,memory=1MiB";
+/// let hasher = KeyHasher::seeded(0);
+/// let mut task = Partitions::open(spec, hasher.clone(), 4, 0..4)?;
+/// let mut duplicates = [0];
+/// assert_eq!(task.observe(&Numbers(&[17, 18, 17]), None, &mut duplicates)?, 1);
+///
+/// // Another task goes on with the partition of a key.
+/// let owner = Partitions::partition_of(hasher.hash_u64(17), 4);
+/// let mut part = Vec::new();
+/// task.save(owner, &mut part)?;
+/// let mut other = Partitions::open(spec, hasher, 4, owner..owner + 1)?;
+/// other.load(owner, &part[..])?;
+/// assert_eq!(other.observe(&Numbers(&[17]), None, &mut duplicates)?, 1);
+/// # Ok::<(), echoless_foreign::Failure>(())
+/// ```
+#[derive(Debug)]
+pub struct Partitions {
+    identity: Identity,
+    /// Shared with the snapshots that are not saved yet.
+    filters: Arc<Mutex<Filters>>,
+    buffers: Buffers,
+}
+
+/// What partitions and their snapshots have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) spec: FilterSpec,
+    pub(crate) hasher: KeyHasher,
+    count: usize,
+    owned: Range<usize>,
+}
+
+/// A batch, divided by partitions.
+#[derive(Debug, Default)]
+struct Buffers {
+    hashes: Vec<KeyHash>,
+    /// The place of the owner of each key among the owned partitions.
+    owners: Vec<u32>,
+    /// Where the keys of each partition end in the vectors below.
+    ends: Vec<usize>,
+    /// The keys, those of each partition together, in their order.
+    keys: Vec<KeyHash>,
+    ticks: Vec<u64>,
+    /// The numbers of these keys in the batch.
+    numbers: Vec<u32>,
+    words: Vec<u64>,
+}
+
+impl Partitions {
+    /// Builds the filters of the partitions `owned` of `count`.
+    ///
+    /// # Errors
+    /// [`Failure`] as [`FilterSpec::build_line_partition`] has them; [`Code::InvalidSpec`] if there
+    /// are no such partitions, or the lines of the filter cannot be divided evenly.
+    pub fn open(
+        spec: &str,
+        hasher: KeyHasher,
+        count: usize,
+        owned: Range<usize>,
+    ) -> Result<Self, Failure> {
+        let spec: FilterSpec = spec.parse()?;
+        if owned.is_empty() || owned.end > count {
+            let value = format!("{}..{}", owned.start, owned.end);
+            let allowed = format!("one or more of 0..{count}");
+            return Err(SpecError::new("partitions", value, allowed).into());
+        }
+        let first = spec.build_line_partition(owned.start, count)?;
+        let unit = first.bucket_lines() * count as u64;
+        let lines = first.range().total;
+        if lines % unit != 0 {
+            let below = lines / unit * unit * 64;
+            let allowed = format!(
+                "a multiple of {} bytes, so that {count} partitions are equal: {below}B or {}B",
+                unit * 64,
+                below + unit * 64,
+            );
+            return Err(SpecError::new("memory", format!("{}B", lines * 64), allowed).into());
+        }
+        let mut filters = vec![first];
+        for index in owned.start + 1..owned.end {
+            filters.push(spec.build_line_partition(index, count)?);
+        }
+        Ok(Self {
+            identity: Identity {
+                spec,
+                hasher,
+                count,
+                owned,
+            },
+            filters: Arc::new(Mutex::new(Filters::new(filters))),
+            buffers: Buffers::default(),
+        })
+    }
+
+    /// The partition of a key among `count`: that of an even division of all hashes.
+    #[must_use]
+    pub fn partition_of(key: KeyHash, count: usize) -> usize {
+        ((u128::from(key.get()) * count as u128) >> 64) as usize
+    }
+
+    /// The specification of the whole filter.
+    #[must_use]
+    pub const fn spec(&self) -> &FilterSpec {
+        &self.identity.spec
+    }
+
+    /// The memory of the owned partitions, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let held = lock(&self.filters);
+        held.filters
+            .iter()
+            .map(echoless::Filter::memory_bytes)
+            .sum()
+    }
+
+    /// As [`Filter::observe`](crate::Filter::observe). The keys of a partition move its own clock.
+    ///
+    /// # Errors
+    /// As [`check_masks`], and if a key belongs to a partition that is not owned; nothing was
+    /// judged then.
+    pub fn observe(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        ticks: Option<&[u64]>,
+        duplicates: &mut [u64],
+    ) -> Result<u64, Failure> {
+        check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
+        if u32::try_from(keys.len()).is_err() {
+            let allowed = format!("at most {} in a batch", u32::MAX);
+            return Err(Failure::argument("count", keys.len(), allowed));
+        }
+        self.buffers.divide(keys, ticks, &self.identity)?;
+        let divided = &mut self.buffers;
+        let held = &mut *lock(&self.filters);
+        duplicates.fill(0);
+        let mut found = 0;
+        let mut from = 0;
+        for index in 0..held.filters.len() {
+            let range = from..divided.ends[index];
+            from = range.end;
+            // A filter looks ahead in long batches; the keys of many partitions are few for each.
+            if let Some(next) = held.filters.get(index + 1)
+                && divided.ends[index + 1] - range.end < LEAST_LOOK_AHEAD
+            {
+                next.prefetch(&divided.keys[range.end..divided.ends[index + 1]]);
+            }
+            if range.is_empty() {
+                continue;
+            }
+            let keys = &divided.keys[range.clone()];
+            let ticks = ticks.map(|_| &divided.ticks[range.clone()]);
+            let batch = match ticks {
+                Some(ticks) => Batch::at_each(keys, ticks),
+                None => Batch::new(keys),
+            };
+            let last = ticks.and_then(|ticks| ticks.iter().max());
+            held.before_keys(index, keys, last.copied().unwrap_or(0));
+            let words = &mut divided.words;
+            words.resize(keys.len().div_ceil(64), 0);
+            held.filters[index].observe_batch(batch, words);
+            for (word, numbers) in words.iter().zip(divided.numbers[range].chunks(64)) {
+                found += u64::from(word.count_ones());
+                let mut rest = *word;
+                while rest != 0 {
+                    let number = numbers[rest.trailing_zeros() as usize] as usize;
+                    duplicates[number / 64] |= 1 << (number % 64);
+                    rest &= rest - 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Counters and error estimates of the owned partitions together. This may read their memory.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        report_of(&lock(&self.filters).filters)
+    }
+
+    /// Writes the state of one partition.
+    ///
+    /// # Errors
+    /// [`Failure`] if the partition is not owned, [`Code::Io`] if `output` fails.
+    pub fn save(&mut self, partition: usize, output: impl Write) -> Result<(), Failure> {
+        let identity = &self.identity;
+        let index = identity.index(partition)?;
+        let filter = &mut lock(&self.filters).filters[index];
+        let lines = lines_of(filter);
+        let filters = std::slice::from_mut(filter);
+        identity
+            .spec
+            .save_part(filters, lines, &identity.hasher, b"", output)?;
+        Ok(())
+    }
+
+    /// Replaces one partition by its saved state, which `input` ends behind.
+    ///
+    /// # Errors
+    /// [`Failure`] if the partition is not owned; [`Code::StateMismatch`] if the state is of
+    /// another partition, filter or hasher, [`Code::InvalidState`] if it is damaged. The partition
+    /// stays as it was then.
+    pub fn load(&mut self, partition: usize, input: impl Read) -> Result<(), Failure> {
+        let identity = &self.identity;
+        let index = identity.index(partition)?;
+        let state = SavedState::open(input)?;
+        state.check(&identity.spec, &identity.hasher)?;
+        let lines = lines_of(&lock(&self.filters).filters[index]);
+        let part = state.header().part.clone();
+        if part != lines {
+            let text = format!(
+                "invalid state of lines {}..{}: expected {}..{}, partition {partition} of {}",
+                part.start, part.end, lines.start, lines.end, identity.count
+            );
+            return Err(Failure::new(Code::StateMismatch, text));
+        }
+        let restored = state.restore()?.filter;
+        let held = &mut *lock(&self.filters);
+        held.before_all(index);
+        held.filters[index] = restored;
+        Ok(())
+    }
+
+    /// All owned partitions as they are now, which other threads can save while this observes.
+    ///
+    /// Nothing is copied now. Later, a page of 4 KiB is copied before a key changes it for the first
+    /// time, unless it is saved by then. So the memory grows by what changes while it is saved, at
+    /// most that of the partitions.
+    #[must_use]
+    pub fn snapshot(&mut self) -> Snapshot {
+        Snapshot::new(self.identity.clone(), Arc::clone(&self.filters))
+    }
+}
+
+impl Identity {
+    /// The place of a partition among the owned ones.
+    pub(crate) fn index(&self, partition: usize) -> Result<usize, Failure> {
+        if self.owned.contains(&partition) {
+            return Ok(partition - self.owned.start);
+        }
+        let allowed = format!("one of {}", self.owned_text());
+        Err(Failure::argument("partition", partition, allowed))
+    }
+
+    fn owned_text(&self) -> String {
+        let Range { start, end } = self.owned;
+        format!("{start} to {} of {}", end - 1, self.count)
+    }
+}
+
+impl Buffers {
+    /// Divides a batch by the partitions that own its keys.
+    fn divide(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        ticks: Option<&[u64]>,
+        identity: &Identity,
+    ) -> Result<(), Failure> {
+        let hashes = hash_all(keys, &identity.hasher, &mut self.hashes);
+        let (first, owned) = (identity.owned.start, identity.owned.len());
+        self.ends.clear();
+        self.ends.resize(owned, 0);
+        self.owners.clear();
+        for (number, key) in hashes.iter().enumerate() {
+            let partition = Partitions::partition_of(*key, identity.count);
+            let owner = partition.wrapping_sub(first);
+            let Some(count) = self.ends.get_mut(owner) else {
+                let value = format!("{partition} of key {number}");
+                let allowed = format!("one of {}", identity.owned_text());
+                return Err(Failure::argument("partition", value, allowed));
+            };
+            *count += 1;
+            self.owners.push(owner as u32);
+        }
+        // Where the keys of each partition begin, and once they are written, where they end.
+        let mut next = 0;
+        for end in &mut self.ends {
+            next += std::mem::replace(end, next);
+        }
+        self.keys.resize(hashes.len(), KeyHash::default());
+        self.numbers.resize(hashes.len(), 0);
+        self.ticks.resize(ticks.map_or(0, <[u64]>::len), 0);
+        for (number, (key, owner)) in hashes.iter().zip(&self.owners).enumerate() {
+            let place = &mut self.ends[*owner as usize];
+            self.keys[*place] = *key;
+            self.numbers[*place] = number as u32;
+            if let Some(ticks) = ticks {
+                self.ticks[*place] = ticks[number];
+            }
+            *place += 1;
+        }
+        Ok(())
+    }
+}
+
+fn lines_of(filter: &impl LineFilter) -> Range<u64> {
+    let first = filter.range().first;
+    first..first + filter.lines().len() as u64
+}

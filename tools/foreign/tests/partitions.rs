@@ -1,0 +1,149 @@
+//! Partitions of tasks against the undivided filter, while they are saved and move.
+
+use std::ops::Range;
+
+use echoless::{KeyHash, KeyHasher, Partitioning};
+use echoless_foreign::{Code, Filter, Hashes, Partitions, ReportFields};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const SPEC: &str = "fingerprint:fpr=1e-8,memory=64KiB";
+const COUNT: usize = 16;
+
+fn hasher() -> KeyHasher {
+    KeyHasher::seeded(7)
+}
+
+fn open(spec: &str, owned: Range<usize>) -> Partitions {
+    Partitions::open(spec, hasher(), COUNT, owned).unwrap()
+}
+
+fn keys(ids: &[u64]) -> Vec<KeyHash> {
+    ids.iter().map(|id| hasher().hash_u64(*id)).collect()
+}
+
+fn words(keys: usize) -> Vec<u64> {
+    vec![u64::MAX; keys.div_ceil(64)]
+}
+
+fn saved(partitions: &mut Partitions, partition: usize) -> Vec<u8> {
+    let mut part = Vec::new();
+    partitions.save(partition, &mut part).unwrap();
+    part
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// With windows there are no ticks here, so that all clocks are equal.
+    #[test]
+    fn verdicts_are_those_of_the_undivided_filter(
+        batches in vec(vec(0..30_000_u64, 0..3000), 1..8),
+        filter in prop::sample::select(vec![
+            SPEC,
+            "rowlru:form=line,memory=64KiB",
+            "clocked:window=1000,memory=64KiB",
+            "dense:replacement=fifo,memory=64KiB",
+        ]),
+        moved in any::<prop::sample::Index>(),
+    ) {
+        let mut whole = Filter::new(filter, hasher()).unwrap();
+        let mut tasks = open(filter, 0..COUNT);
+        let moved = moved.index(batches.len());
+        for (number, ids) in batches.iter().enumerate() {
+            if number == moved {
+                // All partitions move to another task.
+                let mut next = open(filter, 0..COUNT);
+                for partition in 0..COUNT {
+                    let part = saved(&mut tasks, partition);
+                    next.load(partition, &part[..]).unwrap();
+                    prop_assert_eq!(saved(&mut next, partition), part);
+                }
+                tasks = next;
+            }
+            let keys = keys(ids);
+            let [mut expected, mut found] = [words(ids.len()), words(ids.len())];
+            let count = whole.observe(&Hashes(&keys), None, &mut expected).unwrap();
+            prop_assert_eq!(tasks.observe(&Hashes(&keys), None, &mut found).unwrap(), count);
+            prop_assert_eq!(found, expected);
+        }
+        let fields = |report| {
+            let fields = ReportFields::from(&report);
+            (fields.observed, fields.fresh, fields.evictions, fields.fill.to_bits())
+        };
+        prop_assert_eq!(fields(tasks.report()), fields(whole.report()));
+        prop_assert_eq!(tasks.memory_bytes(), whole.memory_bytes());
+    }
+
+    #[test]
+    fn an_even_division_is_that_of_the_engine(hash: u64, count in 1..70_usize, share in 1..70_u64) {
+        let partitioning = Partitioning::new(share * count as u64, count).unwrap();
+        for hash in [hash, 0, u64::MAX] {
+            let key = KeyHash::from_uniform(hash);
+            prop_assert_eq!(Partitions::partition_of(key, count), partitioning.partition_of(key));
+        }
+        for index in 1..count {
+            // The lowest hash of a partition, and the one before.
+            let start = ((index as u128) << 64).div_ceil(count as u128) as u64;
+            for hash in [start - 1, start] {
+                let key = KeyHash::from_uniform(hash);
+                let owner = partitioning.partition_of(key);
+                prop_assert_eq!(Partitions::partition_of(key, count), owner);
+            }
+        }
+    }
+
+    /// A snapshot that is saved later, or never, is the state at its call.
+    #[test]
+    fn a_snapshot_is_the_state_at_its_call(
+        batches in vec(vec(0..3000_u64, 0..500), 4..12),
+        spec in prop::sample::select(vec![SPEC, "clocked:window=700,memory=64KiB"]),
+        steps in 1..2000_u64,
+    ) {
+        let mut task = open(spec, 0..COUNT);
+        let mut snapshots = Vec::new();
+        let mut tick = 0;
+        for ids in &batches {
+            let expected: Vec<Vec<u8>> =
+                (0..COUNT).map(|partition| saved(&mut task, partition)).collect();
+            snapshots.push((task.snapshot(), expected));
+            let ticks: Vec<u64> = ids.iter().map(|id| tick + id % steps).collect();
+            tick += steps;
+            let keys = keys(ids);
+            task.observe(&Hashes(&keys), Some(&ticks), &mut words(ids.len())).unwrap();
+            // The oldest is saved in between.
+            if snapshots.len() == 3 {
+                let (snapshot, expected) = snapshots.remove(0);
+                for (partition, expected) in expected.iter().enumerate().rev() {
+                    let mut part = Vec::new();
+                    snapshot.save(partition, &mut part).unwrap();
+                    prop_assert_eq!(&part, expected);
+                    prop_assert!(snapshot.save(partition, &mut part).is_err());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn partitions_that_do_not_fit_are_rejected() {
+    let open = |spec, count, owned| Partitions::open(spec, hasher(), count, owned).unwrap_err();
+    for (count, owned) in [(16, 4..4), (16, 15..17), (0, 0..1)] {
+        assert_eq!(open(SPEC, count, owned).code, Code::InvalidSpec);
+    }
+    let failure = open(SPEC, 100, 0..100);
+    assert_eq!(
+        failure.text,
+        "invalid memory=65536B: expected a multiple of 6400 bytes, so that 100 partitions are \
+         equal: 64000B or 70400B"
+    );
+    let mut task = Partitions::open("fingerprint:fpr=1e-8,memory=70400B", hasher(), 100, 3..5);
+    let task = task.as_mut().unwrap();
+    let key = KeyHash::from_uniform(u64::MAX / 100 * 5 + 100);
+    let failure = task.observe(&Hashes(&[key]), None, &mut [0]).unwrap_err();
+    assert_eq!(
+        failure.text,
+        "invalid partition=5 of key 0: expected one of 3 to 4 of 100"
+    );
+    assert_eq!(task.report().tally.observed, Some(0));
+}

@@ -1,0 +1,126 @@
+package echoless;
+
+import java.lang.ref.Cleaner;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * Something of the native library, by its number in a table there: a number that was freed is an
+ * exception and not a crash.
+ *
+ * <p>The native methods that use it are no static ones, so that the garbage collector does not free
+ * it while one of them runs.
+ */
+abstract sealed class Resource implements AutoCloseable
+    permits Filter, SharedFilter, Partitions, Snapshot {
+  static {
+    Library.load();
+  }
+
+  private static final Cleaner CLEANER = Cleaner.create();
+
+  private final String name;
+  private final long handle;
+  private final Cleaner.Cleanable cleanable;
+  private volatile boolean isClosed;
+
+  Resource(String name, long handle) {
+    this.name = name;
+    this.handle = handle;
+    this.cleanable = CLEANER.register(this, new Free(handle));
+  }
+
+  /** What is left to do for an object that is not reachable any more, or was closed. */
+  private record Free(long handle) implements Runnable {
+    @Override
+    public void run() {
+      free(handle);
+    }
+  }
+
+  /**
+   * Frees the native memory; a second call has no effect. A call that another thread is in ends as
+   * usual. What nobody closes is freed once the garbage collector finds it, which may be late: the
+   * collector does not see native memory.
+   */
+  @Override
+  public final void close() {
+    isClosed = true;
+    cleanable.clean();
+  }
+
+  final long handle() {
+    if (isClosed) {
+      throw EcholessException.argument(name, "closed", "an open one");
+    }
+    return handle;
+  }
+
+  final Report readReport() {
+    long[] fields = new long[Report.FIELDS];
+    reportFields(handle(), fields);
+    return Report.of(fields);
+  }
+
+  final long judgeDirect(boolean inserts, ByteBuffer hashes, int n, long[] verdicts) {
+    EcholessException.present("hashes", hashes, "a direct buffer");
+    if (hashes.order() != ByteOrder.nativeOrder()) {
+      throw EcholessException.argument("order", hashes.order(), "ByteOrder.nativeOrder()");
+    }
+    int position = hashes.position();
+    return judgeDirect(
+        handle(), inserts, hashes, position, hashes.limit(), null, n, verdicts);
+  }
+
+  static native long newFilter(String spec, long seed, byte[] secret);
+
+  static native long newShared(String spec, long seed, byte[] secret);
+
+  static native long newPartitions(
+      String spec, long seed, byte[] secret, int count, int first, int last);
+
+  static native long loadWhole(
+      Streams in, long seed, byte[] secret, long memoryLimit, byte[][] bytes);
+
+  private static native void free(long handle);
+
+  final native long newSnapshot(long handle);
+
+  final native long judgeHashes(
+      long handle, boolean inserts, long[] hashes, long[] ticks, int n, long[] verdicts);
+
+  final native long judgePacked(
+      long handle,
+      boolean inserts,
+      byte[] packed,
+      int[] offsets,
+      long[] ticks,
+      int n,
+      long[] verdicts);
+
+  private native long judgeDirect(
+      long handle,
+      boolean inserts,
+      ByteBuffer hashes,
+      int position,
+      int limit,
+      long[] ticks,
+      int n,
+      long[] verdicts);
+
+  final native void advance(long handle, long tick);
+
+  final native void clear(long handle);
+
+  final native long memory(long handle);
+
+  final native String specText(long handle);
+
+  private native void reportFields(long handle, long[] fields);
+
+  final native void saveWhole(long handle, byte[] bytes, Streams out);
+
+  final native void savePartition(long handle, int partition, Streams out);
+
+  final native void loadPartition(long handle, int partition, Streams in);
+}

@@ -1,0 +1,72 @@
+package echoless;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.lang.ref.WeakReference;
+import java.net.URL;
+import java.net.URLClassLoader;
+import org.junit.jupiter.api.Test;
+
+/** The jobs of one cluster each have a class loader, and each loads the library. */
+class LibraryTest {
+  private static URLClassLoader loader() {
+    URL[] classes = {Filter.class.getProtectionDomain().getCodeSource().getLocation()};
+    return new URLClassLoader(classes, ClassLoader.getPlatformClassLoader());
+  }
+
+  /** Observes a key twice with a filter of the class loader, and returns the duplicates. */
+  private static long use(ClassLoader loader) throws ReflectiveOperationException {
+    Class<?> filters = loader.loadClass("echoless.Filter");
+    assertNotSame(Filter.class, filters);
+    Object filter = filters.getMethod("of", String.class).invoke(null, "bloom:k=4,memory=1MiB");
+    long[] hashes = {Keys.mix(1), Keys.mix(1)};
+    Object count =
+        filters
+            .getMethod("observe", long[].class, int.class, long[].class)
+            .invoke(filter, hashes, 2, new long[1]);
+    AutoCloseable.class.getMethod("close").invoke(filter);
+    return (Long) count;
+  }
+
+  @Test
+  void twoClassLoadersUseItAtTheSameTime() throws Exception {
+    try (URLClassLoader one = loader();
+        URLClassLoader other = loader();
+        Filter own = Filter.of("bloom:k=4,memory=1MiB")) {
+      assertEquals(1, use(one));
+      assertEquals(1, use(other));
+      assertEquals(1, use(one));
+      assertEquals(0, own.observe(new long[] {Keys.mix(1)}, 1, new long[1]));
+    }
+  }
+
+  /** A job that has ended leaves nothing behind that keeps its class loader. */
+  @Test
+  void aClassLoaderCanGo() throws Exception {
+    URLClassLoader loader = loader();
+    assertEquals(1, use(loader));
+    loader.close();
+    WeakReference<ClassLoader> gone = new WeakReference<>(loader);
+    loader = null;
+    for (int round = 0; round < 200 && gone.get() != null; round++) {
+      System.gc();
+      Thread.sleep(10);
+    }
+    assertNull(gone.get());
+  }
+
+  @Test
+  void noCopyIsLeft() throws Exception {
+    assertEquals(1, use(loader()));
+    java.nio.file.Path folder = java.nio.file.Path.of(System.getProperty("java.io.tmpdir"));
+    String maps = java.nio.file.Files.readString(java.nio.file.Path.of("/proc/self/maps"));
+    java.util.regex.Matcher matcher =
+        java.util.regex.Pattern.compile("/(echoless[0-9]+\\.so)").matcher(maps);
+    while (matcher.find()) {
+      assertFalse(java.nio.file.Files.exists(folder.resolve(matcher.group(1))));
+    }
+  }
+}
