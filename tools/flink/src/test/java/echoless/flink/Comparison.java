@@ -1,0 +1,173 @@
+package echoless.flink;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Locale;
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.state.StateTtlConfig;
+import org.apache.flink.api.common.state.ValueState;
+import org.apache.flink.api.common.state.ValueStateDescriptor;
+import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.api.java.tuple.Tuple2;
+import org.apache.flink.configuration.CheckpointingOptions;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.RestartStrategyOptions;
+import org.apache.flink.configuration.StateBackendOptions;
+import org.apache.flink.connector.datagen.source.DataGeneratorSource;
+import org.apache.flink.core.execution.JobClient;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
+import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
+import org.apache.flink.util.Collector;
+
+/**
+ * Compares the operator with Flink's own way, a {@code ValueState} with a time to live for each key,
+ * on one task manager of processes: {@code Comparison RECORDS [WAY ...]}.
+ *
+ * <p>{@code none} only routes the records, which is the part of a job that no way avoids.
+ */
+final class Comparison {
+  private static final TypeInformation<Tuple2<Long, Long>> KEY = Types.TUPLE(Types.LONG, Types.LONG);
+  private static final Duration WINDOW = Duration.ofHours(24);
+
+  private Comparison() {}
+
+  public static void main(String[] args) throws Exception {
+    long records = Long.parseLong(args[0]);
+    String[] ways =
+        args.length > 1
+            ? java.util.Arrays.copyOfRange(args, 1, args.length)
+            : new String[] {"none", "echoless", "hashmap", "rocksdb"};
+    System.out.println("way,records,wall_s,cpu_s,records_per_cpu_s,state_bytes,checkpoint_ms");
+    for (String way : ways) {
+      measure(way, records);
+    }
+  }
+
+  private static void measure(String way, long records) throws Exception {
+    Path folder = Files.createTempDirectory("comparison");
+    // Two copies of the filter, and the 13 bytes for each key that the guide advises.
+    long filter = Math.max(16, Long.highestOneBit(records * 10 / 1_000_000) * 2);
+    try (LocalCluster cluster = new LocalCluster(folder, 1, 4096, (int) (2 * filter))) {
+      Process taskManager = cluster.startTaskManager();
+      Configuration config = new Configuration();
+      config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(10));
+      config.set(
+          CheckpointingOptions.CHECKPOINTS_DIRECTORY,
+          folder.resolve("checkpoints").toUri().toString());
+      config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
+      config.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, true);
+      config.set(RestartStrategyOptions.RESTART_STRATEGY, "none");
+      if (way.equals("rocksdb")) {
+        config.set(StateBackendOptions.STATE_BACKEND, way);
+      }
+      // The first job waits for the cluster and warms it up.
+      run(cluster, config, way, records / 10, filter);
+      Duration before = taskManager.info().totalCpuDuration().orElseThrow();
+      long begin = System.nanoTime();
+      JsonNode checkpoint = run(cluster, config, way, records, filter);
+      double wall = (System.nanoTime() - begin) / 1e9;
+      Duration after = taskManager.info().totalCpuDuration().orElseThrow();
+      double cpu = after.minus(before).toMillis() / 1e3;
+      System.out.printf(
+          Locale.ROOT,
+          "%s,%d,%.1f,%.1f,%.0f,%d,%d%n",
+          way,
+          records,
+          wall,
+          cpu,
+          records / cpu,
+          checkpoint.path("state_size").asLong(),
+          checkpoint.path("end_to_end_duration").asLong());
+    }
+  }
+
+  /** Runs a job to its end, and returns what Flink has about its last checkpoint. */
+  private static JsonNode run(
+      LocalCluster cluster, Configuration config, String way, long records, long filter)
+      throws Exception {
+    StreamExecutionEnvironment env = cluster.environment(config);
+    env.setParallelism(1);
+    env.getConfig().enableObjectReuse();
+    build(env, way, records, filter);
+    JobClient client = env.executeAsync(way);
+    client.getJobExecutionResult().get();
+    String path = "/jobs/" + client.getJobID() + "/checkpoints";
+    return get(cluster.restPort(), path).path("latest").path("completed");
+  }
+
+  private static JsonNode get(int port, String path) throws IOException, InterruptedException {
+    URI address = URI.create("http://127.0.0.1:" + port + path);
+    HttpResponse<String> answer =
+        HttpClient.newHttpClient()
+            .send(HttpRequest.newBuilder(address).build(), HttpResponse.BodyHandlers.ofString());
+    return new ObjectMapper().readTree(answer.body());
+  }
+
+  private static void build(
+      StreamExecutionEnvironment env, String way, long records, long filter) {
+    // 37 of 100 records are duplicates. The stream is as long as the window.
+    Calls calls = new Calls(records, 86_400_000 / records, 0);
+    DataStream<Tuple2<Long, Long>> input =
+        env.fromSource(
+            new DataGeneratorSource<>(
+                index -> Tuple2.of(calls.keyNumber(index), index), records, KEY),
+            WatermarkStrategy.<Tuple2<Long, Long>>forMonotonousTimestamps()
+                .withTimestampAssigner((record, time) -> calls.time(record.f1)),
+            "calls");
+    input = input.map(record -> Tuple2.of(record.f0 * 0x9e3779b97f4a7c15L, record.f0), KEY);
+    DataStream<Tuple2<Long, Long>> fresh =
+        switch (way) {
+          case "none" -> input.keyBy(record -> record, KEY).map(record -> record, KEY);
+          case "echoless" ->
+              Deduplicate.of(input)
+                  .key(Comparison::bytes)
+                  .memory(filter + "MiB")
+                  .window(WINDOW)
+                  .build();
+          case "hashmap", "rocksdb" -> input.keyBy(record -> record, KEY).process(new FirstOfKey());
+          default -> throw new IllegalArgumentException("no way of this name: " + way);
+        };
+    fresh.sinkTo(new DiscardingSink<>());
+  }
+
+  private static byte[] bytes(Tuple2<Long, Long> key) {
+    return ByteBuffer.allocate(16).putLong(key.f0).putLong(key.f1).array();
+  }
+
+  /** Flink's own way. Its time to live is in processing time, which is all that Flink has. */
+  private static final class FirstOfKey
+      extends KeyedProcessFunction<Tuple2<Long, Long>, Tuple2<Long, Long>, Tuple2<Long, Long>> {
+    private transient ValueState<Boolean> seen;
+
+    @Override
+    public void open(OpenContext context) {
+      ValueStateDescriptor<Boolean> descriptor =
+          new ValueStateDescriptor<>("seen", Types.BOOLEAN);
+      descriptor.enableTimeToLive(StateTtlConfig.newBuilder(WINDOW).build());
+      seen = getRuntimeContext().getState(descriptor);
+    }
+
+    @Override
+    public void processElement(
+        Tuple2<Long, Long> record, Context context, Collector<Tuple2<Long, Long>> out)
+        throws Exception {
+      if (seen.value() == null) {
+        seen.update(true);
+        out.collect(record);
+      }
+    }
+  }
+}

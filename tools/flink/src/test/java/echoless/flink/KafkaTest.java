@@ -1,0 +1,209 @@
+package echoless.flink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import org.apache.flink.configuration.CheckpointingOptions;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.RestartStrategyOptions;
+import org.apache.flink.core.execution.JobClient;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The Kafka example on a cluster of processes, with a broker of one process. */
+class KafkaTest {
+  private static final Path BROKER = Path.of("..", "kafka", "tests", "broker", "start.sh");
+  private static final int PER_SECOND = 10_000;
+
+  @TempDir Path folder;
+
+  private String brokers;
+
+  @Test
+  void committedOutputIsThatOfOneFilter() throws Exception {
+    assumeTrue(Files.exists(BROKER), "SKIPPED: no broker in tools/kafka");
+    int kills = Integer.getInteger("echoless.kills", 1);
+    long records = PER_SECOND * 8L * (kills + 1);
+    Calls calls = new Calls(records / 3, 10, 3_000);
+    int port = freePort();
+    brokers = "127.0.0.1:" + port;
+    Process broker = startBroker(port);
+    try (LocalCluster cluster =
+        new LocalCluster(Files.createDirectory(folder.resolve("cluster")), 2, 256, 64)) {
+      cluster.startTaskManager();
+      cluster.startTaskManager();
+      createTopics();
+      Thread producer = produce(calls, records);
+      JobClient client = submit(cluster, records);
+      Random random = new Random(41);
+      for (int kill = 0; kill < kills; kill++) {
+        awaitMoreOutput();
+        Thread.sleep(random.nextInt(1_000));
+        assertTrue(
+            !client.getJobStatus().get().isGloballyTerminalState(), "the stream is too short");
+        cluster.replaceTaskManager();
+        if (kill % 5 == 0) {
+          awaitMoreOutput();
+          broker.destroyForcibly().waitFor();
+          broker = startBroker(port);
+        }
+      }
+      producer.join();
+      client.getJobExecutionResult().get();
+      // The number of a call is its last field.
+      List<Long> output =
+          committed().stream()
+              .map(call -> Long.valueOf(call.substring(call.lastIndexOf(',') + 1)))
+              .toList();
+      Settings settings = Settings.of(4 << 20, 1e-8, 86_400_000, 0, false, 128, 0);
+      Set<Long> expected = Oracle.engine(settings, record -> key(calls, record), calls, records);
+      assertEquals(expected, Set.copyOf(output));
+      assertEquals(expected.size(), output.size());
+    } finally {
+      broker.destroyForcibly().waitFor();
+    }
+  }
+
+  private static byte[] key(Calls calls, long record) {
+    return Long.toString(calls.keyNumber(record)).getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static String text(Calls calls, long record) {
+    return calls.keyNumber(record) + "," + calls.time(record) + "," + record;
+  }
+
+  private JobClient submit(LocalCluster cluster, long records) throws Exception {
+    Configuration config = new Configuration();
+    config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofMillis(500));
+    config.set(
+        CheckpointingOptions.CHECKPOINTS_DIRECTORY,
+        folder.resolve("checkpoints").toUri().toString());
+    config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
+    config.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
+    config.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, Integer.MAX_VALUE);
+    config.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_DELAY, Duration.ofMillis(200));
+    StreamExecutionEnvironment env = cluster.environment(config);
+    env.setParallelism(2);
+    KafkaExample.build(env, brokers, "calls", "calls.fresh", records);
+    return env.executeAsync();
+  }
+
+  private Process startBroker(int port) throws Exception {
+    Process broker =
+        new ProcessBuilder(
+                "bash", BROKER.toString(), folder.resolve("broker").toString(), "" + port)
+            .redirectErrorStream(true)
+            .redirectOutput(folder.resolve("broker.log").toFile())
+            .start();
+    Runtime.getRuntime().addShutdownHook(new Thread(broker::destroyForcibly));
+    while (true) {
+      try (Socket socket = new Socket()) {
+        socket.connect(new InetSocketAddress("127.0.0.1", port));
+        return broker;
+      } catch (IOException notYet) {
+        assertTrue(broker.isAlive(), "the broker ended; see broker.log");
+        Thread.sleep(100);
+      }
+    }
+  }
+
+  /** A port whose next one is free, too, at least now. */
+  private static int freePort() throws IOException {
+    while (true) {
+      try (ServerSocket one = new ServerSocket(0);
+          ServerSocket next = new ServerSocket(one.getLocalPort() + 1)) {
+        return one.getLocalPort();
+      } catch (IOException taken) {
+        // Another pair.
+      }
+    }
+  }
+
+  private void createTopics() throws Exception {
+    try (Admin admin = Admin.create(Map.of("bootstrap.servers", brokers))) {
+      admin
+          .createTopics(
+              List.of(
+                  new NewTopic("calls", 1, (short) 1), new NewTopic("calls.fresh", 2, (short) 1)))
+          .all()
+          .get();
+    }
+  }
+
+  /** Writes the stream at a rate, each record once, however often the broker restarts. */
+  private Thread produce(Calls calls, long records) {
+    Thread thread =
+        new Thread(
+            () -> {
+              Map<String, Object> options =
+                  Map.of(
+                      "bootstrap.servers", brokers, "enable.idempotence", true, "linger.ms", 5);
+              try (KafkaProducer<String, String> producer =
+                  new KafkaProducer<>(options, new StringSerializer(), new StringSerializer())) {
+                long begin = System.nanoTime();
+                for (long record = 0; record < records; record++) {
+                  producer.send(new ProducerRecord<>("calls", text(calls, record)));
+                  if (record % 100 == 0) {
+                    long due = begin + record * (1_000_000_000L / PER_SECOND);
+                    Thread.sleep(Math.max(0, due - System.nanoTime()) / 1_000_000);
+                  }
+                }
+              } catch (InterruptedException stopped) {
+                Thread.currentThread().interrupt();
+              }
+            });
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
+  }
+
+  private void awaitMoreOutput() throws InterruptedException {
+    int before = committed().size();
+    while (committed().size() < before + 1_000) {
+      Thread.sleep(200);
+    }
+  }
+
+  /** All committed records of the output. */
+  private List<String> committed() {
+    Map<String, Object> options =
+        Map.of("bootstrap.servers", brokers, "isolation.level", "read_committed");
+    List<String> calls = new ArrayList<>();
+    try (KafkaConsumer<String, String> consumer =
+        new KafkaConsumer<>(options, new StringDeserializer(), new StringDeserializer())) {
+      List<TopicPartition> partitions =
+          List.of(new TopicPartition("calls.fresh", 0), new TopicPartition("calls.fresh", 1));
+      consumer.assign(partitions);
+      consumer.seekToBeginning(partitions);
+      Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+      while (ends.entrySet().stream()
+          .anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
+        consumer.poll(Duration.ofMillis(200)).forEach(record -> calls.add(record.value()));
+      }
+    }
+    return calls;
+  }
+}

@@ -1,0 +1,59 @@
+package echoless.flink;
+
+import echoless.Hasher;
+import echoless.Partitions;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.LongFunction;
+
+/** The fresh records that a job must find among the first records of a stream. */
+final class Oracle {
+  private Oracle() {}
+
+  /** One record for each key: the first. */
+  static Set<Long> exact(Calls calls, long records) {
+    Set<Long> seen = new HashSet<>();
+    Set<Long> fresh = new HashSet<>();
+    for (long record = 0; record < records; record++) {
+      if (seen.add(calls.keyNumber(record))) {
+        fresh.add(record);
+      }
+    }
+    return fresh;
+  }
+
+  /** What one filter of all key groups finds, one record at a time. */
+  static Set<Long> engine(Settings settings, Calls calls, long records) {
+    return engine(settings, calls::key, calls, records);
+  }
+
+  /** As above, of records whose keys are other bytes. */
+  static Set<Long> engine(Settings settings, LongFunction<byte[]> keys, Calls calls, long records) {
+    long[] clocks = new long[settings.keyGroups()];
+    long[] hash = new long[1];
+    long[] tick = new long[1];
+    long[] verdict = new long[1];
+    Set<Long> fresh = new HashSet<>();
+    try (Partitions all =
+        Partitions.open(
+            settings.spec(), settings.hashing(), settings.keyGroups(), 0, settings.keyGroups() - 1)) {
+      for (long record = 0; record < records; record++) {
+        hash[0] = Hasher.hash(keys.apply(record), settings.hashing());
+        if (settings.hasWindow()) {
+          int group = Partitions.partitionOf(hash[0], settings.keyGroups());
+          long own = settings.tick(calls.time(record));
+          clocks[group] = Math.max(clocks[group], own);
+          if (clocks[group] - own > settings.lateTicks()) {
+            fresh.add(record);
+            continue;
+          }
+          tick[0] = clocks[group];
+        }
+        if (all.observe(hash, settings.hasWindow() ? tick : null, 1, verdict) == 0) {
+          fresh.add(record);
+        }
+      }
+    }
+    return fresh;
+  }
+}

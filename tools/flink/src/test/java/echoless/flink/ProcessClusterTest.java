@@ -1,0 +1,74 @@
+package echoless.flink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import org.apache.flink.configuration.CheckpointingOptions;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.RestartStrategyOptions;
+import org.apache.flink.core.execution.JobClient;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A job on a cluster of processes, whose task managers are killed with signal 9. */
+class ProcessClusterTest {
+  private static final double RATE = 20_000;
+
+  @TempDir Path folder;
+
+  @Test
+  void killedProcessesLoseAndDoubleNothing() throws Exception {
+    int kills = Integer.getInteger("echoless.kills", 2);
+    // A kill, the restart and some records after it take seconds.
+    long records = (long) RATE * 4 * (kills + 1);
+    Calls calls = new Calls(records / 3, 10, 3_000);
+    CallsJob job = CallsJob.fast(calls, records, Duration.ofMinutes(10)).perSecond(RATE);
+    Path out = folder.resolve("out");
+    Random random = new Random(41);
+    try (LocalCluster cluster =
+        new LocalCluster(Files.createDirectory(folder.resolve("cluster")), 2, 256, 64)) {
+      cluster.startTaskManager();
+      cluster.startTaskManager();
+      Configuration config = new Configuration();
+      config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofMillis(300));
+      config.set(
+          CheckpointingOptions.CHECKPOINTS_DIRECTORY,
+          folder.resolve("checkpoints").toUri().toString());
+      config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
+      config.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
+      config.set(
+          RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, Integer.MAX_VALUE);
+      config.set(
+          RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_DELAY, Duration.ofMillis(100));
+      StreamExecutionEnvironment env = cluster.environment(config);
+      job.build(env, 3, calls::key, out);
+      JobClient client = env.executeAsync();
+      for (int kill = 0; kill < kills; kill++) {
+        // Each kill meets a job that has gone on since the last one.
+        int before = CallsJob.read(out).size();
+        while (CallsJob.read(out).size() < before + 1_000 && !isFinished(client)) {
+          Thread.sleep(50);
+        }
+        Thread.sleep(random.nextInt(1_000));
+        assertTrue(!isFinished(client), "the stream is too short for its kills");
+        cluster.replaceTaskManager();
+      }
+      client.getJobExecutionResult().get();
+    }
+    List<Long> output = CallsJob.read(out);
+    Set<Long> expected = Oracle.engine(job.settings(), calls, records);
+    assertEquals(expected, Set.copyOf(output));
+    assertEquals(expected.size(), output.size());
+  }
+
+  private static boolean isFinished(JobClient client) throws Exception {
+    return client.getJobStatus().get().isGloballyTerminalState();
+  }
+}
