@@ -41,8 +41,8 @@ import org.apache.flink.util.OutputTag;
  * and before anything that is no record passes: a watermark, a latency marker, a checkpoint barrier,
  * the end of the input. So nothing overtakes a record, and a snapshot has no records to hold.
  *
- * <p>State is raw keyed state. A snapshot copies the filter on the thread of the task, and a
- * thread of Flink writes the copy.
+ * <p>State is raw keyed state. A thread of Flink writes it, while the task goes on: lines that
+ * change before they are written are copied.
  */
 final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     implements OneInputStreamOperator<T, T>, BoundedOneInput {
@@ -54,14 +54,15 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private static final int MAX_KEY_BYTES = 1 << 20;
   private static final long REPORT_MILLIS = 1000;
 
-  /** A report may read the memory of the filter. It takes at most this part of the time. */
-  private static final long REPORT_SHARE = 100;
+  /** A report reads the memory of the filter. Unless the job wants it, it may take so long. */
+  private static final long MAX_REPORT_MILLIS = 10;
 
   private final Settings settings;
   private final KeyFunction<T> keys;
   private final Late lateness;
   private final OutputTag<T> duplicatesTag;
   private final OutputTag<T> lateTag;
+  private final long reportMillis;
 
   private transient Hashing hashing;
   private transient Partitions partitions;
@@ -92,18 +93,21 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   /**
    * @param duplicatesTag gets the duplicates; null drops them
    * @param lateTag gets late records under {@link Late#ASIDE}
+   * @param reportMillis between two reports; 0 for every second while they are cheap
    */
   DeduplicateOperator(
       Settings settings,
       KeyFunction<T> keys,
       Late lateness,
       OutputTag<T> duplicatesTag,
-      OutputTag<T> lateTag) {
+      OutputTag<T> lateTag,
+      long reportMillis) {
     this.settings = settings;
     this.keys = keys;
     this.lateness = lateness;
     this.duplicatesTag = duplicatesTag;
     this.lateTag = lateTag;
+    this.reportMillis = reportMillis;
   }
 
   // State
@@ -218,7 +222,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private void reserve(int owned) {
     ReadableConfig config =
         getContainingTask().getEnvironment().getTaskManagerInfo().getConfiguration();
-    // A checkpoint copies the filter.
+    // A checkpoint copies what changes while it is written, at worst everything.
     long bytes = settings.memory() / settings.keyGroups() * owned * 2;
     NativeMemory.reserve(bytes, config);
     reserved = bytes;
@@ -292,10 +296,19 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     timerIsSet = false;
     flush();
     if (now >= nextReport) {
-      filterMetrics.show(partitions.report());
-      long cost = processingTimeService.getCurrentProcessingTime() - now;
-      nextReport = now + Math.max(REPORT_MILLIS, cost * REPORT_SHARE);
+      nextReport = now + report();
     }
+  }
+
+  /** Takes a report, and returns the milliseconds until the next one. */
+  private long report() {
+    long begin = System.nanoTime();
+    filterMetrics.show(partitions.report());
+    boolean isCheap = System.nanoTime() - begin <= MAX_REPORT_MILLIS * 1_000_000;
+    if (reportMillis > 0) {
+      return reportMillis;
+    }
+    return isCheap ? REPORT_MILLIS : Integer.MAX_VALUE;
   }
 
   private void flush() throws Exception {

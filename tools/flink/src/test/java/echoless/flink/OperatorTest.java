@@ -50,7 +50,7 @@ class OperatorTest {
       Settings settings, KeyFunction<Long> keys, Late late, int parallelism, int index)
       throws Exception {
     return new KeyedOneInputStreamOperatorTestHarness<>(
-        new DeduplicateOperator<>(settings, keys, late, DUPLICATES, LATE),
+        new DeduplicateOperator<>(settings, keys, late, DUPLICATES, LATE, 0),
         new KeyGroups<>(keys, settings),
         Types.INT,
         KEY_GROUPS,
@@ -388,7 +388,7 @@ class OperatorTest {
             .build();
     try (var task =
         new KeyedOneInputStreamOperatorTestHarness<>(
-            new DeduplicateOperator<>(ENDLESS, CALLS::key, Late.PASS, DUPLICATES, LATE),
+            new DeduplicateOperator<>(ENDLESS, CALLS::key, Late.PASS, DUPLICATES, LATE, 0),
             new KeyGroups<>(CALLS::key, ENDLESS),
             Types.INT,
             environment)) {
