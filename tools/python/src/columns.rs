@@ -1,5 +1,7 @@
 //! Columns of keys: one column is a key, several are the fields of one.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Int8Type, Int16Type, Int32Type, UInt8Type, UInt16Type, UInt32Type,
@@ -36,6 +38,11 @@ pub(crate) enum Values {
         offsets: ScalarBuffer<i64>,
     },
     View(BinaryViewArray),
+    /// The value of row `i` is that of row `indices[i]` of another column.
+    Dictionary {
+        indices: ScalarBuffer<u64>,
+        values: Arc<Column>,
+    },
 }
 
 /// A column in one piece.
@@ -57,7 +64,8 @@ pub(crate) enum Piece {
     Rows(Vec<Column>),
 }
 
-const ALLOWED: &str = "integers, dates, times, strings, binary, or structs of them";
+const ALLOWED: &str =
+    "integers, dates, times, strings, binary, dictionaries of them, or structs of them";
 
 impl Column {
     pub(crate) fn new(
@@ -132,9 +140,21 @@ impl Column {
                     None,
                 )
             }
+            DataType::Dictionary(..) => {
+                let dictionary = array.as_any_dictionary();
+                let values = Arc::new(Self::of_arrow(dictionary.values())?);
+                let indices = match values.len {
+                    // All rows are nulls, which have no index.
+                    0 => vec![0; len],
+                    _ => dictionary.normalized_keys(),
+                };
+                let indices = indices.into_iter().map(|index| index as u64).collect();
+                (Values::Dictionary { indices, values }, None)
+            }
             other => return Err(wrong_type("keys", format!("Arrow {other}"), ALLOWED)),
         };
-        Ok(Self::new(values, array.nulls().cloned(), len, unit))
+        // The nulls of a dictionary are among its rows or its values.
+        Ok(Self::new(values, array.logical_nulls(), len, unit))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -176,6 +196,10 @@ impl Column {
                 offsets: offsets.slice(from, len + 1),
             },
             Values::View(array) => Values::View(array.slice(from, len)),
+            Values::Dictionary { indices, values } => Values::Dictionary {
+                indices: indices.slice(from, len),
+                values: Arc::clone(values),
+            },
         };
         let nulls = self.nulls.as_ref().map(|nulls| nulls.slice(from, len));
         Self::new(values, nulls, len, self.unit)
@@ -199,6 +223,7 @@ impl Column {
                 &bytes[offsets[row] as usize..offsets[row + 1] as usize]
             }
             Values::View(array) => array.value(row),
+            Values::Dictionary { indices, values } => return values.field(indices[row] as usize),
         })
     }
 
@@ -226,6 +251,11 @@ impl Column {
             Values::Fixed { trim: true, .. } | Values::View(_) => {
                 for (row, hash) in (from..to).zip(hashes) {
                     *hash = hasher.hash(self.field(row).unwrap_or_default());
+                }
+            }
+            Values::Dictionary { indices, values } => {
+                for (index, hash) in indices[from..to].iter().zip(hashes) {
+                    values.hash(hasher, *index as usize, std::slice::from_mut(hash));
                 }
             }
         }

@@ -61,6 +61,25 @@ def test_fixed_width_and_numbers(pa):
     assert filter.observe(1)
 
 
+def test_dictionaries_are_their_values(pa):
+    array = pa.array(TEXTS).dictionary_encode()
+    filter = new()
+    assert filter.observe(array).to_pylist() == VERDICTS
+    assert filter.contains(array[3:]).to_pylist() == [True, True]
+    assert all(filter.contains(TEXTS))
+    assert filter.observe(pa.array([1, 2, 1]).dictionary_encode()).to_pylist() == VERDICTS[2:]
+    assert filter.contains([1, 2]).all()
+    # A null is one of the rows, or of the values.
+    of_values = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None]))
+    for nulls in [pa.array(["a", None]).dictionary_encode(), of_values]:
+        with pytest.raises(ValueError, match="invalid keys=null at row 1"):
+            filter.observe(nulls)
+        assert new().observe([nulls]).to_pylist() == [False, False]
+    nothing = pa.DictionaryArray.from_arrays(pa.array([None], pa.int8()), pa.array([], pa.string()))
+    filter.observe([nothing])
+    assert filter.contains([pa.array([None], pa.string())]).to_pylist() == [True]
+
+
 def test_tables_and_columns_are_fields(pa):
     table = pa.table({"a": [1, 2, 1, None], "b": ["x", "y", "x", None]})
     filter = new()
@@ -167,6 +186,7 @@ def test_polars(pl):
     times = pl.Series([0, 1], dtype=pl.Datetime("us"))
     assert new(window="1s").observe(["a", "a"], times=times).tolist() == [False, True]
     assert not new().observe(pl.Series([1, 2], dtype=pl.Date)).any()
+    assert filter.contains(pl.Series(TEXTS, dtype=pl.Categorical)).all()
 
 
 def test_pandas(pa):
@@ -176,6 +196,7 @@ def test_pandas(pa):
     assert filter.observe(frame["a"]).tolist() == VERDICTS
     assert filter.observe(frame).tolist() == [False] * 5
     assert filter.contains([("a", 0), ("a", 1)]).tolist() == [True, False]
+    assert filter.contains(pd.Series(pd.Categorical(TEXTS))).all()
 
 
 def test_duckdb(pa):
