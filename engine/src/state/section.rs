@@ -357,7 +357,8 @@ impl<'a> Keys<'a> {
             let runs = runs.chunks_exact(RUN_BYTES);
             runs.map(|run| u64::from(u32_at(run, 8))).sum()
         };
-        let fits = keys_bytes.len() == keys.checked_mul(8)?
+        let fits = keys <= MOST_KEYS
+            && keys_bytes.len() == keys.checked_mul(8)?
             && (runs.is_empty() || of_runs(runs) == keys as u64);
         fits.then_some(Self {
             keys: keys_bytes,

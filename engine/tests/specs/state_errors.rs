@@ -336,6 +336,11 @@ fn sections_that_contradict_themselves_are_rejected() {
         ),
         (
             3,
+            keys(32_769, 0, &[0; 32_770]),
+            format!("the keys at byte {position}: its length"),
+        ),
+        (
+            3,
             keys(u32::MAX, u32::MAX, &[0]),
             format!("the keys at byte {position}: its length"),
         ),
