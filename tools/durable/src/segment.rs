@@ -265,7 +265,9 @@ impl Scan {
                 if is_first {
                     first = Some(commit.clone());
                 }
-                if (newest.as_ref()).is_some_and(|before| commit.number != before.number + 1) {
+                if (newest.as_ref())
+                    .is_some_and(|before| before.number.checked_add(1) != Some(commit.number))
+                {
                     return wrong("its commits are not numbered one after the other");
                 }
                 // The first one of a new journal is none of a caller.
@@ -292,7 +294,7 @@ impl Scan {
             .at(path)?;
             // A commit is written once all bytes up to the commit before are durable. So damage
             // before the last commit but one is no torn write.
-            if has_commit(rest, &reader, newest.number + 2).at(path)? {
+            if has_commit(rest, &reader, newest.number.saturating_add(2)).at(path)? {
                 return Err(error).at(path);
             }
             damage_of_tail = Some(error);
