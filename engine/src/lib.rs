@@ -164,7 +164,8 @@
 //! | [`transport`] | waiting and waking |
 //!
 //! A filter in lines can be [saved](FilterSpec::save) and [restored](state::SavedState) after a
-//! restart, in another number of partitions too.
+//! restart, in another number of partitions too, and a shared filter [while no thread uses
+//! it](SharedFilter::save).
 //!
 //! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. An
 //! [`Audit`] estimates both errors from samples, with bounds. A rejected value is a

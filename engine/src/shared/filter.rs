@@ -20,7 +20,7 @@ use super::striped::StripedCount;
 use crate::error::BuildError;
 use crate::hash::KeyHash;
 use crate::kernels::{BLOCK, LookAhead, Tuner, Tunes};
-use crate::memory::{AtomicWords, prefetch};
+use crate::memory::{AtomicWords, Line, prefetch};
 use crate::sync::{AtomicU64, Ordering};
 use crate::verdicts::{Verdict, Verdicts};
 
@@ -156,6 +156,37 @@ impl SharedFilter {
             // Release: pairs with the Acquire loads in `observe_word` and `contains`. A thread that
             // reads the zero sees what this thread wrote before.
             word.store(0, Ordering::Release);
+        }
+    }
+
+    /// Copies lines, from number `first` on. Exclusive, so that they are those of one point.
+    pub(crate) fn copy_lines(&mut self, first: usize, into: &mut [Line]) {
+        let (words, _) = self.words.as_chunks();
+        for (line, words) in into.iter_mut().zip(&words[first..]) {
+            // Relaxed: the exclusive borrow orders all accesses before.
+            *line = Line(words.each_ref().map(|word| word.load(Ordering::Relaxed)));
+        }
+    }
+
+    /// Loads lines into empty ones, from number `first` on, and counts their occupied slots.
+    pub(crate) fn load_lines(&mut self, first: usize, lines: &[Line]) {
+        let (words, _) = self.words.as_chunks::<8>();
+        let mut taken = 0;
+        for (words, line) in words[first..].iter().zip(lines) {
+            for (word, value) in words.iter().zip(line.0) {
+                // Relaxed: sharing the filter with other threads orders this before.
+                word.store(value, Ordering::Relaxed);
+                taken += u64::from(self.layout.occupied(value));
+            }
+        }
+        self.count(0, taken);
+    }
+
+    /// Sets how many keys were recorded.
+    pub(crate) fn set_fresh(&mut self, fresh: u64) {
+        if let Some(count) = &self.fresh {
+            count.clear();
+            count.add(fresh);
         }
     }
 

@@ -201,7 +201,7 @@ impl SharedLayout {
     }
 
     /// How many cells of a word are not zero.
-    fn occupied(self, word: u64) -> u32 {
+    pub(super) fn occupied(self, word: u64) -> u32 {
         let bits = 64 / self.cells();
         let cell = |index: u32| word >> (index * bits) & (u64::MAX >> (64 - bits));
         match self {

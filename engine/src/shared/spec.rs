@@ -73,8 +73,26 @@ impl SharedSpec {
         SharedFilter::uncounted(lines, self.layout)
     }
 
+    /// The specification of the same filter whose memory is whole lines.
+    pub(crate) const fn in_whole_lines(mut self) -> Self {
+        self.memory_bytes -= self.memory_bytes % LINE_BYTES;
+        self
+    }
+
+    /// The name of the layout.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.layout.name()
+    }
+
+    /// The options of the text form.
+    pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
+        let k = self.layout.k().map(|(k, _)| ("k", k.to_string()));
+        let memory = ("memory", format_bytes(self.memory_bytes));
+        k.into_iter().chain([memory]).collect()
+    }
+
     /// The number of lines.
-    fn checked_lines(&self) -> Result<u64, SpecError> {
+    pub(crate) fn checked_lines(&self) -> Result<u64, SpecError> {
         let lines = self.memory_bytes / LINE_BYTES;
         if lines == 0 {
             let asked = format!("{} B", self.memory_bytes);
@@ -129,10 +147,7 @@ impl SharedLayout {
 
 impl fmt::Display for SharedSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let k = self.layout.k().map(|(k, _)| ("k", k.to_string()));
-        let memory = ("memory", format_bytes(self.memory_bytes));
-        let options: Vec<_> = k.into_iter().chain([memory]).collect();
-        write_named(formatter, self.layout.name(), &options)
+        write_named(formatter, self.name(), &self.options())
     }
 }
 

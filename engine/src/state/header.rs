@@ -4,12 +4,11 @@ use std::ops::Range;
 
 use super::error::StateError;
 use super::section::{HEADER_HEAD, LONGEST_NAME, LONGEST_SPEC, u32_at, u64_at};
+use super::spec::{StateSpec, differ};
 use crate::error::{BuildError, SpecError};
-use crate::filters::Form;
-use crate::filters::adapters::layers::Layers;
-use crate::filters::lines::LinePlan;
 use crate::hash::KeyHasher;
 use crate::memory::LINE_BYTES;
+use crate::shared::SharedSpec;
 use crate::size::format_bytes;
 use crate::spec::FilterSpec;
 
@@ -27,8 +26,8 @@ use crate::spec::FilterSpec;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Header {
-    /// The specification of the filter, in lines.
-    pub spec: FilterSpec,
+    /// The specification of the filter.
+    pub spec: StateSpec,
     /// The number of lines of the whole filter.
     pub lines: u64,
     /// The lines whose content follows: all of them, or a part.
@@ -44,16 +43,22 @@ pub struct Header {
 }
 
 const STARTS_EMPTY: u32 = 1;
+const SHARED: u32 = 2;
 
 impl Header {
-    /// The header of a whole filter that [`FilterSpec::build_lines`] builds from `spec`.
+    /// The header of a whole filter: that of a [`FilterSpec`] in lines, or of a [`SharedSpec`].
     ///
     /// # Errors
-    /// [`StateError::Build`] if it would reject the specification.
-    pub fn new(spec: &FilterSpec, hasher: &KeyHasher) -> Result<Self, StateError> {
-        let (lines, _) = line_parameters(spec)?;
+    /// [`StateError::Build`] if [`FilterSpec::build_lines`] would reject the specification, or
+    /// that of a shared filter is invalid.
+    pub fn new(spec: impl Into<StateSpec>, hasher: &KeyHasher) -> Result<Self, StateError> {
+        let spec = spec.into();
+        if let StateSpec::Lines(spec) = &spec {
+            line_parameters(spec)?;
+        }
+        let (lines, _) = spec.lines_and_bucket()?;
         Ok(Self {
-            spec: in_lines(spec),
+            spec,
             lines,
             part: 0..lines,
             algorithm: hasher.algorithm().to_owned(),
@@ -94,18 +99,20 @@ impl Header {
     /// a seed that the lines do not use do not matter.
     ///
     /// # Errors
-    /// [`StateError::Mismatch`], with the options that differ, or if another hasher made the keys;
+    /// [`StateError::Mismatch`], with the options that differ, if one is a shared filter and the
+    /// other is not, or if another hasher made the keys;
     /// [`StateError::Build`] if only the seed differs, and the filter cannot be built.
-    pub fn check(&self, spec: &FilterSpec, hasher: &KeyHasher) -> Result<(), StateError> {
-        let mut expected = in_lines(spec);
+    pub fn check(&self, spec: impl Into<StateSpec>, hasher: &KeyHasher) -> Result<(), StateError> {
+        let mut spec = spec.into();
         // Compared only where it matters.
-        if self.spec.seed != expected.seed
-            && line_parameters(&self.spec)? == line_parameters(&self.spec.seed(expected.seed))?
+        if let (StateSpec::Lines(saved), StateSpec::Lines(expected)) = (&self.spec, &mut spec)
+            && saved.seed != expected.seed
+            && line_parameters(saved)? == line_parameters(&saved.seed(expected.seed))?
         {
-            expected.seed = self.spec.seed;
+            expected.seed = saved.seed;
         }
         let expected = Self {
-            spec: expected,
+            spec,
             algorithm: hasher.algorithm().to_owned(),
             hasher: hasher.id(),
             ..self.clone()
@@ -116,7 +123,7 @@ impl Header {
     /// # Errors
     /// [`StateError::Mismatch`] if a filter or a hasher differs from the expected one.
     pub(super) fn check_same(&self, expected: &Self) -> Result<(), StateError> {
-        differ(options(&self.spec), options(&expected.spec))?;
+        self.spec.check_same(&expected.spec)?;
         let hasher = |header: &Self| {
             let id = format!("{} {:016x}", header.algorithm, header.hasher);
             vec![("key hasher", id)]
@@ -135,11 +142,6 @@ impl Header {
         }
         let allowed = format!("a state of at most {}", format_bytes(bytes));
         Err(SpecError::new("memory", format_bytes(memory), allowed).into())
-    }
-
-    /// The lines of the filter, and how they are divided.
-    pub(super) fn plan(&self) -> Result<LinePlan, StateError> {
-        Ok(self.spec.needed_layers()?.plan()?)
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, StateError> {
@@ -164,7 +166,8 @@ impl Header {
         ] {
             bytes.extend(number.to_le_bytes());
         }
-        let flags = if self.starts_empty { STARTS_EMPTY } else { 0 };
+        let is_shared = matches!(self.spec, StateSpec::Shared(_));
+        let flags = u32::from(self.starts_empty) * STARTS_EMPTY + u32::from(is_shared) * SHARED;
         for number in [flags, algorithm.len() as u32, spec.len() as u32] {
             bytes.extend(number.to_le_bytes());
         }
@@ -179,11 +182,12 @@ impl Header {
             return Err(invalid("it is too short".into()));
         };
         let [lines, first, count, segment, hasher] = [0, 8, 16, 24, 32].map(|at| u64_at(head, at));
-        let [flags, name, text] = [40, 44, 48].map(|at| u32_at(head, at) as usize);
+        let flags = u32_at(head, 40);
+        let [name, text] = [44, 48].map(|at| u32_at(head, at) as usize);
         if texts.len() != name.saturating_add(text) || name > LONGEST_NAME || text > LONGEST_SPEC {
             return Err(invalid("its length".into()));
         }
-        if flags & !(STARTS_EMPTY as usize) != 0 {
+        if ![0, STARTS_EMPTY, SHARED].contains(&flags) {
             return Err(invalid(format!("flags {flags:#x} are not known")));
         }
         let (algorithm, text) = texts.split_at(name);
@@ -191,40 +195,38 @@ impl Header {
         let unknown = |error: &dyn std::fmt::Display| {
             invalid(format!("its specification is not known: {error}"))
         };
-        let spec: FilterSpec = text.parse().map_err(|error| unknown(&error))?;
-        spec.check_bare().map_err(|error| unknown(&error))?;
-        let plan = spec.needed_layers().and_then(Layers::plan);
-        let plan = plan.map_err(|error| unknown(&error))?;
-        if plan.lines != lines {
-            let reason = format!("{lines} lines, and its specification has {}", plan.lines);
+        let spec = if flags == SHARED {
+            text.parse::<SharedSpec>().map(|spec| (&spec).into())
+        } else {
+            text.parse::<FilterSpec>().map(|spec| (&spec).into())
+        };
+        let spec: StateSpec = spec.map_err(|error| unknown(&error))?;
+        let shape = spec.lines_and_bucket();
+        let (all, bucket) = shape.map_err(|error| unknown(&error))?;
+        if all != lines {
+            let reason = format!("{lines} lines, and its specification has {all}");
             return Err(invalid(reason));
         }
         let part = first..first.saturating_add(count);
-        let is_whole_buckets =
-            part.start % plan.bucket_lines == 0 && count % plan.bucket_lines == 0;
-        if count == 0 || part.end > lines || !is_whole_buckets {
+        let is_whole_buckets = first % bucket == 0 && count % bucket == 0;
+        let is_part = if flags == SHARED {
+            part == (0..lines)
+        } else {
+            count > 0 && part.end <= lines && is_whole_buckets
+        };
+        if !is_part {
             let reason = format!("{count} lines from line {first} of {lines} are no part");
             return Err(invalid(reason));
         }
         Ok(Self {
-            spec: in_lines(&spec),
+            spec,
             lines,
             part,
             algorithm: algorithm.into_owned(),
             hasher,
             segment,
-            starts_empty: flags != 0,
+            starts_empty: flags == STARTS_EMPTY,
         })
-    }
-}
-
-/// What determines the lines: they have one form, and [`FilterSpec::build_lines`] accepts a
-/// specification of the other.
-fn in_lines(spec: &FilterSpec) -> FilterSpec {
-    FilterSpec {
-        form: Form::Line,
-        kernel: None,
-        ..*spec
     }
 }
 
@@ -236,50 +238,4 @@ pub(super) fn line_parameters(spec: &FilterSpec) -> Result<(u64, String), BuildE
     let plan = layers.plan()?;
     let first = plan.range(0..plan.bucket_lines, |lines| layers.build_lines(lines))?;
     Ok((plan.lines, first.parameters()))
-}
-
-type OptionTexts = Vec<(&'static str, String)>;
-
-/// The options of a specification, with its name and its seed.
-fn options(spec: &FilterSpec) -> OptionTexts {
-    let mut options = vec![("filter", spec.name().to_owned())];
-    if !spec.adapters.is_empty() {
-        options.push(("adapters", spec.adapters.to_string()));
-    }
-    let others = spec.options().into_iter();
-    options.extend(others.filter(|(key, _)| *key != "seed"));
-    options.push(("seed", spec.seed.to_string()));
-    options
-}
-
-/// # Errors
-/// The options that differ. Filters of different names have no options to compare.
-fn differ(saved: OptionTexts, expected: OptionTexts) -> Result<(), StateError> {
-    let different = |key: &str| {
-        let of = |options: &OptionTexts| {
-            let found = options.iter().find(|(other, _)| *other == key);
-            found.map(|(_, value)| value.clone())
-        };
-        let [saved, expected] = [&saved, &expected].map(of);
-        (saved != expected).then_some([saved, expected])
-    };
-    let mut keys: Vec<&str> = saved.iter().map(|(key, _)| *key).collect();
-    let more = expected.iter().map(|(key, _)| *key);
-    keys.extend(more.filter(|key| saved.iter().all(|(other, _)| other != key)));
-    let mut texts = [Vec::new(), Vec::new()];
-    for key in keys {
-        if let Some(values) = different(key) {
-            for (texts, value) in texts.iter_mut().zip(values) {
-                texts.push(value.map_or(format!("no {key}"), |value| format!("{key}={value}")));
-            }
-            if key == "filter" {
-                break;
-            }
-        }
-    }
-    let [saved, expected] = texts.map(|texts| texts.join(","));
-    if saved.is_empty() {
-        return Ok(());
-    }
-    Err(StateError::Mismatch { saved, expected })
 }

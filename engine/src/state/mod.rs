@@ -1,5 +1,5 @@
-//! Saved states: filters in lines as bytes, for programs that go on after a restart, with any
-//! number of partitions.
+//! Saved states: filters in lines and shared filters as bytes, for programs that go on after a
+//! restart, with any number of partitions.
 //!
 //! A filter is its lines at one point of the stream and the keys after it. One format says both: a
 //! sequence of **sections**, each with a checksum that continues that of the section before, so a
@@ -15,7 +15,8 @@
 //!
 //! [`FilterSpec::save`](crate::FilterSpec::save) writes a state, a **part** of its lines with
 //! [`save_part`](crate::FilterSpec::save_part); [`SavedState`] restores it, and [`restore_parts`]
-//! several parts. Programs with logs of their own write sections with [`StateWriter`], read them
+//! several parts. [`SharedFilter::save`](crate::SharedFilter::save) writes the state of a shared
+//! filter while no thread uses it. Programs with logs of their own write sections with [`StateWriter`], read them
 //! with [`StateReader`] and apply them with [`Replay`].
 //!
 //! States are the same on machines of both byte orders, for any number of partitions and on every
@@ -31,6 +32,7 @@ mod replay;
 mod restore;
 mod save;
 mod section;
+mod spec;
 mod writer;
 
 pub use error::StateError;
@@ -42,4 +44,5 @@ pub use restore::{Restored, SavedState, restore_parts};
 #[cfg(feature = "threads")]
 pub(crate) use save::check_filters;
 pub use section::{Block, Commit, Keys, MOST_BLOCK_LINES, MOST_COMMIT_BYTES, Mark, Section};
+pub use spec::StateSpec;
 pub use writer::StateWriter;

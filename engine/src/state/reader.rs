@@ -98,7 +98,7 @@ impl<R: Read> StateReader<R> {
         }
         let header = Header::decode(sections.buffer.payload())?;
         Ok(Self {
-            bucket_lines: header.plan()?.bucket_lines,
+            bucket_lines: header.spec.lines_and_bucket()?.1,
             header,
             input,
             sections,

@@ -49,10 +49,10 @@ impl Replay {
     ///
     /// # Errors
     /// [`StateError::Build`] if it cannot be built, or `count` is not 1 to the number of lines, or
-    /// not 1 for a part.
+    /// not 1 for a part; [`StateError::Mismatch`] if it is a shared filter.
     pub fn new(header: &Header, count: usize) -> Result<Self, StateError> {
-        let plan = header.plan()?;
-        let layers = header.spec.needed_layers()?;
+        let layers = header.spec.lines()?.needed_layers()?;
+        let plan = layers.plan()?;
         let build = |lines| layers.build_lines(lines);
         let (partitioning, filters) = if header.is_whole() {
             let (partitioning, filters) = plan.partitions(count, build)?.into_parts();

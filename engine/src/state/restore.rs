@@ -8,10 +8,11 @@ use super::header::Header;
 use super::reader::StateReader;
 use super::replay::Replay;
 use super::section::Section;
+use super::spec::StateSpec;
 use crate::filters::lines::{LineFilter, Progress};
 use crate::hash::KeyHasher;
 use crate::partition::Partitioned;
-use crate::spec::FilterSpec;
+use crate::shared::SharedFilter;
 
 /// A saved state whose header was read and whose lines were not yet.
 ///
@@ -83,7 +84,7 @@ impl<R: Read> SavedState<R> {
 
     /// The specification of the saved filter.
     #[must_use]
-    pub const fn spec(&self) -> &FilterSpec {
+    pub const fn spec(&self) -> &StateSpec {
         &self.reader.header().spec
     }
 
@@ -91,7 +92,7 @@ impl<R: Read> SavedState<R> {
     ///
     /// # Errors
     /// As [`Header::check`].
-    pub fn check(&self, spec: &FilterSpec, hasher: &KeyHasher) -> Result<(), StateError> {
+    pub fn check(&self, spec: impl Into<StateSpec>, hasher: &KeyHasher) -> Result<(), StateError> {
         self.header().check(spec, hasher)
     }
 
@@ -107,7 +108,7 @@ impl<R: Read> SavedState<R> {
         })
     }
 
-    /// Builds the filter and reads its lines. That of a [part](FilterSpec::save_part) has its lines
+    /// Builds the filter and reads its lines. That of a [part](crate::FilterSpec::save_part) has its lines
     /// alone, and takes keys of no others.
     ///
     /// # Errors
@@ -131,7 +132,7 @@ impl<R: Read> SavedState<R> {
     ///
     /// The first partition has all counts, so only the [report of all](crate::report_of) is right.
     /// If that one is lost, the evictions before the restart are no longer counted.
-    /// [`FilterSpec::build_line_partition`] replaces one.
+    /// [`build_line_partition`](crate::FilterSpec::build_line_partition) replaces one.
     ///
     /// # Errors
     /// As for [`restore`](Self::restore); [`StateError::Build`] also if `count` is not 1 to the
@@ -145,10 +146,59 @@ impl<R: Read> SavedState<R> {
         })
     }
 
-    /// Applies all sections.
-    fn replay(mut self, count: usize) -> Result<(Replay, Progress, Vec<u8>), StateError> {
+    /// Restores a [`SharedFilter`]. The report goes on as well: the keys that were recorded are
+    /// those of the state.
+    ///
+    /// # Errors
+    /// As [`restore`](Self::restore); [`StateError::Mismatch`] if the state is that of a filter in
+    /// lines, as `restore` has it for that of a shared filter.
+    pub fn restore_shared(self) -> Result<Restored<SharedFilter>, StateError> {
+        let lines = self.header().lines;
+        let mut filter = self.spec().shared()?.build()?;
+        let mut next = 0;
+        let (progress, bytes) = self.read_all(|section| match section {
+            Section::Block(block) if block.first == next => {
+                filter.load_lines(next as usize, block.lines.unwrap_or_default());
+                next += block.count;
+                Ok(())
+            }
+            Section::End if next == lines => Ok(()),
+            Section::End => Err(no_lines(&(next..lines))),
+            Section::Commit(_) => Ok(()),
+            Section::Block(_) | Section::Keys(_) => {
+                let reason = "expected blocks of all lines in their order, and no keys";
+                Err(StateError::invalid("the state of a shared filter", reason))
+            }
+        })?;
+        filter.set_fresh(progress.fresh);
+        Ok(Restored {
+            filter,
+            progress,
+            bytes,
+        })
+    }
+
+    /// Applies all sections to a filter in lines.
+    fn replay(self, count: usize) -> Result<(Replay, Progress, Vec<u8>), StateError> {
         let mut replay = Replay::new(self.header(), count)?;
-        let mut bytes = Vec::new();
+        let (progress, bytes) = self.read_all(|section| {
+            if let Section::End = section
+                && !replay.header().starts_empty
+                && let Some(missing) = replay.missing()
+            {
+                return Err(no_lines(&missing));
+            }
+            replay.apply(section)
+        })?;
+        Ok((replay, progress, bytes))
+    }
+
+    /// Passes all sections to a function. Returns what the commit has.
+    fn read_all(
+        mut self,
+        mut apply: impl FnMut(&Section<'_>) -> Result<(), StateError>,
+    ) -> Result<(Progress, Vec<u8>), StateError> {
+        let mut found = None;
         loop {
             let position = self.reader.mark().position;
             let Some(section) = self.reader.read_section()? else {
@@ -156,31 +206,28 @@ impl<R: Read> SavedState<R> {
                     "byte {position}, without its end section"
                 )));
             };
-            if let Section::End = section {
-                break;
+            match &section {
+                Section::End => {
+                    apply(&section)?;
+                    break;
+                }
+                _ if found.is_some() => {
+                    let section = format!("the section at byte {position}");
+                    return Err(StateError::invalid(section, "it follows the commit"));
+                }
+                Section::Commit(commit) => found = Some((commit.progress, commit.bytes.to_vec())),
+                Section::Block(_) | Section::Keys(_) => {}
             }
-            if replay.progress().is_some() {
-                let section = format!("the section at byte {position}");
-                return Err(StateError::invalid(section, "it follows the commit"));
-            }
-            if let Section::Commit(commit) = &section {
-                bytes = commit.bytes.to_vec();
-            }
-            replay.apply(&section)?;
+            apply(&section)?;
         }
         self.reader.check_end()?;
-        if let Some(missing) = replay.missing()
-            && !self.header().starts_empty
-        {
-            let (first, last) = (missing.start, missing.end - 1);
-            let reason = format!("it has no lines {first} to {last}");
-            return Err(StateError::Unreadable(reason));
-        }
-        let Some(progress) = replay.progress() else {
-            return Err(StateError::Unreadable("it has no commit".into()));
-        };
-        Ok((replay, progress, bytes))
+        found.ok_or_else(|| StateError::Unreadable("it has no commit".into()))
     }
+}
+
+fn no_lines(lines: &Range<u64>) -> StateError {
+    let reason = format!("it has no lines {} to {}", lines.start, lines.end - 1);
+    StateError::Unreadable(reason)
 }
 
 /// Restores a whole filter in `count` partitions from the states of its parts, in any order. Each
@@ -221,10 +268,6 @@ pub fn restore_parts<R: Read>(
 ) -> Result<Restored<Partitions, Vec<Vec<u8>>>, StateError> {
     let mut parts: Vec<SavedState<R>> = parts.into_iter().collect();
     parts.sort_by_key(|part| part.header().part.start);
-    let no_lines = |lines: Range<u64>| {
-        let reason = format!("it has no lines {} to {}", lines.start, lines.end - 1);
-        StateError::Unreadable(reason)
-    };
     let Some(first) = parts.first() else {
         return Err(StateError::Unreadable("there are no parts".into()));
     };
@@ -237,7 +280,7 @@ pub fn restore_parts<R: Read>(
         let header = part.header();
         header.check_same(&whole)?;
         if header.part.start > next {
-            return Err(no_lines(next..header.part.start));
+            return Err(no_lines(&(next..header.part.start)));
         }
         if header.part.start < next {
             let (first, last) = (header.part.start, header.part.end.min(next) - 1);
@@ -247,7 +290,7 @@ pub fn restore_parts<R: Read>(
         next = header.part.end;
     }
     if next != whole.lines {
-        return Err(no_lines(next..whole.lines));
+        return Err(no_lines(&(next..whole.lines)));
     }
     if parts.len() == 1 {
         let (replay, progress, bytes) = parts.swap_remove(0).replay(count)?;

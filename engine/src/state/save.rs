@@ -1,4 +1,5 @@
-//! Saving: a filter in lines, all its partitions or a part of its lines, to bytes.
+//! Saving: a filter in lines, all its partitions or a part of its lines, or a shared filter, to
+//! bytes.
 
 use std::io::Write;
 use std::ops::Range;
@@ -11,6 +12,7 @@ use crate::error::SpecError;
 use crate::filters::lines::{LineFilter, Progress};
 use crate::hash::KeyHasher;
 use crate::memory::Line;
+use crate::shared::{SharedFilter, SharedSpec};
 use crate::spec::FilterSpec;
 
 impl FilterSpec {
@@ -93,18 +95,80 @@ impl FilterSpec {
                 sum.evictions += progress.evictions;
             }
         }
-        let mut writer = StateWriter::new(output, &header)?;
-        // The blocks do not depend on the partitions.
-        for first in lines.clone().step_by(MOST_BLOCK_LINES) {
-            let block = first..lines.end.min(first + MOST_BLOCK_LINES as u64);
-            let count = (block.end - first) as usize;
-            writer.append_block_with(first, sum.tick, count, |buffer| {
-                copy_range(filters, &block, buffer);
-            })?;
-        }
-        writer.append_commit(sum, bytes)?;
-        writer.end().map(drop)
+        write_state(&header, sum, bytes, output, |lines, buffer| {
+            copy_range(filters, lines, buffer);
+        })
     }
+}
+
+impl SharedFilter {
+    /// Writes the state of the filter, with up to 64 MiB of the caller. No thread records keys
+    /// meanwhile, as the exclusive borrow shows: [`Arc::get_mut`](std::sync::Arc::get_mut) or a
+    /// scope of threads that has ended gives one. Otherwise as [`FilterSpec::save`].
+    ///
+    /// # Errors
+    /// [`StateError::Build`] if there are too many `bytes`; [`StateError::Io`] if `output` fails.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::state::SavedState;
+    /// use echoless::{KeyHasher, SharedSpec, Verdict};
+    /// let hasher = KeyHasher::seeded(0);
+    /// let spec: SharedSpec = "row4x16:memory=1MiB".parse()?;
+    /// let mut filter = spec.build()?;
+    /// filter.observe_one(hasher.hash(b"call 17"));
+    /// let mut file = Vec::new();
+    /// filter.save(&hasher, b"line 1", &mut file)?;
+    ///
+    /// let saved = SavedState::open(&file[..])?;
+    /// saved.check(&spec, &hasher)?;
+    /// let restored = saved.restore_shared()?;
+    /// assert_eq!(restored.bytes, b"line 1");
+    /// assert_eq!(restored.filter.observe_one(hasher.hash(b"call 17")), Verdict::Duplicate);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save(
+        &mut self,
+        hasher: &KeyHasher,
+        bytes: &[u8],
+        output: impl Write,
+    ) -> Result<(), StateError> {
+        let spec = SharedSpec::new(self.memory_bytes()).layout(self.layout());
+        let tally = self.report().tally;
+        let fresh = tally.fresh.unwrap_or(0);
+        let progress = Progress {
+            // Duplicates are not counted.
+            observed: fresh,
+            fresh,
+            evictions: tally.evictions.unwrap_or(0),
+            tick: 0,
+        };
+        let header = Header::new(&spec, hasher)?;
+        write_state(&header, progress, bytes, output, |lines, buffer| {
+            self.copy_lines(lines.start as usize, buffer);
+        })
+    }
+}
+
+/// Writes the state of the lines of a header, which `copy` copies.
+fn write_state(
+    header: &Header,
+    progress: Progress,
+    bytes: &[u8],
+    output: impl Write,
+    mut copy: impl FnMut(&Range<u64>, &mut [Line]),
+) -> Result<(), StateError> {
+    let mut writer = StateWriter::new(output, header)?;
+    let lines = &header.part;
+    // The blocks do not depend on the partitions.
+    for first in lines.clone().step_by(MOST_BLOCK_LINES) {
+        let block = first..lines.end.min(first + MOST_BLOCK_LINES as u64);
+        let count = (block.end - first) as usize;
+        let copy = |buffer: &mut [Line]| copy(&block, buffer);
+        writer.append_block_with(first, progress.tick, count, copy)?;
+    }
+    writer.append_commit(progress, bytes)?;
+    writer.end().map(drop)
 }
 
 /// Copies a range of lines, which the filters hold, of several of them if it must.

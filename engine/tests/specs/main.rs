@@ -13,6 +13,7 @@ mod state_errors;
 mod state_files;
 mod state_format;
 mod state_sections;
+mod state_shared;
 mod text;
 
 /// Every filter, with options that differ from the defaults.

@@ -43,8 +43,10 @@ pub(crate) fn run(args: &StateArgs) -> Result<ExitCode, Failure> {
 fn as_json(contents: &Contents, run: Option<&SavedRun>) -> Value {
     let mut value = serde_json::to_value(contents).unwrap_or_default();
     if let Some(contents) = value.as_object_mut() {
-        // It is in `run`, as far as it is text.
-        contents.remove("caller");
+        if run.is_some() {
+            // It is in `run`, as far as it is text.
+            contents.remove("caller");
+        }
         contents.insert("run".into(), run.map_or(json!(null), SavedRun::json));
     }
     value
@@ -55,7 +57,9 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:10} {value}");
     };
-    line("filter", contents.spec.to_string());
+    let is_shared = contents.spec.shared().is_ok();
+    let name = if is_shared { "shared" } else { "filter" };
+    line(name, contents.spec.to_string());
     if contents.part != (0, contents.lines) {
         let (first, end) = contents.part;
         line(
@@ -70,7 +74,9 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
     if let Some(fpr) = contents.expected_fpr {
         line("FPR", short(fpr));
     }
-    line("observed", format!("{} keys", grouped(contents.observed)));
+    if let Some(observed) = contents.observed {
+        line("observed", format!("{} keys", grouped(observed)));
+    }
     line("fresh", format!("{} keys", grouped(contents.fresh)));
     if contents.clock > 0 {
         line("clock", format!("tick {}", contents.clock));
@@ -86,6 +92,10 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
         "on disk",
         format!("{} in {files} file{plural}", decimal_bytes(bytes as f64)),
     );
+    if run.is_none() && !contents.caller.is_empty() {
+        let bytes = grouped(contents.caller.len() as u64);
+        line("data", format!("{bytes} bytes of another program"));
+    }
     if let Some((first, last)) = run.and_then(SavedRun::commit_times) {
         let time = |seconds: u64| {
             let nanoseconds = i64::try_from(seconds).unwrap_or(i64::MAX);
@@ -127,14 +137,9 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
 impl SavedRun {
     /// The run of a state at this path; `None` if another program wrote it.
     fn of(path: &Path, bytes: &[u8]) -> Result<Option<Self>, Failure> {
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        Self::decode(bytes)
-            .map(Some)
-            .map_err(|problem| Failure::Capture {
-                name: path.display().to_string(),
-                problem,
-            })
+        Self::of_state(bytes).map_err(|problem| Failure::Capture {
+            name: path.display().to_string(),
+            problem,
+        })
     }
 }

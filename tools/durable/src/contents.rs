@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use echoless::filters::lines::Progress;
 use echoless::memory::{LINE_BYTES, Line};
 use echoless::state::{
-    Header, MOST_BLOCK_LINES, SavedState, Section, StateError, StateReader, StateWriter,
+    Header, MOST_BLOCK_LINES, SavedState, Section, StateError, StateReader, StateSpec, StateWriter,
 };
-use echoless::{FilterSpec, LineFilter, report_of};
+use echoless::{LineFilter, report_of};
 use serde::{Serialize, Serializer};
 
 use crate::error::{At, JournalError};
@@ -21,8 +21,8 @@ use crate::storage::Storage;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Contents {
-    /// The specification of the filter, in lines.
-    pub spec: FilterSpec,
+    /// The specification of the filter.
+    pub spec: StateSpec,
     /// The number of its lines.
     pub lines: u64,
     /// The memory of the filter, in bytes.
@@ -33,8 +33,8 @@ pub struct Contents {
     pub algorithm: String,
     /// The id of their hasher, as hexadecimal digits.
     pub hasher: String,
-    /// The keys that were observed.
-    pub observed: u64,
+    /// The keys that were observed; `None` for a shared filter, which does not count duplicates.
+    pub observed: Option<u64>,
     /// The fresh ones.
     pub fresh: u64,
     /// The keys that were evicted; 0 if the filter does not count them.
@@ -103,7 +103,7 @@ impl Contents {
             part: (header.part.start, header.part.end),
             algorithm: header.algorithm.clone(),
             hasher: format!("{:016x}", header.hasher),
-            observed,
+            observed: header.spec.lines().is_ok().then_some(observed),
             fresh,
             evictions,
             clock: tick,
@@ -155,15 +155,19 @@ pub fn verify(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalErr
 /// As [`verify`]; [`JournalError::State`] also if the filter cannot be built.
 pub fn show(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
     let mut contents;
-    let filters = if storage.list(path).is_ok() {
+    let report = if storage.list(path).is_ok() {
         let segments = Segments::load(storage, path, &any_commit)?;
         contents = contents_of_journal(storage, path, &segments)?;
-        segments.replay(storage, 1)?.into_filters()
+        report_of(segments.replay(storage, 1)?.filters())
     } else {
         contents = verify_state(storage, path)?;
-        vec![open_state(storage, path)?.restore().at(path)?.filter]
+        let saved = open_state(storage, path)?;
+        if saved.spec().shared().is_ok() {
+            saved.restore_shared().at(path)?.filter.report()
+        } else {
+            report_of(&[saved.restore().at(path)?.filter])
+        }
     };
-    let report = report_of(&filters);
     contents.fill = report.fill();
     contents.expected_fpr = report.expected_fpr;
     Ok(contents)
@@ -217,6 +221,9 @@ fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalE
         let before = reader.mark().position;
         let mut block_lines = 0;
         match reader.read_section().at(path)? {
+            Some(Section::Block(_) | Section::Keys(_) | Section::Commit(_)) if last.is_some() => {
+                return Err(JournalError::segments(path, "sections follow its commit"));
+            }
             Some(Section::Block(block)) => block_lines = block.count,
             Some(Section::Keys(keys)) => file.keys += keys.len() as u64,
             Some(Section::Commit(commit)) => {
@@ -238,6 +245,12 @@ fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalE
     let Some(last) = last else {
         return Err(JournalError::segments(path, "it has no commit"));
     };
+    if !header.starts_empty && file.block_lines < header.part.end - header.part.start {
+        return Err(JournalError::segments(
+            path,
+            "it has no blocks of some lines",
+        ));
+    }
     Ok(Contents::new(&header, last, vec![file]))
 }
 

@@ -243,14 +243,14 @@ pub fn restore<R: Read>(
 ) -> Result<(FilterSpec, Partitions, Vec<Vec<u8>>), Failure> {
     let open = |part| {
         let state = SavedState::open(part)?.limit_memory(memory_limit)?;
-        state.check(state.spec(), hasher)?;
+        state.check(*state.spec(), hasher)?;
         Ok::<_, StateError>(state)
     };
     let parts: Vec<SavedState<R>> = parts.into_iter().map(open).collect::<Result<_, _>>()?;
     let Some(first) = parts.first() else {
         return Err(Failure::argument("parts", 0, "one state or more"));
     };
-    let spec = *first.spec();
+    let spec = *first.spec().lines()?;
     let restored = restore_parts(parts, partitions)?;
     Ok((spec, restored.filter, restored.bytes))
 }

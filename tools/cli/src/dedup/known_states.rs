@@ -51,17 +51,18 @@ impl KnownStates {
         if !header.is_whole() {
             return invalid("a whole filter, not a part of one");
         }
-        if header.spec.facts().window.is_some() {
+        let spec = header.spec.lines().map_err(unreadable)?;
+        if spec.facts().window.is_some() {
             return invalid("a filter without a window, as its keys count as seen for ever");
         }
         check_hasher(header, run, &name)?;
         let restored = saved.restore().map_err(unreadable)?;
         // A filter that another program has saved says nothing of its keys.
-        if !restored.bytes.is_empty() {
-            let commit = Commit::decode(&restored.bytes).map_err(|problem| Failure::Capture {
-                name: name.clone(),
-                problem,
-            })?;
+        let commit = Commit::of_state(&restored.bytes).map_err(|problem| Failure::Capture {
+            name: name.clone(),
+            problem,
+        })?;
+        if let Some(commit) = commit {
             check_options(&self.key_options, &key_options(commit.options()), &name)?;
         }
         Ok(restored.filter)

@@ -4,6 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use echoless::{FilterSpec, KeyHasher, SharedSpec};
+use serde_json::Value;
+
 use crate::run::{Run, command, echoless, file, run};
 
 /// A folder with a state, inputs and outputs.
@@ -164,6 +167,61 @@ fn a_state_is_shown_with_its_age_options_inputs_and_outputs() {
         &format!("output     {out}: 6 bytes\n"),
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+/// Those that programs have written with the library, with their own bytes.
+#[test]
+fn states_of_other_programs_are_shown() {
+    let place = Place::new();
+    let hasher = KeyHasher::seeded(0);
+    let (shared, lines) = (place.path("shared"), place.path("lines"));
+    let spec: SharedSpec = "row4x16:memory=64KiB".parse().unwrap();
+    let mut filter = spec.build().unwrap();
+    filter.observe_one(hasher.hash("call 1\n"));
+    let file = fs::File::create(&shared).unwrap();
+    filter.save(&hasher, b"at 1", file).unwrap();
+    let spec: FilterSpec = "fingerprint:memory=64KiB".parse().unwrap();
+    let mut filters = [spec.build_lines().unwrap()];
+    let file = fs::File::create(&lines).unwrap();
+    spec.save(&mut filters, &hasher, b"at call 17", file)
+        .unwrap();
+
+    let show = |path: &str| echoless(&["state", "show", path], b"").text();
+    let shown = show(&shared);
+    let begin = "shared     row4x16:memory=64KiB\nmemory     64KiB\nfill       0.0 %\n";
+    assert!(shown.starts_with(begin), "{shown}");
+    assert!(shown.contains("\nfresh      1 keys\n"), "{shown}");
+    assert!(!shown.contains("observed"), "{shown}");
+    assert!(shown.contains("\ndata       4 bytes of another program\n"));
+    assert!(show(&lines).contains("\ndata       10 bytes of another program\n"));
+    let json = echoless(&["state", "show", "--json", &shared], b"").text();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["spec"], "row4x16:memory=64KiB");
+    assert_eq!(json["observed"], Value::Null);
+    assert_eq!(
+        (&json["caller"], &json["run"]),
+        (&"at 1".into(), &Value::Null)
+    );
+    for path in [&shared, &lines] {
+        assert_eq!(echoless(&["state", "verify", path], b"").text(), "");
+    }
+    let bytes = fs::read(&shared).unwrap();
+    fs::write(&shared, &bytes[..bytes.len() - 1]).unwrap();
+    let run = echoless(&["state", "verify", &shared], b"");
+    assert!(
+        run.error().contains("it ends in the end"),
+        "{}",
+        run.error()
+    );
+    fs::write(&shared, &bytes).unwrap();
+    for args in [
+        &["state", "import", &shared, &place.path("folder")][..],
+        &["dedup", "--known-state", &shared],
+    ] {
+        let run = echoless(args, b"");
+        let text = "invalid state with a shared filter: expected a filter in lines";
+        assert!(run.error().contains(text), "{}", run.error());
     }
 }
 

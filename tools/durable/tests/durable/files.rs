@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use echoless::FilterSpec;
+use echoless::filters::lines::Progress;
+use echoless::state::{Header, StateWriter};
+use echoless::{FilterSpec, SharedSpec};
 use echoless_durable::simulated::SimulatedStorage;
 use echoless_durable::storage::Storage;
 use echoless_durable::{JournalError, export, import, show, verify};
@@ -103,6 +105,63 @@ fn a_part_of_a_filter_becomes_no_journal() {
 }
 
 #[test]
+fn the_state_of_a_shared_filter_says_what_it_holds_and_becomes_no_journal() {
+    let (storage, state) = (SimulatedStorage::new(), Path::new(STATE));
+    let spec: SharedSpec = "row2x32:memory=4KiB".parse().unwrap();
+    let mut filter = spec.build().unwrap();
+    for key in 0..100 {
+        filter.observe_one(hasher().hash_u64(key % 60));
+    }
+    let mut file = storage.create(state).unwrap();
+    let mut bytes = Vec::new();
+    filter.save(&hasher(), b"caller", &mut bytes).unwrap();
+    file.write_all(&bytes).unwrap();
+
+    let shown = show(&storage, state).unwrap();
+    assert_eq!(shown.spec.to_string(), "row2x32:memory=4KiB");
+    assert_eq!((shown.lines, shown.observed, shown.fresh), (64, None, 60));
+    assert_eq!(shown.fill, filter.report().fill());
+    let json = serde_json::to_value(&shown).unwrap();
+    assert_eq!(json["spec"], "row2x32:memory=4KiB");
+    let verified = verify(&storage, state).unwrap();
+    assert_eq!((verified.fill, &verified.files), (None, &shown.files));
+    assert_eq!(shown.files[0].block_lines, 64);
+    let error = import(&storage, state, Path::new(FOLDER)).unwrap_err();
+    let text = "state: invalid state with a shared filter: expected a filter in lines";
+    assert_eq!(error.to_string(), text);
+}
+
+/// What a load rejects, though every checksum is right.
+#[test]
+fn states_that_no_load_accepts_are_not_verified() {
+    let spec: FilterSpec = "fingerprint:memory=2KiB".parse().unwrap();
+    let lines = [echoless::memory::Line::EMPTY; 32];
+    let verified = |blocks: &[usize], commits: usize| {
+        let header = Header::new(&spec, &hasher()).unwrap();
+        let mut writer = StateWriter::new(Vec::new(), &header).unwrap();
+        for count in blocks {
+            writer.append_block(0, 0, &lines[..*count]).unwrap();
+        }
+        for _ in 0..commits {
+            writer.append_commit(Progress::default(), b"").unwrap();
+        }
+        let (storage, path) = (SimulatedStorage::new(), Path::new(STATE));
+        let mut file = storage.create(path).unwrap();
+        file.write_all(&writer.end().unwrap()).unwrap();
+        verify(&storage, path).map_err(|error| error.to_string())
+    };
+    assert_eq!(verified(&[32], 1).unwrap().files[0].block_lines, 32);
+    for (blocks, commits, text) in [
+        (&[32][..], 0, "state: it has no commit"),
+        (&[32], 2, "state: sections follow its commit"),
+        (&[31], 1, "state: it has no blocks of some lines"),
+        (&[], 1, "state: it has no blocks of some lines"),
+    ] {
+        assert_eq!(verified(blocks, commits).unwrap_err(), text);
+    }
+}
+
+#[test]
 fn a_journal_and_its_state_say_what_they_hold() {
     let (program, storage) = run("clocked:window=40,memory=4KiB");
     let expected = program.expected().pop().unwrap();
@@ -118,7 +177,7 @@ fn a_journal_and_its_state_say_what_they_hold() {
     let progress = expected.progress;
     assert_eq!(
         (shown.observed, shown.fresh),
-        (progress.observed, progress.fresh)
+        (Some(progress.observed), progress.fresh)
     );
     assert_eq!(
         (shown.evictions, shown.clock),

@@ -117,6 +117,15 @@ impl Commit {
             Err(format!("its commit has {} bytes too many", bytes.len()))
         }
     }
+
+    /// As [`decode`](Self::decode), of any state; `None` if another program has written it.
+    pub(crate) fn of_state(bytes: &[u8]) -> Result<Option<Self>, String> {
+        // The first part is a table, with its length in front.
+        if bytes.get(8) != Some(&b'{') {
+            return Ok(None);
+        }
+        Self::decode(bytes).map(Some)
+    }
 }
 
 /// Takes a part with its length in front off the bytes.

@@ -1,0 +1,375 @@
+//! Saved states of shared filters: they go on as if nothing had happened, and are rejected as those
+//! of filters in lines are.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use echoless::filters::lines::Progress;
+use echoless::memory::Line;
+use echoless::state::{Header, SavedState, StateError, StateWriter};
+use echoless::{
+    Batch, KeyHash, KeyHasher, Report, SharedFilter, SharedLayout, SharedSpec, Verdicts,
+};
+use proptest::prelude::*;
+
+use crate::parse;
+use crate::state::{hasher, saved_bytes};
+use crate::state_format::{prelude, section};
+
+const LAYOUTS: [SharedLayout; 6] = [
+    SharedLayout::Row4x16,
+    SharedLayout::Row2x32,
+    SharedLayout::Bloom { k: 1 },
+    SharedLayout::Bloom { k: 4 },
+    SharedLayout::Ageing { k: 2 },
+    SharedLayout::Ageing { k: 10 },
+];
+
+fn spec(text: &str) -> SharedSpec {
+    text.parse().unwrap()
+}
+
+fn observe(filter: &SharedFilter, keys: &[KeyHash]) -> Vec<u64> {
+    let mut verdicts = Verdicts::new();
+    filter.observe(keys, &mut verdicts);
+    verdicts.words().to_vec()
+}
+
+fn save(filter: &mut SharedFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter
+        .save(&hasher(), b"of the caller", &mut bytes)
+        .unwrap();
+    bytes
+}
+
+fn load(bytes: &[u8]) -> Result<SharedFilter, StateError> {
+    let saved = SavedState::open(bytes)?.limit_memory(4 << 20)?;
+    saved.restore_shared().map(|restored| restored.filter)
+}
+
+fn error_of(bytes: &[u8]) -> String {
+    load(bytes).unwrap_err().to_string()
+}
+
+/// Without what depends on the speed of the machine.
+fn report(filter: &SharedFilter) -> Report {
+    let mut report = filter.report();
+    report.look_ahead = None;
+    report
+}
+
+/// A filter of 8 lines with some keys.
+fn small() -> Vec<u8> {
+    let mut filter = spec("row2x32:memory=512B").build().unwrap();
+    let keys: Vec<KeyHash> = (0..100).map(|key| hasher().hash_u64(key)).collect();
+    observe(&filter, &keys);
+    save(&mut filter)
+}
+
+proptest! {
+    #[test]
+    fn a_restored_filter_goes_on_as_if_nothing_had_happened(
+        layout in prop::sample::select(&LAYOUTS[..]),
+        memory in prop_oneof![64_u64..2000, (1_u64 << 20)..(2 << 20) + 500],
+        keys in prop::collection::vec(0_u64..1500, 0..3000),
+        cut in 0.0_f64..1.0,
+    ) {
+        let spec = SharedSpec::new(memory).layout(layout);
+        let mut filter = spec.build().unwrap();
+        let keys: Vec<KeyHash> = keys.iter().map(|key| hasher().hash_u64(*key)).collect();
+        let (first, rest) = keys.split_at((keys.len() as f64 * cut) as usize);
+        observe(&filter, first);
+        let bytes = save(&mut filter);
+
+        let saved = SavedState::open(&bytes[..]).unwrap();
+        saved.check(&spec, &hasher()).unwrap();
+        let restored = saved.restore_shared().unwrap();
+        prop_assert_eq!(restored.bytes, b"of the caller");
+        prop_assert_eq!(Some(restored.progress.fresh), filter.report().tally.fresh);
+        let mut restored = restored.filter;
+        prop_assert_eq!(report(&restored), report(&filter));
+        prop_assert_eq!(&save(&mut restored), &bytes, "saved again");
+        prop_assert_eq!(observe(&restored, rest), observe(&filter, rest));
+        prop_assert_eq!(report(&restored), report(&filter));
+        prop_assert_eq!(save(&mut restored), save(&mut filter));
+    }
+}
+
+/// A reference from an `Arc` is exclusive once no other thread has one.
+#[test]
+fn what_threads_recorded_before_a_save_stays_recorded() {
+    let mut filter = Arc::new(spec("bloom:k=4,memory=1MiB").build().unwrap());
+    let keys: Vec<KeyHash> = (0..40_000).map(|key| hasher().hash_u64(key)).collect();
+    let threads: Vec<_> = keys
+        .chunks(10_000)
+        .map(|keys| {
+            let (filter, keys) = (Arc::clone(&filter), keys.to_vec());
+            std::thread::spawn(move || observe(&filter, &keys))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let bytes = save(Arc::get_mut(&mut filter).unwrap());
+    let restored = load(&bytes).unwrap();
+    assert!(keys.iter().all(|key| restored.contains(*key)));
+    assert_eq!(restored.report().tally.fresh, filter.report().tally.fresh);
+}
+
+#[test]
+fn empty_blocks_take_a_few_bytes() {
+    let mut filter = spec("row4x16:memory=4MiB").build().unwrap();
+    // A key of the first line, and one of the last.
+    for key in [7, u64::MAX] {
+        filter.observe_one(KeyHash::from_uniform(key));
+    }
+    let bytes = save(&mut filter);
+    assert!((2 << 20..(2 << 20) + 400).contains(&bytes.len()));
+    let restored = load(&bytes).unwrap();
+    assert!(restored.contains(KeyHash::from_uniform(u64::MAX)));
+    assert_eq!(report(&restored), report(&filter));
+}
+
+#[test]
+fn every_flipped_bit_is_found_and_a_state_that_ends_early() {
+    let bytes = small();
+    load(&bytes).unwrap();
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            let error = load(&damaged).unwrap_err();
+            let found = match error {
+                StateError::Unreadable(_) => at < 12,
+                StateError::Damaged { .. } | StateError::Truncated { .. } => at >= 12,
+                _ => false,
+            };
+            assert!(found, "byte {at}, bit {bit}: {error}");
+        }
+        let error = load(&bytes[..at]).unwrap_err();
+        assert!(
+            matches!(error, StateError::Truncated { .. }),
+            "{at}: {error}"
+        );
+    }
+    let mut damaged = bytes.clone();
+    let at = bytes.len() - 100;
+    damaged[at] ^= 1;
+    let text = "cannot read the saved state: block of lines 0 to 7: its checksum is wrong";
+    assert_eq!(error_of(&damaged), text);
+    let longer = [&bytes[..], b"more"].concat();
+    let text = "cannot read the saved state: bytes follow its end, from byte ";
+    assert!(error_of(&longer).starts_with(text));
+}
+
+#[test]
+fn other_filters_and_hashers_are_rejected_with_what_differs() {
+    let bytes = small();
+    let saved = SavedState::open(&bytes[..]).unwrap();
+    assert_eq!(*saved.spec(), (&spec("row2x32:memory=512B")).into());
+    // As much memory as the filter takes.
+    saved.check(&spec("row2x32:memory=575"), &hasher()).unwrap();
+    for (other, text) in [
+        ("row2x32:memory=1KiB", "memory=512B: expected memory=1KiB"),
+        (
+            "row4x16:memory=1KiB",
+            "layout=row2x32: expected layout=row4x16",
+        ),
+        (
+            "bloom:k=4,memory=512B",
+            "layout=row2x32: expected layout=bloom",
+        ),
+    ] {
+        let error = saved.check(&spec(other), &hasher()).unwrap_err();
+        assert!(matches!(error, StateError::Mismatch { .. }), "{error:?}");
+        assert_eq!(error.to_string(), format!("invalid state with {text}"));
+    }
+    let mut bloom = spec("bloom:k=4,memory=512B").build().unwrap();
+    let bloom = save(&mut bloom);
+    let bloom = SavedState::open(&bloom[..]).unwrap();
+    let error = bloom.check(&spec("bloom:k=5,memory=512B"), &hasher());
+    let text = "invalid state with k=4: expected k=5";
+    assert_eq!(error.unwrap_err().to_string(), text);
+    for other in [KeyHasher::seeded(1), KeyHasher::keyed([0; 16])] {
+        let error = saved.check(&spec("row2x32:memory=512B"), &other);
+        let text = format!(
+            "invalid state with key hasher=wyhash {:016x}: expected key hasher={} {:016x}",
+            hasher().id(),
+            other.algorithm(),
+            other.id()
+        );
+        assert_eq!(error.unwrap_err().to_string(), text);
+    }
+}
+
+#[test]
+fn a_shared_filter_is_no_filter_in_lines() {
+    let (shared, lines) = (
+        small(),
+        saved_bytes(&parse("bloom:k=4,form=line,memory=512B")),
+    );
+    let is_shared = "invalid state with a shared filter: expected a filter in lines";
+    let is_in_lines = "invalid state with a filter in lines: expected a shared filter";
+    let [saved, other] = [&shared, &lines].map(|bytes| SavedState::open(&bytes[..]).unwrap());
+    let errors = [
+        (
+            saved.check(&parse("bloom:k=4,memory=512B"), &hasher()),
+            is_shared,
+        ),
+        (saved.spec().lines().map(drop), is_shared),
+        (saved.restore().map(drop), is_shared),
+        (
+            other.check(&spec("bloom:k=4,memory=512B"), &hasher()),
+            is_in_lines,
+        ),
+        (other.restore_shared().map(drop), is_in_lines),
+    ];
+    for (result, text) in errors {
+        let error = result.unwrap_err();
+        assert!(matches!(error, StateError::Mismatch { .. }), "{error:?}");
+        assert_eq!(error.to_string(), text);
+    }
+    let saved = SavedState::open(&shared[..]).unwrap();
+    let error = saved.restore_partitions(2).unwrap_err().to_string();
+    assert_eq!(error, is_shared);
+}
+
+#[test]
+fn a_limit_of_memory_holds_before_a_filter_is_built() {
+    // As much as no machine has.
+    let header = Header::new(&spec("row4x16:memory=64TiB"), &hasher()).unwrap();
+    let bytes = StateWriter::new(Vec::new(), &header).unwrap().into_output();
+    let text = "invalid memory=65536GiB: expected a state of at most 4MiB";
+    assert_eq!(error_of(&bytes).replace("64TiB", "65536GiB"), text);
+    let saved = SavedState::open(&bytes[..]).unwrap();
+    assert!(matches!(saved.restore_shared(), Err(StateError::Build(_))));
+}
+
+type Write<'a> = dyn Fn(&mut StateWriter<Vec<u8>>) -> Result<(), StateError> + 'a;
+
+#[test]
+fn other_sections_than_those_of_a_save_are_rejected() {
+    let header = Header::new(&spec("bloom:k=4,memory=512B"), &hasher()).unwrap();
+    let lines = [Line([3; 8]); 8];
+    let error = |write: &Write| {
+        let mut writer = StateWriter::new(Vec::new(), &header).unwrap();
+        write(&mut writer).unwrap();
+        let error = error_of(&writer.end().unwrap());
+        let text = error.strip_prefix("cannot read the saved state: ");
+        text.unwrap().to_owned()
+    };
+    let commit = |writer: &mut StateWriter<_>| writer.append_commit(Progress::default(), b"");
+    let order = "the state of a shared filter: expected blocks of all lines in their order, and no \
+                 keys";
+    for (write, text) in [
+        (
+            &(|writer: &mut StateWriter<_>| {
+                writer.append_block(0, 0, &lines)?;
+                writer.append_keys(Batch::new(&[KeyHash::from_uniform(1)]), 0)
+            }) as &Write,
+            order,
+        ),
+        (
+            &|writer| {
+                writer.append_block(0, 0, &lines)?;
+                writer.append_block(0, 0, &lines)
+            },
+            order,
+        ),
+        (&|writer| writer.append_block(1, 0, &lines[1..]), order),
+        (
+            &|writer| {
+                writer.append_block(0, 0, &lines[1..])?;
+                commit(writer)
+            },
+            "it has no lines 7 to 7",
+        ),
+        (
+            &|writer| writer.append_block(0, 0, &lines),
+            "it has no commit",
+        ),
+    ] {
+        assert_eq!(error(write), text);
+    }
+    let last = error(&|writer| {
+        writer.append_block(0, 0, &lines)?;
+        commit(writer)?;
+        commit(writer)
+    });
+    assert!(last.ends_with("it follows the commit"), "{last}");
+}
+
+#[test]
+fn headers_that_contradict_themselves_are_rejected() {
+    let open = |lines: u64, first: u64, count: u64, flags: u32, spec: &str| {
+        let mut payload: Vec<u8> = [lines, first, count, 0, 7].map(u64::to_le_bytes).concat();
+        let texts = [flags, 6, spec.len() as u32];
+        payload.extend(texts.map(u32::to_le_bytes).concat());
+        payload.extend(b"wyhash");
+        payload.extend(spec.as_bytes());
+        let (bytes, seed) = prelude();
+        let bytes = [bytes, section(1, &payload, seed).0].concat();
+        let error = SavedState::open(&bytes[..]).err()?.to_string();
+        let text = error.strip_prefix("cannot read the saved state: the header: ");
+        Some(text.unwrap().to_owned())
+    };
+    let spec = "bloom:k=4,memory=512B";
+    assert_eq!(open(8, 0, 8, 2, spec), None);
+    for (error, text) in [
+        (
+            open(9, 0, 9, 2, spec),
+            "9 lines, and its specification has 8",
+        ),
+        (
+            open(8, 0, 4, 2, spec),
+            "4 lines from line 0 of 8 are no part",
+        ),
+        (
+            open(8, 1, 7, 2, spec),
+            "7 lines from line 1 of 8 are no part",
+        ),
+        (open(8, 0, 8, 3, spec), "flags 0x3 are not known"),
+        (open(8, 0, 8, 4, spec), "flags 0x4 are not known"),
+        (
+            open(8, 0, 8, 2, "bloom:k=0,memory=512B"),
+            "its specification is not known: invalid k=0: expected 1 to 10",
+        ),
+        (
+            open(8, 0, 8, 2, "qht:form=line,memory=512B"),
+            "its specification is not known: invalid layout=qht: expected one of row4x16, row2x32, \
+             bloom, ageing",
+        ),
+    ] {
+        assert_eq!(error.as_deref(), Some(text));
+    }
+}
+
+/// As those of filters in lines: `UPDATE_STATES=1 cargo test -p echoless --test specs` writes them
+/// anew, which needs another version of the format.
+#[test]
+fn states_of_every_layout_are_as_they_were() {
+    let folder = PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/specs/shared_states"
+    ));
+    for name in ["row4x16", "row2x32", "bloom", "ageing"] {
+        let mut filter = spec(&format!("{name}:memory=1KiB")).build().unwrap();
+        for number in 0..1000 {
+            filter.observe_one(hasher().hash_u64(number % 400));
+        }
+        let bytes = save(&mut filter);
+        let path = folder.join(format!("{name}.state"));
+        if std::env::var_os("UPDATE_STATES").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &bytes).unwrap();
+        }
+        let found = fs::read(&path).unwrap();
+        assert!(found == bytes, "{name} is not {}", path.display());
+        let mut restored = load(&found).unwrap();
+        assert_eq!(report(&restored), report(&filter), "{name}");
+        assert_eq!(save(&mut restored), found, "{name}");
+    }
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 4);
+}
