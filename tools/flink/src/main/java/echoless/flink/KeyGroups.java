@@ -1,7 +1,5 @@
 package echoless.flink;
 
-import echoless.Hasher;
-import echoless.Hashing;
 import echoless.Partitions;
 import java.util.Arrays;
 import org.apache.flink.api.java.functions.KeySelector;
@@ -22,7 +20,7 @@ final class KeyGroups<T> implements KeySelector<T, Integer> {
   private final KeyFunction<T> keys;
   private final Settings settings;
   private transient int[] numbers;
-  private transient Hashing hashing;
+  private transient KeyHash hash;
 
   KeyGroups(KeyFunction<T> keys, Settings settings) {
     this.keys = keys;
@@ -33,10 +31,9 @@ final class KeyGroups<T> implements KeySelector<T, Integer> {
   public Integer getKey(T record) throws Exception {
     if (numbers == null) {
       numbers = numbersOf(settings.keyGroups());
-      hashing = settings.hashing();
+      hash = new KeyHash(settings.seed());
     }
-    long hash = Hasher.hash(keyOf(keys, record), hashing);
-    return numbers[Partitions.partitionOf(hash, settings.keyGroups())];
+    return numbers[Partitions.partitionOf(hash.of(keyOf(keys, record)), settings.keyGroups())];
   }
 
   /** The bytes of a record's key. A failure tells that it is the caller's function that failed. */
