@@ -14,7 +14,7 @@ use crate::spec::FilterSpec;
 /// ```
 /// use echoless::state::StateSpec;
 /// use echoless::{FilterSpec, SharedSpec};
-/// let lines: FilterSpec = "bloom:k=4,form=line,memory=1MiB,kernel=scalar".parse()?;
+/// let lines: FilterSpec = "bloom:k=4,memory=1MiB".parse()?;
 /// assert_eq!(StateSpec::from(&lines).to_string(), "bloom:k=4,form=line,memory=1MiB");
 /// let shared: SharedSpec = "bloom:k=4,memory=1MiB".parse()?;
 /// assert_eq!(StateSpec::from(&shared).to_string(), "bloom:k=4,memory=1MiB");
