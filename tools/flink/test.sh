@@ -43,5 +43,5 @@ maven ../java install -DskipTests
 maven . install ${KILLS:+"-Decholess.kills=$KILLS"}
 
 # The command of the README.
-maven . exec:java
+maven . exec:exec
 diff <(printf 'call 17\ncall 18\n') <(grep '^call ' "$log")
