@@ -1,0 +1,94 @@
+//! The options as typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Pass on the first record of every key from one Kafka topic to another, exactly once
+///
+/// Members of a group share the partitions of the input topic. Each partition has a filter of its
+/// own, so equal keys must be in one partition: the producer must key its records by what
+/// identifies them.
+#[derive(Debug, Parser)]
+#[command(name = "echoless-kafka", version, max_term_width = 100)]
+pub(crate) struct Args {
+    /// Brokers to ask first: HOST:PORT, several with commas
+    #[arg(long, value_name = "HOSTS")]
+    pub(crate) brokers: String,
+
+    /// Consumer group; its members share the partitions
+    #[arg(long, value_name = "NAME")]
+    pub(crate) group: String,
+
+    /// Topic to read; records of transactions that did not commit are skipped
+    #[arg(long = "in", value_name = "TOPIC")]
+    pub(crate) input: String,
+
+    /// Topic for fresh records, unchanged and in the partition of their number; needs as many
+    /// partitions as the input
+    #[arg(long = "out", value_name = "TOPIC")]
+    pub(crate) output: String,
+
+    /// Topic for duplicates, otherwise dropped
+    #[arg(long, value_name = "TOPIC")]
+    pub(crate) duplicates: Option<String>,
+
+    /// Folder for the filters; members may share one, over a network, too
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: PathBuf,
+
+    /// What identifies a record: its key or its value. Records without it pass
+    #[arg(long, value_enum, default_value = "key")]
+    pub(crate) key: KeyPart,
+
+    /// Memory of the filter of each partition: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers
+    /// of 1000)
+    #[arg(
+        short,
+        long,
+        value_name = "SIZE",
+        default_value = "256MiB",
+        allow_hyphen_values = true
+    )]
+    pub(crate) memory: String,
+
+    /// A record is a duplicate only of one at most this long before, by the times of the records in
+    /// Kafka (500ms, 90s, 10m, 36h, 30d) or by their offsets (1000, 10k, 5M)
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    pub(crate) window: Option<String>,
+
+    /// Use another filter: the specification of one in lines, such as rlbsbf:k=2,form=line
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) filter: Option<String>,
+
+    /// How long records are gathered for a transaction: the delay of a record on a quiet topic
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "500ms",
+        allow_hyphen_values = true
+    )]
+    pub(crate) interval: String,
+
+    /// Name of this member, which no other has: after a restart it goes on where it was, without
+    /// the group waiting for its absence
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instance: Option<String>,
+
+    /// End if one key is found in two partitions, instead of warning once
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Setting of librdkafka, such as security.protocol=ssl; may be repeated
+    #[arg(short = 'c', value_name = "NAME=VALUE")]
+    pub(crate) settings: Vec<String>,
+}
+
+/// The part of a record that identifies it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyPart {
+    /// The key of the record
+    Key,
+    /// The value of the record
+    Value,
+}

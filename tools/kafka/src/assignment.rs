@@ -1,0 +1,214 @@
+//! The partitions that a member has, which come and go with the members of its group.
+//!
+//! Kafka calls back when partitions come or go, from inside of a poll. No transaction is open then
+//! (`session.rs`), so a partition that goes has nothing but records that nobody has judged: its
+//! journal is closed, and the next owner opens it.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use echoless_durable::JournalError;
+use echoless_durable::storage::{RealStorage, Storage};
+use rdkafka::client::ClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
+use rdkafka::types::RDKafkaRespErr;
+
+use crate::failure::{Calling, Failure};
+use crate::messages::{Repeats, say};
+use crate::partition::{FilterConfig, Partition};
+
+/// How long an owner waits for what the one before holds: its unfinished transaction, which Kafka
+/// aborts when it times out, and its journal. Below the 5 minutes after which a member that does
+/// not poll is excluded.
+const MOST_WAIT: Duration = Duration::from_secs(120);
+
+/// How long one call waits.
+const CALL: Duration = Duration::from_secs(10);
+
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The partitions of a member, and the callbacks that change them.
+pub(crate) struct Assignment {
+    topic: String,
+    state: PathBuf,
+    filter: FilterConfig,
+    storage: Arc<dyn Storage>,
+    partitions: Mutex<BTreeMap<i32, Partition>>,
+    changes: Mutex<Changes>,
+    repeats: Repeats,
+}
+
+/// What callbacks did since the last look.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Partitions that came or went.
+    pub(crate) partitions: Vec<i32>,
+    /// Why one could not be opened.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Assignment {
+    /// No partitions yet. `state` has a folder for each.
+    pub(crate) fn new(topic: String, state: PathBuf, filter: FilterConfig) -> Self {
+        Self {
+            topic,
+            state,
+            filter,
+            storage: Arc::new(RealStorage),
+            partitions: Mutex::default(),
+            changes: Mutex::default(),
+            repeats: Repeats::default(),
+        }
+    }
+
+    /// The partitions.
+    pub(crate) fn partitions(&self) -> MutexGuard<'_, BTreeMap<i32, Partition>> {
+        lock(&self.partitions)
+    }
+
+    /// What callbacks did since the last call.
+    pub(crate) fn take_changes(&self) -> Changes {
+        mem::take(&mut *lock(&self.changes))
+    }
+
+    /// Opens partitions that this member gets, and sets the offsets to read them from.
+    fn open(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        list: &mut TopicPartitionList,
+    ) -> Result<(), Failure> {
+        for element in committed(consumer, list)?.elements() {
+            let number = element.partition();
+            let (first, end) = patiently(|| consumer.fetch_watermarks(&self.topic, number, CALL))
+                .calling("ask for the ends of a partition")?;
+            let committed = match element.offset() {
+                Offset::Offset(committed) => committed,
+                // A new group.
+                _ => first,
+            };
+            if committed > end {
+                return Err(Failure::Topic(format!(
+                    "the group is at offset {committed} of partition {number} of {}, which ends at \
+                     {end}: if the topic was created anew, reset the offsets of the group",
+                    self.topic
+                )));
+            }
+            if committed < first {
+                let lost = first - committed;
+                say(&format!(
+                    "partition {number}: {lost} offsets were removed before they were read"
+                ));
+            }
+            let partition = self.open_one(number, committed)?;
+            let start = partition.start(first);
+            let behind = partition.behind(start);
+            say(&format!(
+                "partition {number}: from offset {committed}, {behind} before it are read again"
+            ));
+            let offset = Offset::Offset(start);
+            list.set_partition_offset(&self.topic, number, offset)
+                .calling("set an offset")?;
+            self.partitions().insert(number, partition);
+        }
+        Ok(())
+    }
+
+    /// Opens a partition once the owner before has closed it.
+    fn open_one(&self, number: i32, committed: i64) -> Result<Partition, Failure> {
+        let folder = self.state.join(number.to_string());
+        let deadline = Instant::now() + MOST_WAIT;
+        loop {
+            match Partition::open(&self.storage, &folder, &self.filter, committed) {
+                Err(JournalError::Locked(_)) if Instant::now() < deadline => thread::sleep(PAUSE),
+                opened => return Ok(opened?),
+            }
+        }
+    }
+}
+
+impl ClientContext for Assignment {
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.repeats.say(&format!("{error}: {reason}"));
+    }
+}
+
+impl ConsumerContext for Assignment {
+    fn rebalance(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        event: RDKafkaRespErr,
+        list: &mut TopicPartitionList,
+    ) {
+        let numbers: Vec<i32> = list
+            .elements()
+            .iter()
+            .map(TopicPartitionListElem::partition)
+            .collect();
+        let is_cooperative = matches!(
+            consumer.rebalance_protocol(),
+            RebalanceProtocol::Cooperative
+        );
+        let mut outcome = Ok(());
+        let assigned = if event == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+            outcome = self.open(consumer, list);
+            // After a failure, too: the state of librdkafka must follow. No record of a partition
+            // that is not opened is used.
+            match is_cooperative {
+                true => consumer.incremental_assign(list),
+                false => consumer.assign(list),
+            }
+        } else {
+            self.partitions()
+                .retain(|number, _| !numbers.contains(number));
+            match is_cooperative {
+                true => consumer.incremental_unassign(list),
+                false => consumer.unassign(),
+            }
+        };
+        let mut changes = lock(&self.changes);
+        changes.partitions.extend(numbers);
+        if let Err(failure) = outcome.and(assigned.calling("assign partitions")) {
+            changes.failure.get_or_insert(failure);
+        }
+    }
+}
+
+/// The committed offsets of the group. With `isolation.level` `read_committed` they are not told
+/// before all transactions that would change them have ended.
+fn committed(
+    consumer: &BaseConsumer<Assignment>,
+    list: &TopicPartitionList,
+) -> Result<TopicPartitionList, Failure> {
+    let committed = patiently(|| {
+        let committed = consumer.committed_offsets(list.clone(), CALL)?;
+        committed
+            .elements()
+            .iter()
+            .try_for_each(TopicPartitionListElem::error)?;
+        Ok(committed)
+    });
+    committed.calling("ask for committed offsets")
+}
+
+/// Repeats a call until it succeeds, or for long enough.
+fn patiently<T>(mut call: impl FnMut() -> KafkaResult<T>) -> KafkaResult<T> {
+    let deadline = Instant::now() + MOST_WAIT;
+    loop {
+        match call() {
+            Err(_) if Instant::now() < deadline => thread::sleep(PAUSE),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Locks; a panic elsewhere ends the process anyway.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,219 @@
+//! The options, checked, and the settings of librdkafka that they lead to.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use echoless::spec::parse_bytes;
+use echoless::{FilterSpec, FingerprintSpec, KeyHasher, Replacement, SpecError};
+use rdkafka::ClientConfig;
+
+use crate::args::{Args, KeyPart};
+use crate::failure::Failure;
+use crate::partition::FilterConfig;
+use crate::span::{Window, parse_time};
+
+/// Settings that exactly-once delivery or an option decides.
+const DECIDED: [&str; 10] = [
+    "bootstrap.servers",
+    "group.id",
+    "group.instance.id",
+    "transactional.id",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.idempotence",
+    "enable.partition.eof",
+    "auto.offset.reset",
+    "isolation.level",
+];
+
+/// What a member does.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) input: String,
+    pub(crate) output: String,
+    pub(crate) duplicates: Option<String>,
+    /// With a folder for each partition of the input.
+    pub(crate) state: PathBuf,
+    pub(crate) key: KeyPart,
+    pub(crate) filter: FilterConfig,
+    pub(crate) interval: Duration,
+    pub(crate) strict: bool,
+    pub(crate) consumer: ClientConfig,
+    pub(crate) producer: ClientConfig,
+}
+
+impl Config {
+    /// Checks the options. `unique` is a text that no other member has.
+    ///
+    /// # Errors
+    /// [`Failure`] if a value is invalid or the filter cannot be in a journal.
+    pub(crate) fn new(args: Args, unique: &str) -> Result<Self, Failure> {
+        let topics = [Some(&args.output), args.duplicates.as_ref()];
+        if topics.contains(&Some(&args.input)) || args.duplicates.as_ref() == Some(&args.output) {
+            let allowed = "three different topics for --in, --out and --duplicates";
+            return Err(SpecError::new("--in", args.input, allowed).into());
+        }
+        let filter = filter_of(&args)?;
+        let mut consumer = ClientConfig::new();
+        consumer.set("bootstrap.servers", &args.brokers);
+        let mut producer = consumer.clone();
+        // Moves no partition that can stay, so that few filters move.
+        consumer.set("partition.assignment.strategy", "cooperative-sticky");
+        // Below the session timeout of 45 s: what a killed member left is aborted before others
+        // get its partitions, and they need not wait for it.
+        producer.set("transaction.timeout.ms", "30000");
+        producer.set("linger.ms", "20");
+        for setting in &args.settings {
+            let (name, value) = setting.split_once('=').ok_or_else(|| {
+                SpecError::new("-c", setting, "NAME=VALUE, such as security.protocol=ssl")
+            })?;
+            if DECIDED.contains(&name) {
+                let allowed = format!("another setting than {}", DECIDED.join(", "));
+                return Err(SpecError::new("-c", setting, allowed).into());
+            }
+            if (name, value) == ("group.protocol", "consumer") {
+                // Brokers assign the partitions then.
+                consumer.remove("partition.assignment.strategy");
+            }
+            consumer.set(name, value);
+            producer.set(name, value);
+        }
+        consumer.set("group.id", &args.group);
+        consumer.set("enable.auto.commit", "false");
+        consumer.set("enable.auto.offset.store", "false");
+        consumer.set("auto.offset.reset", "earliest");
+        consumer.set("isolation.level", "read_committed");
+        if let Some(instance) = &args.instance {
+            consumer.set("group.instance.id", instance);
+        }
+        let member = args.instance.as_deref().unwrap_or(unique);
+        let id = format!("echoless-{}-{}-{member}", args.group, args.input);
+        producer.set("transactional.id", id);
+        let interval = parse_time("--interval", &args.interval)?;
+        Ok(Self {
+            state: args.state.join(&args.input),
+            input: args.input,
+            output: args.output,
+            duplicates: args.duplicates,
+            key: args.key,
+            filter,
+            interval: Duration::from_millis(interval),
+            strict: args.strict,
+            consumer,
+            producer,
+        })
+    }
+}
+
+/// The filter of the options, which is built once to see that it can be.
+fn filter_of(args: &Args) -> Result<FilterConfig, Failure> {
+    let window = args.window.as_deref().map(Window::parse).transpose()?;
+    let memory = parse_bytes(&args.memory).map_err(|error| SpecError {
+        field: "--memory",
+        ..error
+    })?;
+    let spec = match (&args.filter, window) {
+        (Some(text), None) => text.parse::<FilterSpec>()?,
+        (Some(text), Some(window)) => {
+            let separator = if text.contains(':') { ',' } else { ':' };
+            format!("{text}{separator}window={}", window.ticks).parse::<FilterSpec>()?
+        }
+        (None, window) => {
+            let mut spec = FingerprintSpec::new(memory);
+            if let Some(window) = window {
+                spec = spec.window(window.ticks).replacement(Replacement::Fifo);
+            }
+            FilterSpec::try_from(&spec)?
+        }
+    };
+    let spec = spec.memory(memory);
+    if spec.facts().window.is_some() && window.is_none() {
+        let allowed = format!("the time or the records of the window of {}", spec.name());
+        return Err(SpecError::missing("--window", allowed).into());
+    }
+    drop(spec.build_line_partitions(1)?);
+    Ok(FilterConfig {
+        spec,
+        hasher: KeyHasher::seeded(0),
+        window,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn config(options: &str) -> Result<Config, String> {
+        let common = "echoless-kafka --brokers b:1 --group g --in calls --out fresh --state s -m \
+                      64k";
+        let words = common.split_whitespace().chain(options.split_whitespace());
+        let args = Args::try_parse_from(words).map_err(|error| error.to_string())?;
+        Config::new(args, "unique").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_become_a_filter_and_settings() {
+        let plain = config("").unwrap();
+        assert_eq!(plain.filter.spec.facts().window, None);
+        assert_eq!(plain.state, PathBuf::from("s/calls"));
+        assert_eq!(
+            plain.producer.get("transactional.id"),
+            Some("echoless-g-calls-unique")
+        );
+        let strategy = |config: &Config| {
+            let strategy = config.consumer.get("partition.assignment.strategy");
+            strategy.map(str::to_owned)
+        };
+        assert_eq!(strategy(&plain).as_deref(), Some("cooperative-sticky"));
+        let options = "--window 24h --instance a -c session.timeout.ms=6000 -c \
+                       group.protocol=consumer";
+        let window = config(options).unwrap();
+        assert_eq!(
+            window.filter.spec.facts().window.map(|window| window.ticks),
+            Some(4320)
+        );
+        assert_eq!(window.consumer.get("session.timeout.ms"), Some("6000"));
+        assert_eq!(window.consumer.get("group.instance.id"), Some("a"));
+        assert_eq!(
+            window.producer.get("transactional.id"),
+            Some("echoless-g-calls-a")
+        );
+        assert_eq!(strategy(&window), None);
+        let named = config("--filter rlbsbf:k=2,form=line").unwrap();
+        assert_eq!(named.filter.spec.name(), "rlbsbf");
+        let named = config("--filter clocked --window 10k").unwrap();
+        assert_eq!(
+            named.filter.spec.facts().window.map(|window| window.ticks),
+            Some(2000)
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_rejected_with_one_line() {
+        for (options, message) in [
+            (
+                "-c enable.auto.commit=true",
+                "invalid -c=enable.auto.commit=true: expected another",
+            ),
+            ("-c acks", "invalid -c=acks: expected NAME=VALUE"),
+            ("--interval 0s", "invalid --interval=0s: expected a time"),
+            ("--window 1w", "invalid --window=1w: expected a time"),
+            (
+                "--duplicates calls",
+                "invalid --in=calls: expected three different topics",
+            ),
+            (
+                "--duplicates fresh",
+                "invalid --in=calls: expected three different topics",
+            ),
+            ("--filter nonsense", "invalid filter=nonsense"),
+            ("--filter clocked:window=9", "missing --window"),
+        ] {
+            let error = config(options).unwrap_err();
+            assert!(error.starts_with(message), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+}

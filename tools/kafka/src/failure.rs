@@ -1,0 +1,54 @@
+//! Why a member ends, or begins again.
+
+use echoless::{BuildError, SpecError};
+use echoless_durable::JournalError;
+use rdkafka::error::KafkaError;
+use thiserror::Error;
+
+/// Why a member ends, or begins again.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// An option with an invalid value.
+    #[error(transparent)]
+    Option(#[from] SpecError),
+    /// A filter that cannot be built.
+    #[error(transparent)]
+    Filter(#[from] BuildError),
+    /// A state that cannot be read or written.
+    #[error(transparent)]
+    State(#[from] JournalError),
+    /// A topic that does not fit.
+    #[error("{0}")]
+    Topic(String),
+    /// One key in two partitions, with `--strict`.
+    #[error("{0}")]
+    SharedKey(String),
+    /// A setting that librdkafka rejects.
+    #[error("{0}")]
+    Settings(KafkaError),
+    /// The handlers of signals cannot be installed.
+    #[error("signals: {0}")]
+    Signals(std::io::Error),
+    /// A call of Kafka that failed. All that is not committed is forgotten, and the member begins
+    /// again at the committed offsets.
+    #[error("{call}: {error}")]
+    Kafka {
+        /// What was tried.
+        call: &'static str,
+        /// The error of librdkafka.
+        #[source]
+        error: KafkaError,
+    },
+}
+
+/// Says what was tried.
+pub(crate) trait Calling<T> {
+    /// Turns an error of Kafka into a [`Failure`].
+    fn calling(self, call: &'static str) -> Result<T, Failure>;
+}
+
+impl<T> Calling<T> for Result<T, KafkaError> {
+    fn calling(self, call: &'static str) -> Result<T, Failure> {
+        self.map_err(|error| Failure::Kafka { call, error })
+    }
+}

@@ -1,0 +1,64 @@
+//! `echoless-kafka`: passes on the first record of every key from one Kafka topic to another,
+//! exactly once, as a member of a consumer group. `README.md` is its manual.
+//!
+//! From the top: `session.rs` reads, judges and writes in transactions; `assignment.rs` has the
+//! partitions that come and go; `partition.rs` is the filter of one and its journal.
+
+mod args;
+mod assignment;
+mod config;
+mod failure;
+mod messages;
+mod partition;
+mod session;
+mod shared_keys;
+mod span;
+
+use std::hash::{BuildHasher, RandomState};
+use std::process::{self, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Parser;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use args::Args;
+use config::Config;
+use failure::Failure;
+use messages::say;
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            say(&failure.to_string());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs until SIGINT or SIGTERM, and then ends the transaction at hand.
+fn run(args: Args) -> Result<(), Failure> {
+    // Random, since numbers of processes repeat on other machines.
+    let unique = format!("{:016x}", RandomState::new().hash_one(process::id()));
+    let config = Config::new(args, &unique)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // A second signal ends the process at once.
+        flag::register_conditional_shutdown(signal, 130, stop.clone()).map_err(Failure::Signals)?;
+        flag::register(signal, stop.clone()).map_err(Failure::Signals)?;
+    }
+    let counts = session::run(&config, &stop)?;
+    say(&format!(
+        "{} fresh, {} duplicates, {} unjudged, {} read again, {} transactions, {} records of a \
+         sample with a key of another partition",
+        counts.fresh,
+        counts.duplicates,
+        counts.unjudged,
+        counts.again,
+        counts.transactions,
+        counts.shared_keys,
+    ));
+    Ok(())
+}

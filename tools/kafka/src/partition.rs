@@ -1,0 +1,391 @@
+//! A partition of the input topic: its filter, its journal, and how far both are.
+//!
+//! Nothing here knows of Kafka. The committed offset of the group decides where the group is, since
+//! it is in one transaction with the records that were written. The journal follows: it is opened
+//! at its newest commit that is not beyond the committed offset, and the records from there to the
+//! committed offset are read again, for the filter alone. So a journal may be as old as it likes, or
+//! be absent, and this costs time only.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use echoless::{Batch, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Verdicts};
+use echoless_durable::storage::Storage;
+use echoless_durable::{Commit, Journal, JournalError, progress_of};
+
+use crate::span::Window;
+
+/// The filter that every partition has.
+#[derive(Debug, Clone)]
+pub(crate) struct FilterConfig {
+    pub(crate) spec: FilterSpec,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) window: Option<Window>,
+}
+
+/// What is judged of a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) offset: i64,
+    /// `None` if the record has no key.
+    pub(crate) hash: Option<KeyHash>,
+    /// In milliseconds since 1970.
+    pub(crate) time: Option<i64>,
+}
+
+/// What happens to a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// To the output.
+    Fresh,
+    /// To the topic of duplicates.
+    Duplicate,
+    /// To the output without a verdict: it has no key, or is older than the window.
+    Unjudged,
+    /// Nowhere: it is written already, and was read for the filter.
+    Again,
+}
+
+/// An opened partition.
+pub(crate) struct Partition {
+    filter: Partitioned<Box<dyn LineFilter>>,
+    journal: Journal,
+    window: Option<Window>,
+    /// The offset of the next record to judge; `None` if that is the first one of the topic.
+    next: Option<i64>,
+    /// Records before this offset are written.
+    written: i64,
+}
+
+impl Partition {
+    /// Opens the filter of a folder for a group that is at an offset. A journal without a commit
+    /// that old is removed, and the filter begins empty.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the folder is in use, is damaged, or has another filter.
+    pub(crate) fn open(
+        storage: &Arc<dyn Storage>,
+        folder: &Path,
+        config: &FilterConfig,
+        committed: i64,
+    ) -> Result<Self, JournalError> {
+        let is_wanted = |commit: Option<&Commit>| {
+            commit.is_none_or(|commit| offset_of(commit).is_some_and(|offset| offset <= committed))
+        };
+        let open = || {
+            let (spec, hasher) = (&config.spec, &config.hasher);
+            Journal::open_at(storage.clone(), folder, spec, hasher, 1, &is_wanted)
+        };
+        let opened = match open() {
+            // Someone has moved the group back.
+            Err(JournalError::NoCommit(_)) => {
+                fs::remove_dir_all(folder).map_err(|error| JournalError::Io {
+                    path: folder.to_owned(),
+                    error,
+                })?;
+                open()?
+            }
+            opened => opened?,
+        };
+        Ok(Self {
+            next: opened.commit.as_ref().and_then(offset_of),
+            filter: opened.filter,
+            journal: opened.journal,
+            window: config.window,
+            written: committed,
+        })
+    }
+
+    /// The offset to read from, with the first offset that the topic still has.
+    pub(crate) fn start(&self, first: i64) -> i64 {
+        self.next.map_or(first, |next| next.max(first))
+    }
+
+    /// How many offsets from a start are read again.
+    pub(crate) fn behind(&self, start: i64) -> i64 {
+        (self.written - start).max(0)
+    }
+
+    /// Judges records in the order of their offsets, and appends their keys to the journal.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the journal cannot be written.
+    pub(crate) fn judge(&mut self, entries: &[Entry]) -> Result<Vec<Fate>, JournalError> {
+        let mut clock = self.filter.filters()[0].progress().tick;
+        let mut fates = Vec::with_capacity(entries.len());
+        let (mut judged, mut keys, mut ticks) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, entry) in entries.iter().enumerate() {
+            let is_again = entry.offset < self.written;
+            // Kafka may deliver a record twice after a rebalance.
+            if self.next.is_some_and(|next| entry.offset < next) {
+                fates.push(Fate::Again);
+                continue;
+            }
+            fates.push(if is_again {
+                Fate::Again
+            } else {
+                Fate::Unjudged
+            });
+            self.next = Some(entry.offset + 1);
+            let mut is_late = false;
+            if let Some(window) = self.window
+                && let Some(tick) = window.tick(entry.offset, entry.time)
+            {
+                clock = clock.max(tick);
+                // Judged at the clock, all late records would share one instant, however far apart
+                // they are.
+                is_late = clock - tick > window.ticks;
+            }
+            if let Some(hash) = entry.hash
+                && !is_late
+            {
+                judged.push(index);
+                keys.push(hash);
+                ticks.push(clock);
+            }
+        }
+        let filter = &mut self.filter.filters_mut()[0];
+        let mut verdicts = Verdicts::new();
+        let batch = match self.window {
+            Some(_) => {
+                filter.observe_at(&keys, &ticks, &mut verdicts);
+                Batch::at_each(&keys, &ticks)
+            }
+            None => {
+                filter.observe(&keys, &mut verdicts);
+                Batch::new(&keys)
+            }
+        };
+        // Records without a key move the clock, too.
+        if self.window.is_some() {
+            filter.advance_to(clock);
+        }
+        self.journal.append_observed(batch, clock, &verdicts)?;
+        if let Some(block) = self.journal.wanted_block() {
+            let lines = block.copy(&**filter);
+            self.journal.append_block(&lines)?;
+        }
+        for (verdict, index) in verdicts.iter().zip(judged) {
+            if fates[index] != Fate::Again {
+                fates[index] = match verdict.is_duplicate() {
+                    true => Fate::Duplicate,
+                    false => Fate::Fresh,
+                };
+            }
+        }
+        Ok(fates)
+    }
+
+    /// Makes the filter durable as it is now. Called before the transaction with the records: a
+    /// commit of the journal can be taken back, and a transaction cannot.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the journal cannot be written.
+    pub(crate) fn save(&mut self) -> Result<(), JournalError> {
+        let progress = progress_of(self.filter.filters());
+        let next = self.next.unwrap_or(0);
+        self.journal.commit(progress, &next.to_le_bytes())
+    }
+
+    /// The offset that a transaction must commit; `None` if the group is there already.
+    pub(crate) fn uncommitted(&self) -> Option<i64> {
+        self.next.filter(|next| *next > self.written)
+    }
+
+    /// Notes that the transaction is committed.
+    pub(crate) fn set_written(&mut self) {
+        self.written = self.next.unwrap_or(0).max(self.written);
+    }
+}
+
+/// The offset behind the records of a commit.
+fn offset_of(commit: &Commit) -> Option<i64> {
+    let bytes = commit.bytes.first_chunk().copied()?;
+    Some(i64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use echoless_durable::storage::RealStorage;
+
+    use super::*;
+
+    /// The filter of a specification, with a window of the options.
+    fn filter(spec: &str, window: Option<&str>) -> FilterConfig {
+        FilterConfig {
+            spec: spec.parse().unwrap(),
+            hasher: KeyHasher::seeded(0),
+            window: window.map(|window| Window::parse(window).unwrap()),
+        }
+    }
+
+    fn open(folder: &Path, config: &FilterConfig, committed: i64) -> Partition {
+        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
+        Partition::open(&storage, folder, config, committed).unwrap()
+    }
+
+    /// The record at an offset: many keys come again, every tenth record has none, and times jump
+    /// back and forth.
+    fn entry(offset: i64) -> Entry {
+        let mixed = (offset as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let key = match mixed % 3 {
+            0 => offset as u64 - mixed % 3_000.min(offset as u64 + 1),
+            _ => offset as u64,
+        };
+        Entry {
+            offset,
+            hash: (!mixed.is_multiple_of(10)).then(|| KeyHasher::seeded(0).hash_u64(key)),
+            time: Some(offset * 10 + (mixed % 100) as i64 - 50),
+        }
+    }
+
+    const RECORDS: i64 = 8_000;
+
+    /// The fates of all records in one run.
+    fn uninterrupted(config: &FilterConfig) -> Vec<Fate> {
+        let folder = tempfile::tempdir().unwrap();
+        let entries: Vec<Entry> = (0..RECORDS).map(entry).collect();
+        open(&folder.path().join("0"), config, 0)
+            .judge(&entries)
+            .unwrap()
+    }
+
+    /// Crashes after each step of a round, again and again, and returns the fates of what was
+    /// committed.
+    fn crashing(config: &FilterConfig) -> Vec<Fate> {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("0");
+        // What the transactions hold: the offset of the group, and what was written.
+        let (mut committed, mut written) = (0, Vec::new());
+        let mut draw = 1_u64;
+        while committed < RECORDS {
+            let mut partition = open(&folder, config, committed);
+            partition.journal.set_most_log_bytes(10_000);
+            let mut at = partition.start(0);
+            assert!(at <= committed);
+            loop {
+                draw = draw.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(11);
+                let end = RECORDS.min(at + 1 + (draw >> 33) as i64 % 400);
+                let entries: Vec<Entry> = (at..end).map(entry).collect();
+                let fates = partition.judge(&entries).unwrap();
+                at = end;
+                let crash = (draw >> 50) % 20;
+                if crash == 0 {
+                    break;
+                }
+                partition.save().unwrap();
+                if crash == 1 {
+                    break;
+                }
+                if let Some(offset) = partition.uncommitted() {
+                    committed = offset;
+                    written.extend(fates.into_iter().filter(|fate| *fate != Fate::Again));
+                    partition.set_written();
+                }
+                if crash == 2 || at == RECORDS {
+                    break;
+                }
+            }
+            drop(partition);
+            if (draw >> 55).is_multiple_of(9) {
+                // The partition moves to a member without its journal.
+                fs::remove_dir_all(&folder).unwrap();
+            }
+        }
+        written
+    }
+
+    #[test]
+    fn crashes_and_lost_journals_change_no_verdict() {
+        for (spec, window) in [
+            // Small enough to forget.
+            ("fingerprint:memory=16KiB", None),
+            ("rlbsbf:k=2,form=line,memory=16KiB", None),
+            ("clocked:window=2000,memory=64KiB", Some("2000ms")),
+            ("clocked:window=2500,memory=64KiB", Some("2500")),
+        ] {
+            let config = filter(spec, window);
+            let expected = uninterrupted(&config);
+            for fate in [Fate::Fresh, Fate::Duplicate, Fate::Unjudged] {
+                assert!(expected.contains(&fate), "{spec}: {fate:?}");
+            }
+            assert_eq!(crashing(&config), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_group_that_is_moved_back_is_judged_as_before() {
+        let config = filter("fingerprint:memory=64KiB", None);
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("0");
+        let entries: Vec<Entry> = (0..900).map(entry).collect();
+        let mut partition = open(&folder, &config, 0);
+        let mut expected = Vec::new();
+        for batch in entries.chunks(300) {
+            expected.extend(partition.judge(batch).unwrap());
+            partition.save().unwrap();
+            partition.set_written();
+        }
+        drop(partition);
+        let mut partition = open(&folder, &config, 450);
+        // Its commits are at 300, 600 and 900.
+        assert_eq!(partition.start(0), 300);
+        assert_eq!(partition.behind(300), 150);
+        // The topic has lost records since.
+        assert_eq!(partition.start(310), 310);
+        let fates = partition.judge(&entries[300..]).unwrap();
+        assert!(fates[..150].iter().all(|fate| *fate == Fate::Again));
+        assert_eq!(fates[150..], expected[450..]);
+        // Records that come twice are not written twice.
+        assert!(
+            partition
+                .judge(&entries[300..])
+                .unwrap()
+                .iter()
+                .all(|fate| *fate == Fate::Again)
+        );
+    }
+
+    #[test]
+    fn a_window_forgets_and_lets_late_records_pass() {
+        let config = filter("clocked:window=3600,memory=64KiB", Some("3600ms"));
+        let folder = tempfile::tempdir().unwrap();
+        let mut partition = open(&folder.path().join("0"), &config, 0);
+        let record = |offset, key, time| Entry {
+            offset,
+            hash: Some(KeyHasher::seeded(0).hash_u64(key)),
+            time,
+        };
+        let fates = partition.judge(&[
+            record(0, 1, Some(0)),
+            record(1, 1, Some(3_600)),
+            // Older than the window: nobody knows whether its key came before.
+            record(2, 2, Some(3_600 + 3_601)),
+            record(3, 3, Some(3_600)),
+            record(4, 3, Some(3_600)),
+            // Without a time, a record is as late as the one before.
+            record(5, 2, None),
+            record(6, 2, Some(20_000)),
+        ]);
+        let (fresh, duplicate, unjudged) = (Fate::Fresh, Fate::Duplicate, Fate::Unjudged);
+        let expected = [
+            fresh, duplicate, fresh, unjudged, unjudged, duplicate, fresh,
+        ];
+        assert_eq!(fates.unwrap(), expected);
+    }
+
+    #[test]
+    fn another_filter_is_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("0");
+        drop(open(&folder, &filter("fingerprint:memory=64KiB", None), 0));
+        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
+        let other = filter("fingerprint:memory=128KiB", None);
+        let error = Partition::open(&storage, &folder, &other, 0)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains("memory"), "{error}");
+    }
+}

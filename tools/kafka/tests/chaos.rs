@@ -1,0 +1,342 @@
+//! A real broker, members that come, go, freeze and are killed, and a broker that is killed: the
+//! output has the first record of each key once, in order, and the topic of duplicates the others.
+//!
+//! ```sh
+//! cargo test -p echoless-kafka --test chaos -- 20      # kills; then a seed, if you like
+//! ```
+//!
+//! Needs a JDK and Maven, which fetches the broker (`broker/pom.xml`), and says SKIPPED without.
+
+#[cfg(unix)]
+mod support;
+
+#[cfg(not(unix))]
+fn main() {
+    println!("SKIPPED: signals are those of Unix");
+}
+
+#[cfg(unix)]
+fn main() {
+    unix::main();
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::net::{TcpListener, TcpStream};
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, Command};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use rdkafka::ClientConfig;
+    use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+    use rdkafka::client::DefaultClientContext;
+    use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+
+    use rdkafka::consumer::{BaseConsumer, Consumer};
+    use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+
+    use crate::support::{PATIENCE, expected, read_all, signal, start_member};
+
+    const PARTITIONS: i32 = 6;
+    const KILLS: u64 = 6;
+    /// Records of a second, and of a kill.
+    const RECORDS: u64 = 5_000;
+
+    /// Numbers that repeat for a seed.
+    struct Draw(u64);
+
+    impl Draw {
+        fn below(&mut self, end: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(11);
+            (self.0 >> 33) % end
+        }
+
+        fn pause(&mut self, most: u64) {
+            thread::sleep(Duration::from_millis(self.below(most)));
+        }
+    }
+
+    /// A broker as a process, which is killed at the end.
+    struct Broker {
+        folder: PathBuf,
+        port: u16,
+        process: Child,
+    }
+
+    fn script() -> Command {
+        let mut command = Command::new("bash");
+        command.arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/broker/start.sh"
+        ));
+        command
+    }
+
+    impl Broker {
+        fn start(folder: PathBuf) -> Self {
+            let port = free_port();
+            let process = Self::spawn(&folder, port);
+            Self {
+                folder,
+                port,
+                process,
+            }
+        }
+
+        fn spawn(folder: &Path, port: u16) -> Child {
+            let mut command = script();
+            let process = command
+                .arg(folder)
+                .arg(port.to_string())
+                .spawn()
+                .expect("a broker");
+            let deadline = Instant::now() + PATIENCE;
+            while TcpStream::connect(("127.0.0.1", port)).is_err() {
+                assert!(Instant::now() < deadline, "the broker does not start");
+                thread::sleep(Duration::from_millis(200));
+            }
+            process
+        }
+
+        fn kill_and_start(&mut self) {
+            self.process.kill().expect("a process");
+            self.process.wait().expect("a process");
+            self.process = Self::spawn(&self.folder, self.port);
+        }
+
+        fn address(&self) -> String {
+            format!("127.0.0.1:{}", self.port)
+        }
+    }
+
+    impl Drop for Broker {
+        fn drop(&mut self) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+
+    /// A port with a free one behind it, for the controller.
+    fn free_port() -> u16 {
+        loop {
+            let first = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let port = first.local_addr().expect("an address").port();
+            if port < u16::MAX && TcpListener::bind(("127.0.0.1", port + 1)).is_ok() {
+                return port;
+            }
+        }
+    }
+
+    fn create_topics(brokers: &str) {
+        let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
+            .set("bootstrap.servers", brokers)
+            .create()
+            .expect("a client");
+        let topics = ["calls", "calls.fresh", "calls.again"]
+            .map(|name| NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(1)));
+        let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
+        let created = futures_executor::block_on(admin.create_topics(&topics, &options));
+        for topic in created.expect("an answer") {
+            topic.expect("a topic");
+        }
+    }
+
+    /// How many records the group has still to read.
+    fn lag(brokers: &str, group: &str, topic: &str, partitions: i32) -> Option<i64> {
+        let consumer: BaseConsumer = ClientConfig::new()
+            .set("bootstrap.servers", brokers)
+            .set("group.id", group)
+            .set("isolation.level", "read_committed")
+            .create()
+            .expect("a consumer");
+        let mut list = TopicPartitionList::new();
+        list.add_partition_range(topic, 0, partitions - 1);
+        let wait = Duration::from_secs(5);
+        let committed = consumer.committed_offsets(list, wait).ok()?;
+        let mut lag = 0;
+        for element in committed.elements() {
+            element.error().ok()?;
+            let (first, end) = consumer
+                .fetch_watermarks(topic, element.partition(), wait)
+                .ok()?;
+            lag += match element.offset() {
+                Offset::Offset(offset) => end - offset,
+                _ => end - first,
+            };
+        }
+        Some(lag)
+    }
+
+    /// Waits until the group has read everything.
+    fn wait_until_read(brokers: &str, group: &str, topic: &str, partitions: i32) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let lag = lag(brokers, group, topic, partitions);
+            if lag == Some(0) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "records are left: {lag:?}");
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// Writes records for some time, while the broker comes and goes. Every third key was there
+    /// before.
+    fn write(brokers: &str, records: u64) {
+        let producer: BaseProducer = ClientConfig::new()
+            .set("bootstrap.servers", brokers)
+            .set("enable.idempotence", "true")
+            .create()
+            .expect("a producer");
+        let mut draw = Draw(17);
+        for number in 0..records {
+            let key = match draw.below(3) {
+                0 => number - draw.below(10_000.min(number + 1)),
+                _ => number,
+            };
+            let (key, value) = (format!("call {key}"), number.to_string());
+            let record = BaseRecord::to("calls").key(&key).payload(&value);
+            producer
+                .send(record)
+                .map_err(|(error, _)| error)
+                .expect("a record");
+            if number.is_multiple_of(RECORDS / 20) {
+                producer.poll(Duration::from_millis(50));
+            }
+        }
+        producer.flush(PATIENCE).expect("records are written");
+    }
+
+    /// The members, of which two share a folder and others have their own.
+    struct Members<'a> {
+        brokers: &'a str,
+        root: &'a Path,
+        alive: Vec<Child>,
+        started: u64,
+    }
+
+    impl Members<'_> {
+        fn start(&mut self) {
+            let state = match self.started % 4 {
+                0 | 1 => "shared".to_owned(),
+                own => format!("own {own}"),
+            };
+            let options = [
+                "--duplicates",
+                "calls.again",
+                "-c",
+                "session.timeout.ms=3000",
+                "-c",
+                "heartbeat.interval.ms=500",
+                "-c",
+                "transaction.timeout.ms=3000",
+            ];
+            let log = self.root.join(format!("member {}.log", self.started));
+            let state = self.root.join(state);
+            self.alive
+                .push(start_member(self.brokers, &state, &log, &options));
+            self.started += 1;
+        }
+
+        fn take(&mut self, draw: &mut Draw) -> Child {
+            self.alive
+                .remove(draw.below(self.alive.len() as u64) as usize)
+        }
+    }
+
+    impl Drop for Members<'_> {
+        fn drop(&mut self) {
+            for member in &mut self.alive {
+                let _ = member.kill();
+                let _ = member.wait();
+            }
+        }
+    }
+
+    /// Kills, freezes and starts members, and kills the broker, `kills` times in all.
+    fn disturb(broker: &mut Broker, members: &mut Members<'_>, kills: u64, draw: &mut Draw) {
+        for kill in 0..kills {
+            draw.pause(2_500);
+            match kill % 6 {
+                // One leaves in peace, and one that was killed takes its state with it.
+                2 => {
+                    let mut leaving = members.take(draw);
+                    signal(&leaving, "-TERM");
+                    assert!(leaving.wait().expect("a process").success());
+                    members.take(draw).kill().expect("a process");
+                    let _ = std::fs::remove_dir_all(members.root.join("own 2"));
+                    members.start();
+                    members.start();
+                }
+                // The group gives it up while it is frozen, and it goes on as a zombie.
+                3 => {
+                    let zombie = members.take(draw);
+                    signal(&zombie, "-STOP");
+                    members.start();
+                    thread::sleep(Duration::from_secs(6));
+                    signal(&zombie, "-CONT");
+                    members.alive.push(zombie);
+                    draw.pause(1_000);
+                    let mut killed = members.take(draw);
+                    killed.kill().expect("a process");
+                    killed.wait().expect("a process");
+                }
+                4 => broker.kill_and_start(),
+                _ => {
+                    let mut killed = members.take(draw);
+                    killed.kill().expect("a process");
+                    killed.wait().expect("a process");
+                    draw.pause(2_000);
+                    members.start();
+                }
+            }
+        }
+    }
+
+    pub(crate) fn main() {
+        let numbers: Vec<u64> = std::env::args()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let kills = numbers.first().copied().unwrap_or(KILLS);
+        let seed = numbers.get(1).copied().unwrap_or(1);
+        let jars = script().arg("--resolve").status();
+        if !jars.is_ok_and(|status| status.success()) {
+            println!("SKIPPED: no broker; the test needs a JDK, Maven and its repository");
+            return;
+        }
+        let root = tempfile::tempdir().expect("a folder").keep();
+        let mut broker = Broker::start(root.join("broker"));
+        let brokers = broker.address();
+        create_topics(&brokers);
+        let mut members = Members {
+            brokers: &brokers,
+            root: &root,
+            alive: Vec::new(),
+            started: 0,
+        };
+        members.start();
+        members.start();
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| write(&brokers, (kills + 2) * RECORDS));
+            disturb(&mut broker, &mut members, kills, &mut Draw(seed));
+            writer.join().expect("the writer");
+        });
+        wait_until_read(&brokers, "dedup", "calls", PARTITIONS);
+        let (fresh, duplicates) = expected(&read_all(&brokers, "calls"));
+        let written = read_all(&brokers, "calls.fresh");
+        assert!(
+            written == fresh,
+            "the output differs; logs are in {}",
+            root.display()
+        );
+        assert_eq!(read_all(&brokers, "calls.again"), duplicates);
+        let count =
+            |content: &crate::support::Content| content.values().map(Vec::len).sum::<usize>();
+        let (fresh, duplicates) = (count(&fresh), count(&duplicates));
+        println!("{kills} kills, seed {seed}: {fresh} fresh records and {duplicates} duplicates");
+        println!("as expected: 1 passed, 0 failed");
+        drop((members, broker));
+        std::fs::remove_dir_all(&root).expect("a folder");
+    }
+}

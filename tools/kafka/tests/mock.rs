@@ -1,0 +1,154 @@
+//! Members against the cluster that librdkafka simulates, which needs nothing installed. It has groups
+//! and transactions, but keeps no offsets of transactions, so that restarts need a real broker
+//! (`chaos.rs`).
+
+#![cfg(unix)]
+
+mod support;
+
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rdkafka::ClientConfig;
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Producer};
+
+use support::{Content, PATIENCE, expected, read_all, signal, start_member};
+
+type Cluster = MockCluster<'static, DefaultProducerContext>;
+
+fn cluster(partitions: [i32; 3]) -> Cluster {
+    let cluster = MockCluster::new(1).expect("a simulated cluster");
+    for (topic, partitions) in ["calls", "calls.fresh", "calls.again"]
+        .iter()
+        .zip(partitions)
+    {
+        cluster.create_topic(topic, partitions, 1).expect("a topic");
+    }
+    cluster
+}
+
+/// Writes a record for each key, with its number as the value.
+fn write(cluster: &Cluster, records: impl Iterator<Item = (i32, u64)>) {
+    let producer: BaseProducer = ClientConfig::new()
+        .set("bootstrap.servers", cluster.bootstrap_servers())
+        .create()
+        .expect("a producer");
+    for (number, (partition, key)) in records.enumerate() {
+        let (key, value) = (format!("call {key}"), number.to_string());
+        let record = BaseRecord::to("calls")
+            .partition(partition)
+            .key(&key)
+            .payload(&value);
+        producer
+            .send(record)
+            .map_err(|(error, _)| error)
+            .expect("a record");
+    }
+    producer.flush(PATIENCE).expect("records are written");
+}
+
+fn end(mut member: Child) -> Option<i32> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = member.try_wait().expect("a process") {
+            return status.code();
+        }
+        assert!(Instant::now() < deadline, "the member does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn said(log: &Path) -> String {
+    std::fs::read_to_string(log).expect("a log")
+}
+
+/// Waits until a topic has so many records.
+fn wait_for(brokers: &str, topic: &str, records: usize) -> Content {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let content = read_all(brokers, topic);
+        let found = content.values().map(Vec::len).sum::<usize>();
+        if found >= records {
+            return content;
+        }
+        assert!(Instant::now() < deadline, "{topic} has {found} records");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn the_first_record_of_each_key_passes_and_the_others_are_set_aside() {
+    let cluster = cluster([3, 3, 3]);
+    let brokers = cluster.bootstrap_servers();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (state, log) = (folder.path().join("state"), folder.path().join("log"));
+    let keys = (0..3_000_u64).map(|number| number * 7_919 % 1_000);
+    write(&cluster, keys.map(|key| ((key % 3) as i32, key)));
+    let member = start_member(&brokers, &state, &log, &["--duplicates", "calls.again"]);
+    let written = wait_for(&brokers, "calls.fresh", 1_000);
+    let set_aside = wait_for(&brokers, "calls.again", 2_000);
+    signal(&member, "-TERM");
+    assert_eq!(end(member), Some(0), "{}", said(&log));
+    let (fresh, duplicates) = expected(&read_all(&brokers, "calls"));
+    assert_eq!(written, fresh);
+    assert_eq!(set_aside, duplicates);
+    assert!(
+        said(&log).contains("1000 fresh, 2000 duplicates, 0 unjudged"),
+        "{}",
+        said(&log)
+    );
+}
+
+#[test]
+fn one_key_in_two_partitions_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (state, log) = (folder.path().join("state"), folder.path().join("log"));
+    // Two clusters: the simulated group waits for members that have left.
+    let clusters = [(); 2].map(|()| cluster([2, 2, 2]));
+    for cluster in &clusters {
+        write(cluster, [(0, 1), (1, 2), (1, 1)].into_iter());
+    }
+    let [strict, brokers] = clusters.each_ref().map(MockCluster::bootstrap_servers);
+    let strict = start_member(&strict, &state, &log, &["--strict"]);
+    assert_eq!(end(strict), Some(2));
+    assert!(
+        said(&log).contains("has the key of one in partition"),
+        "{}",
+        said(&log)
+    );
+    let member = start_member(&brokers, &state, &log, &[]);
+    wait_for(&brokers, "calls.fresh", 3);
+    signal(&member, "-INT");
+    assert_eq!(end(member), Some(0));
+    assert!(
+        said(&log).contains("3 fresh, 0 duplicates"),
+        "{}",
+        said(&log)
+    );
+}
+
+#[test]
+fn what_cannot_work_ends_with_one_line() {
+    let cluster = cluster([2, 1, 2]);
+    let brokers = cluster.bootstrap_servers();
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("state");
+    for (options, message) in [
+        (
+            &[][..],
+            "the topic calls.fresh has 1 partitions: expected at least 2, as many as calls",
+        ),
+        (&["-c", "nonsense=1"], "nonsense"),
+        (&["--window", "1w"], "invalid --window=1w: expected a time"),
+    ] {
+        let log = folder.path().join(format!("{}.log", options.len()));
+        let _ = std::fs::remove_file(&log);
+        let member = start_member(&brokers, &state, &log, options);
+        assert_eq!(end(member), Some(2));
+        let said = said(&log);
+        assert!(said.contains(message), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
