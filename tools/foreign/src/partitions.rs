@@ -4,9 +4,11 @@ use std::io::{Read, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use echoless::memory::{LINE_BYTES, available};
 use echoless::state::SavedState;
 use echoless::{
-    Batch, Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, SpecError, report_of,
+    Batch, Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, MemoryError, Report, SpecError,
+    report_of,
 };
 
 use crate::failure::{Code, Failure};
@@ -97,13 +99,19 @@ impl Partitions {
         let unit = first.bucket_lines() * count as u64;
         let lines = first.range().total;
         if lines % unit != 0 {
-            let below = lines / unit * unit * 64;
+            let below = lines / unit * unit * LINE_BYTES;
             let allowed = format!(
                 "a multiple of {} bytes, so that {count} partitions are equal: {below}B or {}B",
-                unit * 64,
-                below + unit * 64,
+                unit * LINE_BYTES,
+                below + unit * LINE_BYTES,
             );
-            return Err(SpecError::new("memory", format!("{}B", lines * 64), allowed).into());
+            return Err(SpecError::new("memory", format!("{}B", lines * LINE_BYTES), allowed).into());
+        }
+        // Checked for all: each partition alone could fit where all of them do not.
+        let bytes = lines / count as u64 * owned.len() as u64 * LINE_BYTES;
+        if let Some(available) = available().filter(|available| bytes > *available) {
+            let reason = format!("{available} bytes are available");
+            return Err(MemoryError { bytes, reason }.into());
         }
         let mut filters = vec![first];
         for index in owned.start + 1..owned.end {

@@ -48,7 +48,14 @@ class MisuseTest {
         assertThrows(EcholessException.class, () -> Filter.of("fingerprint:fpr=2,memory=1MiB"));
     assertEquals(Code.INVALID_SPEC, error.code());
     assertTrue(error.getMessage().startsWith("invalid fpr=2: expected"), error.getMessage());
-    error = assertThrows(EcholessException.class, () -> Filter.of("bloom:k=4,memory=200GiB"));
+    error = assertThrows(EcholessException.class, () -> Filter.of("bloom:k=4,memory=256GiB"));
+    assertEquals(Code.OUT_OF_MEMORY, error.code());
+    // Each partition alone would fit.
+    String large = "bloom:k=4,form=line,memory=256GiB";
+    error =
+        assertThrows(
+            EcholessException.class,
+            () -> Partitions.open(large, Hashing.DEFAULT, 256, 0, 255));
     assertEquals(Code.OUT_OF_MEMORY, error.code());
     rejects("invalid hashing=null: expected a Hashing", () -> Filter.of(SPEC, null));
     rejects("invalid secret=3 bytes: expected 16 bytes", () -> Hashing.secret(new byte[3]));
