@@ -105,7 +105,9 @@ impl Partitions {
                 unit * LINE_BYTES,
                 below + unit * LINE_BYTES,
             );
-            return Err(SpecError::new("memory", format!("{}B", lines * LINE_BYTES), allowed).into());
+            return Err(
+                SpecError::new("memory", format!("{}B", lines * LINE_BYTES), allowed).into(),
+            );
         }
         // Checked for all: each partition alone could fit where all of them do not.
         let bytes = lines / count as u64 * owned.len() as u64 * LINE_BYTES;
