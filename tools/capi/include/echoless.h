@@ -98,7 +98,8 @@ typedef struct echoless_packet_keys echoless_packet_keys;
 // A handle: the way of one thread to the workers. One thread at a time may use it.
 typedef struct echoless_port echoless_port;
 
-// A handle: a filter that all threads use at the same time, without locks.
+// A handle: a filter that all threads use at the same time. No call waits for another one, except
+// for a save.
 typedef struct echoless_shared echoless_shared;
 
 // A handle: the access of one thread to an ordered filter. One thread at a time may use it.
@@ -398,6 +399,28 @@ int echoless_shared_clear(echoless_shared *shared);
 // # Safety
 // As `echoless_filter_report`.
 int echoless_shared_report(echoless_shared *shared, echoless_report *report);
+
+// As `echoless_filter_save_file`, while no other thread uses the filter, which is an error. Calls
+// that begin meanwhile wait until it is saved.
+//
+// # Safety
+// As `echoless_filter_save_file`.
+int echoless_shared_save_file(echoless_shared *shared,
+                              const char *path,
+                              const uint8_t *bytes,
+                              size_t length);
+
+// As `echoless_filter_load_file`, from the file of a shared filter.
+//
+// # Safety
+// As `echoless_filter_load_file`.
+int echoless_shared_load_file(const char *path,
+                              const echoless_hashing *hashing,
+                              uint64_t memory_limit,
+                              uint8_t *bytes,
+                              size_t capacity,
+                              size_t *length,
+                              echoless_shared **out);
 
 // Builds an ordered filter of `partitions` partitions from the specification of a filter in lines,
 // such as "fingerprint:fpr=1e-8,memory=64MiB". Threads that do nothing but judge need a partition

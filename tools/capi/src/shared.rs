@@ -4,11 +4,12 @@ use std::ffi::{c_char, c_int};
 
 use echoless_foreign::{ReportFields, Shared, Table};
 
-use crate::call::{call, echoless_hashing, hasher, text};
-use crate::filter::write_report;
+use crate::call::{call, echoless_hashing, hasher, path, slice, text};
+use crate::filter::{write_bytes, write_report};
 use crate::keys::{echoless_keys, judge_keys, write_handle};
 
-/// A handle: a filter that all threads use at the same time, without locks.
+/// A handle: a filter that all threads use at the same time. No call waits for another one, except
+/// for a save.
 #[derive(Debug)]
 pub struct echoless_shared {
     _opaque: (),
@@ -109,5 +110,51 @@ pub unsafe extern "C" fn echoless_shared_report(
         let shared = SHARED.get(shared)?;
         // SAFETY: the caller answers for the struct.
         unsafe { write_report(&shared.report(), report) }
+    })
+}
+
+/// As `echoless_filter_save_file`, while no other thread uses the filter, which is an error. Calls
+/// that begin meanwhile wait until it is saved.
+///
+/// # Safety
+/// As `echoless_filter_save_file`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn echoless_shared_save_file(
+    shared: *mut echoless_shared,
+    path: *const c_char,
+    bytes: *const u8,
+    length: usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller answers for the pointers.
+        let (path, bytes) = unsafe { (self::path(path)?, slice("bytes", bytes, length)?) };
+        SHARED.get(shared)?.save_file(&path, bytes)
+    })
+}
+
+/// As `echoless_filter_load_file`, from the file of a shared filter.
+///
+/// # Safety
+/// As `echoless_filter_load_file`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn echoless_shared_load_file(
+    path: *const c_char,
+    hashing: *const echoless_hashing,
+    memory_limit: u64,
+    bytes: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+    out: *mut *mut echoless_shared,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller answers for the path and the hashing.
+        let (path, hasher) = unsafe { (self::path(path)?, hasher(hashing)?) };
+        let (shared, saved) = Shared::load_file(&path, hasher, memory_limit)?;
+        // SAFETY: the caller answers for the pointers.
+        unsafe {
+            write_bytes(&saved, bytes, capacity, length)?;
+            let handle = SHARED.insert(shared)?;
+            write_handle("out", out, handle, |handle| SHARED.remove(handle))
+        }
     })
 }

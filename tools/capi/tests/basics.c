@@ -152,6 +152,25 @@ static void states(const char *folder) {
     FAILS(ECHOLESS_STATUS_IO, "nowhere",
           echoless_filter_save_file(filter, "/nowhere/at/all", NULL, 0));
 
+    echoless_shared *shared = NULL;
+    OK(echoless_shared_new("row2x32:memory=1MiB", &hashing, &shared));
+    OK(echoless_shared_observe(shared, echoless_numbers(ids, 3), &duplicates, NULL));
+    CHECK(duplicates == 0);
+    FAILS(ECHOLESS_STATUS_IO, "nowhere",
+          echoless_shared_save_file(shared, "/nowhere/at/all", NULL, 0));
+    FAILS(ECHOLESS_STATUS_STATE_MISMATCH, "a filter in lines",
+          echoless_shared_load_file(path, &hashing, UINT64_MAX, NULL, 0, NULL, &shared));
+    OK(echoless_shared_save_file(shared, path, (const uint8_t *)"at 43", 5));
+    OK(echoless_shared_free(shared));
+    FAILS(ECHOLESS_STATUS_STATE_MISMATCH, "a shared filter",
+          echoless_filter_load_file(path, &hashing, UINT64_MAX, NULL, 0, NULL, &loaded));
+    OK(echoless_shared_load_file(path, &hashing, UINT64_MAX, bytes, sizeof bytes, &length,
+                                 &shared));
+    CHECK(length == 5 && memcmp(bytes, "at 43", 5) == 0);
+    OK(echoless_shared_contains(shared, echoless_numbers(ids, 3), &duplicates, NULL));
+    CHECK(duplicates == 7);
+    OK(echoless_shared_free(shared));
+
     OK(echoless_filter_lines(filter, &lines));
     CHECK(lines == (1 << 20) / 64);
     struct memory_file *parts = calloc(2, sizeof *parts);

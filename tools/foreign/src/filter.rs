@@ -173,19 +173,7 @@ impl Filter {
     /// As [`save`](Self::save).
     pub fn save_file(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         self.lines()?;
-        let mut failure = None;
-        let saved = replace_file(path, |file| {
-            self.save(None, bytes, file).map_err(|error| {
-                let io = std::io::Error::other(error.text.clone());
-                failure = Some(error);
-                io
-            })
-        });
-        match (saved, failure) {
-            (Ok(()), _) => Ok(()),
-            (Err(_), Some(failure)) => Err(failure),
-            (Err(error), None) => Err(Failure::from(error).of_path(path)),
-        }
+        write_file(path, |file| self.save(None, bytes, file))
     }
 
     /// Restores the filter of a state, and the bytes of the caller in it. Several states are parts
@@ -267,11 +255,40 @@ pub fn restore_file(
     memory_limit: u64,
     partitions: usize,
 ) -> Result<(FilterSpec, Partitions, Vec<u8>), Failure> {
-    let restored = File::open(path)
-        .map_err(Failure::from)
-        .and_then(|file| restore([BufReader::new(file)], hasher, memory_limit, partitions));
-    let (spec, filter, bytes) = restored.map_err(|failure| failure.of_path(path))?;
-    Ok((spec, filter, bytes.concat()))
+    let restored = read_file(path, |file| {
+        restore([file], hasher, memory_limit, partitions)
+    });
+    restored.map(|(spec, filter, bytes)| (spec, filter, bytes.concat()))
+}
+
+/// Reads a file; an error names it.
+pub(crate) fn read_file<T>(
+    path: &Path,
+    read: impl FnOnce(BufReader<File>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let file = File::open(path).map_err(Failure::from);
+    let value = file.and_then(|file| read(BufReader::new(file)));
+    value.map_err(|failure| failure.of_path(path))
+}
+
+/// Replaces a file as a whole.
+pub(crate) fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failure = None;
+    let saved = replace_file(path, |file| {
+        write(file).map_err(|error| {
+            let io = std::io::Error::other(error.text.clone());
+            failure = Some(error);
+            io
+        })
+    });
+    match (saved, failure) {
+        (Ok(()), _) => Ok(()),
+        (Err(_), Some(failure)) => Err(failure),
+        (Err(error), None) => Err(Failure::from(error).of_path(path)),
+    }
 }
 
 impl Judge {

@@ -149,6 +149,49 @@ fn threads_of_a_shared_filter_find_each_key_fresh_once() {
     assert_eq!(shared.spec().to_string(), "row2x32:memory=4MiB");
 }
 
+/// A writer that uses the filter which is being saved, from another thread.
+struct Busy<'a>(&'a Shared);
+
+impl std::io::Write for Busy<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let saved = std::thread::scope(|scope| {
+            let save = scope.spawn(|| self.0.save(b"", std::io::sink()));
+            save.join().unwrap()
+        });
+        assert_eq!(saved.unwrap_err().code, Code::Busy);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_shared_filter_is_saved_while_no_call_uses_it() {
+    let shared = Shared::new("row2x32:memory=64KiB", hasher()).unwrap();
+    shared.observe(&Numbers(&[1, 2]), &mut [0]).unwrap();
+    let mut state = Vec::new();
+    shared.save(b"line 2", &mut state).unwrap();
+    shared.save(b"", Busy(&shared)).unwrap();
+    shared.save(b"", std::io::sink()).unwrap();
+
+    let load = |hasher, limit| Shared::load(&state[..], hasher, limit);
+    let (loaded, bytes) = load(hasher(), u64::MAX).unwrap();
+    assert_eq!(bytes, b"line 2");
+    assert_eq!(loaded.spec(), shared.spec());
+    let keys = Numbers(&[2, 3]);
+    assert_eq!(loaded.observe(&keys, &mut [0]).unwrap(), 1);
+    let failed = |result: Result<_, Failure>| result.map(drop).unwrap_err().code;
+    assert_eq!(
+        failed(load(KeyHasher::seeded(8), u64::MAX)),
+        Code::StateMismatch
+    );
+    assert_eq!(failed(load(hasher(), 1 << 10)), Code::InvalidSpec);
+    let lines = Filter::load([&state[..]], hasher(), u64::MAX);
+    assert_eq!(lines.unwrap_err().code, Code::StateMismatch);
+}
+
 #[test]
 fn counts_that_a_filter_does_not_keep_are_unknown() {
     let filter = Filter::new("bloom:k=4,memory=64KiB", hasher()).unwrap();
