@@ -193,4 +193,24 @@ static inline go_result go_filter_load(const uintptr_t *contexts, size_t count, 
     return result;
 }
 
+static inline go_result go_shared_save_file(uintptr_t handle, const char *path,
+                                            const uint8_t *bytes, size_t length) {
+    return go_finish(
+        echoless_shared_save_file((echoless_shared *)handle, path, bytes, length), 0);
+}
+
+static inline go_result go_shared_load_file(const char *path, uint64_t seed, const uint8_t *secret,
+                                            uint64_t memory_limit) {
+    echoless_hashing hashing = go_hashing(seed, secret);
+    echoless_shared *shared = NULL;
+    uint8_t *bytes = malloc(GO_MOST_POSITION);
+    size_t length = 0;
+    int status = echoless_shared_load_file(path, &hashing, memory_limit, bytes,
+                                           bytes ? GO_MOST_POSITION : 0, &length, &shared);
+    go_result result = go_finish(status, (uintptr_t)shared);
+    result.bytes = bytes;
+    result.length = length;
+    return result;
+}
+
 #endif

@@ -3,10 +3,13 @@ package echoless
 // #include "bridge.h"
 import "C"
 
-import "unsafe"
+import (
+	"os"
+	"unsafe"
+)
 
-// Shared is a filter that all goroutines use at the same time, without locks. It has no window, and
-// its state cannot be saved.
+// Shared is a filter that all goroutines use at the same time. No call waits for another one, except
+// for SaveFile. It has no window.
 type Shared struct {
 	handle handle
 }
@@ -26,11 +29,13 @@ func NewShared(spec string, options ...Option) (*Shared, error) {
 	if err := failure(&result); err != nil {
 		return nil, err
 	}
+	return newShared(uintptr(result.value)), nil
+}
+
+func newShared(number uintptr) *Shared {
 	s := new(Shared)
-	s.handle.init(uintptr(result.value), func(number uintptr) {
-		C.go_shared_free(C.uintptr_t(number))
-	})
-	return s, nil
+	s.handle.init(number, func(number uintptr) { C.go_shared_free(C.uintptr_t(number)) })
+	return s
 }
 
 // Observe probes and inserts each key. Of equal keys of several goroutines, exactly one is fresh.
@@ -63,6 +68,42 @@ func (s *Shared) Report() (Report, error) {
 	return s.handle.report(func(number C.uintptr_t, report *C.echoless_report) C.go_result {
 		return C.go_shared_report(number, report)
 	})
+}
+
+// SaveFile saves the filter as Filter.SaveFile does, while no other goroutine uses it, which is an
+// error with the code Busy. Calls that begin meanwhile wait until it is saved.
+func (s *Shared) SaveFile(path string, position []byte) error {
+	text, err := cString("path", path)
+	if err != nil {
+		return err
+	}
+	defer C.free(unsafe.Pointer(text))
+	_, err = s.handle.call(func(number C.uintptr_t) C.go_result {
+		return C.go_shared_save_file(number, text,
+			(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)))
+	})
+	return err
+}
+
+// LoadSharedFile restores a shared filter from a file, as LoadFile does a Filter.
+func LoadSharedFile(path string, options ...Option) (*Shared, []byte, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil, err
+	}
+	text, err := cString("path", path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer C.free(unsafe.Pointer(text))
+	o := gather(options)
+	result := C.go_shared_load_file(text, C.uint64_t(o.seed), o.secretData(),
+		C.uint64_t(o.memoryLimit))
+	defer C.free(unsafe.Pointer(result.bytes))
+	if err := failure(&result); err != nil {
+		return nil, nil, err
+	}
+	position := C.GoBytes(unsafe.Pointer(result.bytes), C.int(result.length))
+	return newShared(uintptr(result.value)), position, nil
 }
 
 // Close frees the filter. Every later call is ErrClosed; calls of other goroutines that run

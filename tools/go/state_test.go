@@ -55,6 +55,42 @@ func TestStateFile(t *testing.T) {
 	}
 }
 
+func TestStateFileOfAShared(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shared.state")
+	shared := must(NewShared("row2x32:memory=1MiB", Seed(3)))
+	defer shared.Close()
+	ids := Numbers([]uint64{1, 2, 3})
+	must(shared.Observe(ids))
+	if err := shared.SaveFile(path, []byte("at 42")); err != nil {
+		t.Fatal(err)
+	}
+	loaded, position, err := LoadSharedFile(path, Seed(3))
+	if err != nil || string(position) != "at 42" {
+		t.Fatalf("%q, %v", position, err)
+	}
+	defer loaded.Close()
+	if must(loaded.Observe(ids)).Count() != 3 {
+		t.Error("keys are lost")
+	}
+	for name, wrong := range map[string]struct {
+		path    string
+		options []Option
+		is      error
+	}{
+		"other seed": {path, nil, StateMismatch},
+		"too large":  {path, []Option{Seed(3), MemoryLimit(1 << 19)}, InvalidSpec},
+		"no file":    {path + "x", nil, fs.ErrNotExist},
+		"no state":   {writeFile(t, []byte("something else")), nil, InvalidState},
+	} {
+		if shared, _, err := LoadSharedFile(wrong.path, wrong.options...); shared != nil || !errors.Is(err, wrong.is) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := LoadFile(path, Seed(3)); !errors.Is(err, StateMismatch) {
+		t.Error(err)
+	}
+}
+
 func writeFile(t *testing.T, content []byte) string {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
