@@ -1,22 +1,26 @@
 //! `echoless.SharedFilter`: a filter for all threads at the same time.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
 use echoless::KeyHasher;
 use echoless_foreign::{Hashes, ReportFields, Shared};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::blocks::verdicts;
-use crate::errors::{invalid, raise};
+use crate::errors::{invalid, raise, raise_of_path};
 use crate::filter::{report_dict, repr};
 use crate::keys::{Input, hash_key};
 use crate::options::{self, hasher};
 
-/// A filter that any number of threads use at the same time, without locks. Of equal keys of
-/// several threads exactly one is fresh.
+/// A filter that any number of threads use at the same time. Of equal keys of several threads
+/// exactly one is fresh. No call waits for another one, except for ``save``.
 ///
 /// ``SharedFilter("row4x16:memory=64MiB")`` takes a specification: ``row4x16``, ``row2x32``,
 /// ``bloom:k=4`` or ``ageing:k=4``; ``SharedFilter(memory="64MiB")`` is a ``row4x16``. Keys and
-/// results are those of ``Filter.observe``. There are no windows, and no states.
+/// results are those of ``Filter.observe``. There are no windows.
 ///
 /// >>> from concurrent.futures import ThreadPoolExecutor
 /// >>> from echoless import SharedFilter
@@ -31,6 +35,7 @@ pub(crate) struct SharedFilter {
     hasher: KeyHasher,
     seed: u64,
     is_secret: bool,
+    data: Vec<u8>,
 }
 
 #[pymethods]
@@ -64,6 +69,7 @@ impl SharedFilter {
             hasher,
             seed,
             is_secret: secret.is_some(),
+            data: Vec::new(),
         })
     }
 
@@ -110,6 +116,55 @@ impl SharedFilter {
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = py.detach(|| ReportFields::from(&self.inner.report()));
         report_dict(py, &report)
+    }
+
+    /// Saves the filter and ``data`` of the program as ``Filter.save`` does, while no other thread
+    /// uses it, which is an error. Calls that begin meanwhile wait until it is saved.
+    ///
+    /// >>> import os, tempfile
+    /// >>> from echoless import SharedFilter
+    /// >>> path = os.path.join(tempfile.mkdtemp(), "shared.state")
+    /// >>> filter = SharedFilter(memory="1MiB", seed=7)
+    /// >>> filter.observe(["a", "b"]).tolist()
+    /// [False, False]
+    /// >>> filter.save(path, b"record 2")
+    /// >>> filter = SharedFilter.load(path, seed=7)
+    /// >>> filter.data, filter.observe("a")
+    /// (b'record 2', True)
+    #[pyo3(signature = (path, data = None))]
+    fn save(&self, py: Python<'_>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
+        py.detach(|| self.inner.save_file(&path, data.unwrap_or_default()))
+            .map_err(raise)
+    }
+
+    /// The filter of a state that ``save`` or another program wrote; see ``Filter.load``.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, seed = 0, secret = None, memory_limit = None))]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        seed: u64,
+        secret: Option<&[u8]>,
+        memory_limit: Option<u64>,
+    ) -> PyResult<Self> {
+        let hasher = hasher(seed, secret)?;
+        let file = File::open(&path).map_err(|error| raise_of_path(&path, &error))?;
+        let limit = memory_limit.unwrap_or(u64::MAX);
+        let loaded = py.detach(|| Shared::load(BufReader::new(file), hasher.clone(), limit));
+        let (inner, data) = loaded.map_err(raise)?;
+        Ok(Self {
+            inner,
+            hasher,
+            seed,
+            is_secret: secret.is_some(),
+            data,
+        })
+    }
+
+    /// The bytes that were saved with the filter.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.data)
     }
 
     /// The specification.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from echoless import Filter
+from echoless import Filter, SharedFilter
 
 
 def new(**options):
@@ -36,6 +36,23 @@ def test_a_state_with_bytes_of_the_caller(tmp_path):
     assert loaded.observe(["a", "c"]).tolist() == [True, False]
     loaded.save(str(path))
     assert Filter.load(path, seed=7).data == b""
+
+
+def test_a_state_of_a_shared_filter(tmp_path):
+    path = tmp_path / "shared.state"
+    filter = SharedFilter("row2x32:memory=64KiB", seed=7)
+    filter.observe(["a", "b"])
+    filter.save(path, b"line 2")
+    loaded = SharedFilter.load(path, seed=7)
+    assert (loaded.data, loaded.spec, loaded.report()) == (b"line 2", filter.spec, filter.report())
+    assert loaded.observe(["a", "c"]).tolist() == [True, False]
+    with pytest.raises(ValueError, match="shared filter: expected a filter in lines"):
+        Filter.load(path, seed=7)
+    for options in [{"seed": 8}, {"seed": 7, "memory_limit": 1000}]:
+        with pytest.raises(ValueError):
+            SharedFilter.load(path, **options)
+    with pytest.raises(FileNotFoundError):
+        SharedFilter.load(tmp_path / "none")
 
 
 def test_states_that_do_not_fit(tmp_path):
