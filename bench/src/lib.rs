@@ -5,6 +5,7 @@
 
 mod check;
 pub mod clock;
+pub mod cluster;
 pub mod durable;
 pub mod failure;
 pub mod formats;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use echoless_bench::{
-    durable, formats, limit, paper, peers, report, scaling, service, sliced, tools, windows,
+    cluster, durable, formats, limit, paper, peers, report, scaling, service, sliced, tools,
+    windows,
 };
 
 #[derive(Parser)]
@@ -37,6 +38,8 @@ enum Command {
     Formats(formats::Arguments),
     /// Measure what it costs to keep a filter over restarts, in the library and the command.
     Durable(durable::Arguments),
+    /// Compute what a filter on the nodes of a cluster needs, and how unevenly streams load them.
+    Cluster(cluster::Arguments),
     /// Find the bits that a remembered key costs in each filter with a window.
     Windows(windows::Arguments),
     /// Compare the error rates of the parts of a long stream, in line filters with a window.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Tools(arguments) => tools::run(&arguments),
         Command::Formats(arguments) => formats::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
+        Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Windows(arguments) => windows::run(&arguments),
         Command::WindowDrift(arguments) => windows::run_drift(&arguments),
         Command::Report(arguments) => report::run(&arguments),

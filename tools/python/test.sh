@@ -19,9 +19,9 @@ trap 'rm -rf "$folder"' EXIT
 pip="$folder/bin/python -m pip --disable-pip-version-check --quiet"
 $pip download --no-deps --dest "$folder/download" maturin >/dev/null 2>&1 || skip "no package index"
 
-# In its own build folder, unless one is given: the features of the crates differ.
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/../../target/python}
-export MATURIN_PEP517_ARGS="--profile quick --locked"
+# In the build folder of the workspace, unless one is given: most crates from elsewhere are there.
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/../../target}
+export MATURIN_PEP517_ARGS="--profile ${PROFILE:-dev} --locked"
 # The command, if it is built.
 export PATH=$PWD/../../target/debug:$PATH
 $pip install '.[test]'

@@ -103,15 +103,11 @@ impl<F: Filter> Filter for Breakable<F> {
 pub(crate) fn breakable<F: Filter>(
     filter: Partitioned<F>,
 ) -> (Partitioned<Breakable<F>>, Vec<Arc<AtomicBool>>) {
-    let (partitioning, filters) = filter.into_parts();
-    let switches: Vec<_> = filters
-        .iter()
-        .map(|_| Arc::<AtomicBool>::default())
-        .collect();
-    let wrap = |(inner, switch): (F, &Arc<AtomicBool>)| Breakable {
-        inner,
-        switch: Arc::clone(switch),
-    };
-    let filters = filters.into_iter().zip(&switches).map(wrap).collect();
-    (Partitioned::new(partitioning, filters).unwrap(), switches)
+    let mut switches = Vec::new();
+    let breakable = filter.map(|inner| {
+        let switch = Arc::<AtomicBool>::default();
+        switches.push(Arc::clone(&switch));
+        Breakable { inner, switch }
+    });
+    (breakable, switches)
 }
