@@ -1,5 +1,5 @@
-//! What a filter that is divided over the nodes of a cluster would need: a model of memory, records,
-//! network and checkpoints, and a simulation of how unevenly streams load the nodes.
+//! What a filter that is divided over the nodes of a cluster would need: a model of memory,
+//! records, network and checkpoints, and a simulation of how unevenly streams load the nodes.
 //!
 //! ```text
 //!   key hash -> key group (a contiguous range of lines) -> node

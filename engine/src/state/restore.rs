@@ -108,8 +108,8 @@ impl<R: Read> SavedState<R> {
         })
     }
 
-    /// Builds the filter and reads its lines. That of a [part](crate::FilterSpec::save_part) has its lines
-    /// alone, and takes keys of no others.
+    /// Builds the filter and reads its lines. That of a [part](crate::FilterSpec::save_part) has
+    /// its lines alone, and takes keys of no others.
     ///
     /// # Errors
     /// [`StateError::Build`] if this machine cannot build the filter,

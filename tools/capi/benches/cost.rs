@@ -71,8 +71,8 @@ fn keys<T>(form: echoless_form, data: &[T], extra: *const c_void) -> echoless_ke
 }
 
 /// The median of the ratios of the times of `left` and `right`, and the median time of a round of
-/// `right`, in nanoseconds. Each gets the number of its round and `BATCH` values, which `make` makes
-/// before the time of the pair begins.
+/// `right`, in nanoseconds. Each gets the number of its round and `BATCH` values, which `make`
+/// makes before the time of the pair begins.
 fn compare<T: Clone + Default>(
     mut make: impl FnMut(usize, &mut [T]),
     mut left: impl FnMut(usize, &[T]),

@@ -17,8 +17,8 @@
 //! | neither: a pipe, a queue, a mail | deliver each record with its position in the stream, wait for the answer, commit with the position | deliver again from the position of the commit; the receiver drops positions that it has |
 //!
 //! All three hold because verdicts are a function of the keys before: **judging the same
-//! stream again from a commit gives the same verdicts**, for any batches, threads and partitions. So
-//! what is done twice is done identically, and it is enough to know where to begin.
+//! stream again from a commit gives the same verdicts**, for any batches, threads and partitions.
+//! So what is done twice is done identically, and it is enough to know where to begin.
 //!
 //! - *Which of two stores decides?* The one that cannot be taken back, the database. A crash
 //!   between its transaction and the commit in front of it leaves the journal one commit ahead, and

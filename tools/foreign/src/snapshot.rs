@@ -135,8 +135,8 @@ impl Part {
 }
 
 /// The partitions of a task at one point of its stream; see
-/// [`Partitions::snapshot`](crate::Partitions::snapshot). Each partition can be saved once, from any
-/// thread.
+/// [`Partitions::snapshot`](crate::Partitions::snapshot). Each partition can be saved once, from
+/// any thread.
 #[derive(Debug)]
 pub struct Snapshot {
     identity: Identity,

@@ -3,8 +3,8 @@
 //! Nothing here knows of Kafka. The committed offset of the group decides where the group is, since
 //! it is in one transaction with the records that were written. The journal follows: it is opened
 //! at its newest commit that is not beyond the committed offset, and the records from there to the
-//! committed offset are read again, for the filter alone. So a journal may be as old as it likes, or
-//! be absent, and this costs time only.
+//! committed offset are read again, for the filter alone. So a journal may be as old as it likes,
+//! or be absent, and this costs time only.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! Members against the cluster that librdkafka simulates, which needs nothing installed. It has groups
-//! and transactions, but keeps no offsets of transactions, so that restarts need a real broker
-//! (`chaos.rs`).
+//! Members against the cluster that librdkafka simulates, which needs nothing installed. It has
+//! groups and transactions, but keeps no offsets of transactions, so that restarts need a real
+//! broker (`chaos.rs`).
 
 #![cfg(unix)]
 

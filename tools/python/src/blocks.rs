@@ -1,5 +1,5 @@
-//! The calls that judge keys, long ones in blocks: the interpreter runs other threads meanwhile, and
-//! signals are seen.
+//! The calls that judge keys, long ones in blocks: the interpreter runs other threads meanwhile,
+//! and signals are seen.
 
 use echoless::{KeyHash, KeyHasher};
 use echoless_foreign::{Failure, Hashes, Keys, check_masks};

@@ -53,7 +53,7 @@ impl KnownStates {
         }
         let spec = header.spec.lines().map_err(unreadable)?;
         if spec.facts().window.is_some() {
-            return invalid("a filter without a window, as its keys count as seen for ever");
+            return invalid("a filter without a window, as its keys never expire");
         }
         check_hasher(header, run, &name)?;
         let restored = saved.restore().map_err(unreadable)?;
