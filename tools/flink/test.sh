@@ -34,6 +34,8 @@ maven() {
       exit 0
     fi
     cat "$log"
+    # Again, behind what Maven says of itself: which tests failed, and why.
+    grep -A 12 '<<< \(FAILURE\|ERROR\)!' "$log" | cut -c 1-300
     exit 1
   fi
   grep 'Tests run:.*[^s]$' "$log" | tail -n 1 || true

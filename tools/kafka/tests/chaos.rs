@@ -86,7 +86,7 @@ mod unix {
 
         fn spawn(folder: &Path, port: u16) -> Child {
             let mut command = script();
-            let process = command
+            let mut process = command
                 .arg(folder)
                 .arg(port.to_string())
                 .spawn()
@@ -94,6 +94,7 @@ mod unix {
             let deadline = Instant::now() + PATIENCE;
             while TcpStream::connect(("127.0.0.1", port)).is_err() {
                 assert!(Instant::now() < deadline, "the broker does not start");
+                assert_eq!(process.try_wait().expect("a process"), None, "it ended");
                 thread::sleep(Duration::from_millis(200));
             }
             process
@@ -119,13 +120,17 @@ mod unix {
 
     /// A port with a free one behind it, for the controller.
     fn free_port() -> u16 {
-        loop {
-            let first = TcpListener::bind("127.0.0.1:0").expect("a port");
-            let port = first.local_addr().expect("an address").port();
-            if port < u16::MAX && TcpListener::bind(("127.0.0.1", port + 1)).is_ok() {
-                return port;
-            }
-        }
+        (15_000..32_000)
+            .step_by(2)
+            .cycle()
+            .skip(std::process::id() as usize % 8_500)
+            .find(|&port| {
+                [port, port + 1]
+                    .map(|port| TcpListener::bind(("127.0.0.1", port)))
+                    .iter()
+                    .all(Result::is_ok)
+            })
+            .expect("a port")
     }
 
     fn create_topics(brokers: &str) {

@@ -48,5 +48,5 @@ fi
 run=(java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jars/*"
   "-Dlog4j2.level=${KAFKA_LOG_LEVEL:-ERROR}")
 "${run[@]}" kafka.tools.StorageTool format --ignore-formatted \
-  --cluster-id 4L6g3nShT-eMCtK--X86sw --config "$folder/server.properties" > "$folder/format.log" 2>&1
-exec "${run[@]}" kafka.Kafka "$folder/server.properties" > "$folder/broker.log" 2>&1
+  --cluster-id 4L6g3nShT-eMCtK--X86sw --config "$folder/server.properties"
+exec "${run[@]}" kafka.Kafka "$folder/server.properties"

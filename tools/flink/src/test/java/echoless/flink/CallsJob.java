@@ -19,33 +19,34 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.filesystem.rollingpolicies.OnCheckpointRollingPolicy;
 
 /**
- * A job that deduplicates calls: a source (one task of it is in order), some tasks that judge, and files that are
- * committed with the checkpoints.
+ * A job that deduplicates calls: a source (one task of it is in order), some tasks that judge, and
+ * files that are committed with the checkpoints.
  *
  * @param records the length of the stream
- * @param perSecond the rate of the source
+ * @param perCheckpoint the records between two checkpoints; 0 for no limit. So what a test does
+ *     between checkpoints meets a running job, however slow the machine is.
  * @param window zero for none
  * @param sources the number of tasks of the source
  */
 record CallsJob(
-    Calls calls, long records, double perSecond, String memory, Duration window, int sources) {
+    Calls calls, long records, int perCheckpoint, String memory, Duration window, int sources) {
   static final int KEY_GROUPS = 16;
 
-  /** A job without a limit of the rate. */
+  /** A job that does not wait for checkpoints. */
   static CallsJob fast(Calls calls, long records, Duration window) {
-    return new CallsJob(calls, records, Double.POSITIVE_INFINITY, "4MiB", window, 1);
+    return new CallsJob(calls, records, 0, "4MiB", window, 1);
   }
 
-  CallsJob perSecond(double rate) {
-    return new CallsJob(calls, records, rate, memory, window, sources);
+  CallsJob perCheckpoint(int limit) {
+    return new CallsJob(calls, records, limit, memory, window, sources);
   }
 
   CallsJob memory(String size) {
-    return new CallsJob(calls, records, perSecond, size, window, sources);
+    return new CallsJob(calls, records, perCheckpoint, size, window, sources);
   }
 
   CallsJob sources(int tasks) {
-    return new CallsJob(calls, records, perSecond, memory, window, tasks);
+    return new CallsJob(calls, records, perCheckpoint, memory, window, tasks);
   }
 
   /** The settings that the builder of the job derives. */
@@ -56,10 +57,13 @@ record CallsJob(
   void build(StreamExecutionEnvironment env, int parallelism, KeyFunction<Long> keys, Path out) {
     env.setMaxParallelism(KEY_GROUPS);
     DataGeneratorSource<Long> source =
-        perSecond == Double.POSITIVE_INFINITY
+        perCheckpoint == 0
             ? new DataGeneratorSource<>(index -> index, records, Types.LONG)
             : new DataGeneratorSource<>(
-                index -> index, records, RateLimiterStrategy.perSecond(perSecond), Types.LONG);
+                index -> index,
+                records,
+                RateLimiterStrategy.perCheckpoint(perCheckpoint),
+                Types.LONG);
     Calls stream = calls;
     WatermarkStrategy<Long> times =
         WatermarkStrategy.<Long>forMonotonousTimestamps()

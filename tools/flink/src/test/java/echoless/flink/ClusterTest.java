@@ -1,6 +1,7 @@
 package echoless.flink;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -124,15 +125,17 @@ class ClusterTest {
   void aKilledTaskManagerLosesAndDoublesNothing(@InjectMiniCluster MiniCluster cluster)
       throws Exception {
     int kills = Integer.getInteger("echoless.kills", 3);
-    long records = 60_000L * (kills + 1);
+    long records = 120_000L * (kills + 1);
     Calls calls = new Calls(records / 3, 100, 30_000);
     Random random = new Random(41);
-    CallsJob job = CallsJob.fast(calls, records, Duration.ofHours(1)).perSecond(60_000);
+    CallsJob job = CallsJob.fast(calls, records, Duration.ofHours(1)).perCheckpoint(6_000);
     StreamExecutionEnvironment env = environment(durable());
     job.build(env, 4, calls::key, folder);
     JobClient client = env.executeAsync();
     for (int kill = 0; kill < kills; kill++) {
-      Thread.sleep(300 + random.nextInt(700));
+      awaitMoreOutput(folder);
+      Thread.sleep(random.nextInt(700));
+      assertFalse(client.getJobStatus().get().isGloballyTerminalState());
       cluster.terminateTaskManager(kill).get();
       cluster.startTaskManager();
     }
@@ -144,7 +147,7 @@ class ClusterTest {
   @ValueSource(strings = {"hashmap", "rocksdb"})
   void aSavepointMovesBetweenParallelisms(String backend) throws Exception {
     long records = 120_000;
-    CallsJob job = CallsJob.fast(CALLS, records, Duration.ofHours(1)).perSecond(60_000);
+    CallsJob job = CallsJob.fast(CALLS, records, Duration.ofHours(1)).perCheckpoint(6_000);
     String savepoint = null;
     int step = 0;
     for (int parallelism : new int[] {2, 4, 1}) {
@@ -185,7 +188,7 @@ class ClusterTest {
 
   @Test
   void aSavepointOfOtherSettingsIsRejected() throws Exception {
-    CallsJob job = CallsJob.fast(CALLS, 1_000_000, NONE).perSecond(50_000);
+    CallsJob job = CallsJob.fast(CALLS, 1_000_000, NONE).perCheckpoint(5_000);
     StreamExecutionEnvironment env = environment(durable());
     job.build(env, 2, CALLS::key, folder.resolve("out"));
     JobClient client = env.executeAsync();
@@ -215,7 +218,7 @@ class ClusterTest {
 
   @Test
   void aFailureInTheKeyFunctionRestartsTheJob() throws Exception {
-    CallsJob job = CallsJob.fast(CALLS, 60_000, NONE).perSecond(60_000);
+    CallsJob job = CallsJob.fast(CALLS, 60_000, NONE).perCheckpoint(6_000);
     StreamExecutionEnvironment env = environment(durable());
     KEYS.set(0);
     job.build(

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.ThreadLocalRandom;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.streaming.api.environment.RemoteStreamEnvironment;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
@@ -41,10 +42,10 @@ final class LocalCluster implements AutoCloseable {
       throws IOException {
     this.folder = folder;
     this.heapMegabytes = heapMegabytes;
-    restPort = freePort();
+    restPort = freePorts(2);
     Map<String, Object> options = new TreeMap<>();
     options.put("jobmanager.rpc.address", LOOPBACK);
-    options.put("jobmanager.rpc.port", freePort());
+    options.put("jobmanager.rpc.port", restPort + 1);
     options.put("rest.address", LOOPBACK);
     options.put("rest.bind-address", LOOPBACK);
     options.put("rest.port", restPort);
@@ -73,10 +74,24 @@ final class LocalCluster implements AutoCloseable {
     jobManager = start(JOB_MANAGER, 512, "jobmanager");
   }
 
-  private static int freePort() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0)) {
-      return socket.getLocalPort();
+  /**
+   * The first of so many free ports in a row, at least now. They are below those that the system
+   * gives to connections: one of these may be free only until a server restarts.
+   */
+  static int freePorts(int count) throws IOException {
+    IOException taken = null;
+    for (int attempt = 0; attempt < 1_000; attempt++) {
+      int first = ThreadLocalRandom.current().nextInt(15_000, 32_000);
+      try {
+        for (int port = first; port < first + count; port++) {
+          new ServerSocket(port).close();
+        }
+        return first;
+      } catch (IOException failure) {
+        taken = failure;
+      }
     }
+    throw taken;
   }
 
   private Process start(String main, int megabytes, String log) throws IOException {
