@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 class KafkaTest {
   private static final Path BROKER = Path.of("..", "kafka", "tests", "broker", "start.sh");
   private static final int PER_SECOND = 10_000;
-  private static final long BETWEEN_KILLS = 8L * PER_SECOND;
+  private static final long PART = 4L * PER_SECOND;
 
   @TempDir Path folder;
 
@@ -51,7 +51,8 @@ class KafkaTest {
         broker("--resolve").inheritIO().start().waitFor() == 0,
         "SKIPPED: the broker cannot be downloaded");
     int kills = Integer.getInteger("echoless.kills", 1);
-    long records = BETWEEN_KILLS * (kills + 1L);
+    // A wait for output allows one; a kill waits once or twice. Two are left for the end.
+    long records = 2 * PART * (kills + 1L);
     Calls calls = new Calls(records / 3, 10, 3_000);
     // The next one is that of the controller.
     int port = LocalCluster.freePorts(2);
@@ -63,7 +64,6 @@ class KafkaTest {
       cluster.startTaskManager();
       createTopics();
       Thread producer = produce(calls, records);
-      produced.set(BETWEEN_KILLS);
       JobClient client = submit(cluster, records);
       Random random = new Random(41);
       for (int kill = 0; kill < kills; kill++) {
@@ -75,8 +75,8 @@ class KafkaTest {
           broker.destroyForcibly().waitFor();
           broker = startBroker(port);
         }
-        produced.addAndGet(BETWEEN_KILLS);
       }
+      produced.set(records);
       producer.join();
       client.getJobExecutionResult().get();
       // The number of a call is its last field.
@@ -187,7 +187,9 @@ class KafkaTest {
     return thread;
   }
 
+  /** Waits until some more of the stream, which may be written now, is committed. */
   private void awaitMoreOutput() throws InterruptedException {
+    produced.addAndGet(PART);
     int before = committed().size();
     while (committed().size() < before + 1_000) {
       Thread.sleep(200);
