@@ -17,6 +17,7 @@ import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.api.connector.source.util.ratelimit.RateLimiterStrategy;
 import org.apache.flink.api.java.tuple.Tuple2;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
@@ -50,7 +51,7 @@ final class Comparison {
         args.length > 1
             ? java.util.Arrays.copyOfRange(args, 1, args.length)
             : new String[] {"none", "echoless", "hashmap", "rocksdb"};
-    System.out.println("way,records,wall_s,cpu_s,records_per_cpu_s,state_bytes,checkpoint_ms");
+    System.out.println("way,records,wall_s,cpu_s,records_per_cpu_s,state_bytes,checkpoint_ms,restore_ms");
     for (String way : ways) {
       measure(way, records);
     }
@@ -60,7 +61,9 @@ final class Comparison {
     Path folder = Files.createTempDirectory("comparison");
     // Two copies of the filter, and the 13 bytes for each key that the guide advises.
     long filter = Math.max(16, Long.highestOneBit(records * 10 / 1_000_000) * 2);
-    try (LocalCluster cluster = new LocalCluster(folder, 1, 4096, (int) (2 * filter))) {
+    // A state on the heap has about 150 bytes a key.
+    int heap = (int) Math.max(1024, records * 200 / 1_000_000);
+    try (LocalCluster cluster = new LocalCluster(folder, 1, heap, (int) (2 * filter))) {
       Process taskManager = cluster.startTaskManager();
       Configuration config = new Configuration();
       config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(10));
@@ -69,47 +72,104 @@ final class Comparison {
           folder.resolve("checkpoints").toUri().toString());
       config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
       config.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, true);
-      config.set(RestartStrategyOptions.RESTART_STRATEGY, "none");
+      config.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
+      config.set(
+          RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, Integer.MAX_VALUE);
       if (way.equals("rocksdb")) {
         config.set(StateBackendOptions.STATE_BACKEND, way);
       }
       // The first job waits for the cluster and warms it up.
-      run(cluster, config, way, records / 10, filter);
+      JobClient first = submit(cluster, config, way, records / 10, filter);
+      awaitRecords(cluster, first, records / 10);
+      first.cancel().get();
+
       Duration before = taskManager.info().totalCpuDuration().orElseThrow();
       long begin = System.nanoTime();
-      JsonNode checkpoint = run(cluster, config, way, records, filter);
+      JobClient job = submit(cluster, config, way, records, filter);
+      awaitRecords(cluster, job, records);
       double wall = (System.nanoTime() - begin) / 1e9;
       Duration after = taskManager.info().totalCpuDuration().orElseThrow();
       double cpu = after.minus(before).toMillis() / 1e3;
+      JsonNode checkpoint = awaitCheckpoint(cluster, job, System.currentTimeMillis());
+      cluster.startTaskManager();
+      cluster.killTaskManager();
+      long restore = awaitRestore(cluster, job);
       System.out.printf(
           Locale.ROOT,
-          "%s,%d,%.1f,%.1f,%.0f,%d,%d%n",
+          "%s,%d,%.1f,%.1f,%.0f,%d,%d,%d%n",
           way,
           records,
           wall,
           cpu,
           records / cpu,
           checkpoint.path("state_size").asLong(),
-          checkpoint.path("end_to_end_duration").asLong());
+          checkpoint.path("end_to_end_duration").asLong(),
+          restore);
     }
   }
 
-  /** Runs a job to its end, and returns what Flink has about its last checkpoint. */
-  private static JsonNode run(
+  /** Starts a job that takes a record now and then behind its stream, so that it does not end. */
+  private static JobClient submit(
       LocalCluster cluster, Configuration config, String way, long records, long filter)
       throws Exception {
     StreamExecutionEnvironment env = cluster.environment(config);
     env.setParallelism(1);
     env.getConfig().enableObjectReuse();
     build(env, way, records, filter);
-    JobClient client = env.executeAsync(way);
-    client.getJobExecutionResult().get();
-    String path = "/jobs/" + client.getJobID() + "/checkpoints";
-    return get(cluster.restPort(), path).path("latest").path("completed");
+    return env.executeAsync(way);
   }
 
-  private static JsonNode get(int port, String path) throws IOException, InterruptedException {
-    URI address = URI.create("http://127.0.0.1:" + port + path);
+  /** Waits until the task that judges has so many records. */
+  private static void awaitRecords(LocalCluster cluster, JobClient job, long records)
+      throws Exception {
+    while (judge(cluster, job).path("metrics").path("read-records").asLong() < records) {
+      requireRunning(job);
+      Thread.sleep(200);
+    }
+  }
+
+  /** Waits for a checkpoint that begins after a time, and returns what Flink has about it. */
+  private static JsonNode awaitCheckpoint(LocalCluster cluster, JobClient job, long time)
+      throws Exception {
+    while (true) {
+      JsonNode latest =
+          get(cluster, "/jobs/" + job.getJobID() + "/checkpoints").path("latest").path("completed");
+      if (latest.path("trigger_timestamp").asLong() > time) {
+        return latest;
+      }
+      requireRunning(job);
+      Thread.sleep(200);
+    }
+  }
+
+  /** Waits until the task that judges runs again, and returns how long it has read its state. */
+  private static long awaitRestore(LocalCluster cluster, JobClient job) throws Exception {
+    String judge = judge(cluster, job).path("id").asText();
+    while (true) {
+      JsonNode task =
+          get(cluster, "/jobs/" + job.getJobID() + "/vertices/" + judge).path("subtasks").path(0);
+      if (task.path("attempt").asInt() > 0 && task.path("status").asText().equals("RUNNING")) {
+        return task.path("status-duration").path("INITIALIZING").asLong();
+      }
+      Thread.sleep(200);
+    }
+  }
+
+  private static void requireRunning(JobClient job) throws Exception {
+    if (job.getJobStatus().get().isGloballyTerminalState()) {
+      job.getJobExecutionResult().get();
+    }
+  }
+
+  /** What Flink has about the last task of a job. */
+  private static JsonNode judge(LocalCluster cluster, JobClient job) throws Exception {
+    JsonNode tasks = get(cluster, "/jobs/" + job.getJobID()).path("vertices");
+    return tasks.path(tasks.size() - 1);
+  }
+
+  private static JsonNode get(LocalCluster cluster, String path)
+      throws IOException, InterruptedException {
+    URI address = URI.create("http://127.0.0.1:" + cluster.restPort() + path);
     HttpResponse<String> answer =
         HttpClient.newHttpClient()
             .send(HttpRequest.newBuilder(address).build(), HttpResponse.BodyHandlers.ofString());
@@ -127,7 +187,20 @@ final class Comparison {
             WatermarkStrategy.<Tuple2<Long, Long>>forMonotonousTimestamps()
                 .withTimestampAssigner((record, time) -> calls.time(record.f1)),
             "calls");
-    input = input.map(record -> Tuple2.of(record.f0 * 0x9e3779b97f4a7c15L, record.f0), KEY);
+    DataStream<Tuple2<Long, Long>> later =
+        env.fromSource(
+            new DataGeneratorSource<>(
+                index -> Tuple2.of(~index, index),
+                Long.MAX_VALUE,
+                RateLimiterStrategy.perSecond(1),
+                KEY),
+            WatermarkStrategy.<Tuple2<Long, Long>>forMonotonousTimestamps()
+                .withTimestampAssigner((record, time) -> calls.time(0)),
+            "later calls");
+    input =
+        input
+            .map(record -> Tuple2.of(record.f0 * 0x9e3779b97f4a7c15L, record.f0), KEY)
+            .union(later);
     DataStream<Tuple2<Long, Long>> fresh =
         switch (way) {
           case "none" -> input.keyBy(record -> record, KEY).map(record -> record, KEY);

@@ -63,6 +63,7 @@ final class LocalCluster implements AutoCloseable {
     options.put("taskmanager.memory.jvm-metaspace.size", "256mb");
     options.put("taskmanager.memory.jvm-overhead.min", "192mb");
     options.put("taskmanager.memory.jvm-overhead.max", "192mb");
+    options.put("metrics.fetcher.update-interval", "500ms");
     options.put("heartbeat.interval", 500);
     options.put("heartbeat.timeout", 10_000);
     options.put("io.tmp.dirs", folder);
@@ -122,10 +123,15 @@ final class LocalCluster implements AutoCloseable {
     return process;
   }
 
-  /** Kills the oldest task manager with signal 9 and starts another. */
-  void replaceTaskManager() throws IOException, InterruptedException {
+  /** Kills the oldest task manager with signal 9. */
+  void killTaskManager() throws InterruptedException {
     Process killed = taskManagers.stream().filter(Process::isAlive).findFirst().orElseThrow();
     killed.destroyForcibly().waitFor();
+  }
+
+  /** Kills the oldest task manager with signal 9 and starts another. */
+  void replaceTaskManager() throws IOException, InterruptedException {
+    killTaskManager();
     startTaskManager();
   }
 
