@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Kafka broker for tests, from the jars on Maven Central: one process that is its own controller.
+# A Kafka broker for tests, from its published jars: one process that is its own controller.
 #
 #   start.sh FOLDER PORT    runs until it is killed; the process is the broker itself. Data are in
 #                           FOLDER, and a later start goes on with them. PORT + 1 is the controller's.
