@@ -431,6 +431,14 @@ impl LineFilter for Fragile {
         self.0.progress()
     }
 
+    fn counters(&self) -> Tally {
+        self.0.counters()
+    }
+
+    fn count_lines(&self, lines: Range<usize>) -> Tally {
+        self.0.count_lines(lines)
+    }
+
     fn parameters(&self) -> String {
         self.0.parameters()
     }

@@ -28,6 +28,7 @@ proptest! {
         pages in 33_usize..160,
         batch in prop_oneof![Just(1_usize), 2..70_usize, Just(300)],
         looked_at in 0_usize..8,
+        slice in 1_usize..100,
     ) {
         let spec = kind.spec(window, refresh, pages * 64 / kind.bucket());
         let mut whole = spec.build_lines().expect("valid");
@@ -60,7 +61,19 @@ proptest! {
                     prop_assert_eq!(whole.contains(key), expected, "{}", spec);
                 }
                 let expected: Tally = parts.filters().iter().map(Filter::tally).sum();
-                prop_assert_eq!(without_pages(whole.tally()), without_pages(expected), "{}", spec);
+                let tally = without_pages(whole.tally());
+                prop_assert_eq!(tally, without_pages(expected), "{}", spec);
+                let pages = (0..whole.lines().len()).step_by(slice * 64);
+                let slices = pages.map(|first| {
+                    let end = whole.lines().len().min(first + slice * 64);
+                    whole.count_lines(first..end)
+                });
+                let slices: Tally = slices.sum();
+                prop_assert_eq!(slices.memory_bytes, tally.memory_bytes);
+                let mut joint = whole.counters();
+                joint.cells = slices.cells;
+                joint.rates = slices.rates;
+                prop_assert_eq!(joint, tally, "{}", spec);
             }
         }
         // As a state does it: copied with lines that wait, and loaded over others that wait.

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use echoless::memory::{LINE_BYTES, available};
 use echoless::state::SavedState;
 use echoless::{
-    Batch, Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, MemoryError, Report, SpecError,
-    report_of,
+    Batch, Cells, Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, MemoryError, Report,
+    SpecError, Tally,
 };
 
 use crate::failure::{Code, Failure};
 use crate::keys::{Keys, check_masks, hash_all};
-use crate::snapshot::{Filters, Snapshot, lock};
+use crate::snapshot::{Filters, PAGE, Snapshot, lock};
 
 /// Below so many keys, the lines of a partition are loaded while the one before is judged.
 const LEAST_LOOK_AHEAD: usize = 256;
@@ -50,6 +50,7 @@ pub struct Partitions {
     /// Shared with the snapshots that are not saved yet.
     filters: Arc<Mutex<Filters>>,
     buffers: Buffers,
+    reading: Reading,
 }
 
 /// What partitions and their snapshots have in common.
@@ -75,6 +76,18 @@ struct Buffers {
     /// The numbers of these keys in the batch.
     numbers: Vec<u32>,
     words: Vec<u64>,
+}
+
+/// Where a report in slices is.
+#[derive(Debug, Default)]
+struct Reading {
+    /// The lines before this one of this filter are read.
+    filter: usize,
+    line: usize,
+    /// What they have, if there are any.
+    current: Option<Tally>,
+    /// What all lines had when they were read last.
+    complete: Option<Tally>,
 }
 
 impl Partitions {
@@ -128,6 +141,7 @@ impl Partitions {
             },
             filters: Arc::new(Mutex::new(Filters::new(filters))),
             buffers: Buffers::default(),
+            reading: Reading::default(),
         })
     }
 
@@ -214,7 +228,17 @@ impl Partitions {
     /// Counters and error estimates of the owned partitions together. This may read their memory.
     #[must_use]
     pub fn report(&self) -> Report {
-        report_of(&lock(&self.filters).filters)
+        Reading::default().report(&lock(&self.filters).filters, usize::MAX)
+    }
+
+    /// As [`report`](Self::report), for threads that must not be held up: the counters are those of
+    /// now, but a call reads at most `most_lines` lines, rounded up to pages of 64, and the next
+    /// call goes on behind them. What follows from the lines (fill and rates) is that of the last
+    /// time that all of them were read; before the first time it is estimated from those that were.
+    #[must_use]
+    pub fn report_in_slices(&mut self, most_lines: usize) -> Report {
+        self.reading
+            .report(&lock(&self.filters).filters, most_lines)
     }
 
     /// Writes the state of one partition.
@@ -329,6 +353,52 @@ impl Buffers {
             *place += 1;
         }
         Ok(())
+    }
+}
+
+impl Reading {
+    /// The report of filters, whose lines this goes on to read.
+    fn report(&mut self, filters: &[Box<dyn LineFilter>], most_lines: usize) -> Report {
+        let mut tally: Tally = filters.iter().map(LineFilter::counters).sum();
+        if tally.cells.is_none() {
+            self.read(filters, most_lines);
+            let read = self.complete.or(self.current).unwrap_or_default();
+            tally.cells = read.cells.map(|cells| {
+                // All cells, if some were read. Hashes choose the line, so any lines are typical.
+                let all = |cells| {
+                    (u128::from(cells) * u128::from(tally.memory_bytes)
+                        / u128::from(read.memory_bytes)) as u64
+                };
+                Cells::new(all(cells.occupied), all(cells.total))
+            });
+            tally.rates = read.rates;
+        }
+        filters[0].report_on(tally)
+    }
+
+    /// Reads so many lines, or those that are left.
+    fn read(&mut self, filters: &[Box<dyn LineFilter>], most_lines: usize) {
+        let rounded = most_lines.max(1).checked_next_multiple_of(PAGE);
+        let mut rest = rounded.unwrap_or(usize::MAX);
+        while rest > 0 {
+            let filter = &filters[self.filter];
+            let lines = filter.lines().len();
+            let end = lines.min(self.line.saturating_add(rest));
+            let read = filter.count_lines(self.line..end);
+            self.current = Some(self.current.map_or(read, |current| current + read));
+            rest -= end - self.line;
+            self.line = end;
+            if end < lines {
+                continue;
+            }
+            self.line = 0;
+            self.filter += 1;
+            if self.filter == filters.len() {
+                self.filter = 0;
+                self.complete = self.current.take();
+                return;
+            }
+        }
     }
 }
 

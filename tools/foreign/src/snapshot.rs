@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::partitions::Identity;
 
 /// The lines of a page, 4 KiB: a batch of new keys copies one for each of them.
-const PAGE: usize = 64;
+pub(crate) const PAGE: usize = 64;
 
 /// The filters of the owned partitions, and the snapshots of them that are not saved yet. One
 /// thread observes, others save.

@@ -147,3 +147,37 @@ fn partitions_that_do_not_fit_are_rejected() {
     );
     assert_eq!(task.report().tally.observed, Some(0));
 }
+
+/// All keys are in the last 64 of 1024 lines, so a report that has them has read all lines.
+/// Without a window, no report reads any.
+#[test]
+fn a_report_in_slices_reads_so_many_lines_in_a_call() {
+    let text = |report| format!("{:?}", ReportFields::from(&report));
+    for spec in [
+        "clocked:window=9,memory=64KiB",
+        "clocked:window=9,dense=true,memory=64KiB",
+    ] {
+        // A call reads 128 lines, which are two pages and two partitions.
+        let mut task = open(spec, 0..COUNT);
+        for ids in [0..300, 300..400] {
+            let keys = keys(&ids.collect::<Vec<_>>());
+            let last = |key: &KeyHash| KeyHash::from_uniform(15 << 60 | key.get() >> 4);
+            let keys: Vec<KeyHash> = keys.iter().map(last).collect();
+            let before = task.report().fill();
+            task.observe(&Hashes(&keys), None, &mut words(keys.len()))
+                .unwrap();
+            assert_ne!(task.report().fill(), before);
+            for _ in 0..7 {
+                let report = task.report_in_slices(100);
+                assert_eq!(report.tally.observed, task.report().tally.observed);
+                assert_eq!(report.fill(), before);
+            }
+            assert_eq!(text(task.report_in_slices(100)), text(task.report()));
+        }
+    }
+    let mut task = open(SPEC, 0..COUNT);
+    let keys = keys(&(0..5000).collect::<Vec<_>>());
+    task.observe(&Hashes(&keys), None, &mut words(5000))
+        .unwrap();
+    assert_eq!(text(task.report_in_slices(0)), text(task.report()));
+}

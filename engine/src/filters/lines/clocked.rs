@@ -29,7 +29,7 @@ use super::branchless::select;
 use super::clock::Clock;
 use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
-use super::rule::{Counts, Rule};
+use super::rule::Rule;
 use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
 use crate::filters::replacement::ReplacementPolicy;
@@ -241,7 +241,7 @@ impl<S: Slot, P: ReplacementPolicy> Rule for ClockedRule<S, P> {
     }
 
     #[inline(always)]
-    fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
+    fn count(self, lines: &[Line], total: u64) -> (Cells, RateSum) {
         Self::SHAPE.count(lines, total, |line| {
             self.live(self.counts(line.0[CLOCK_WORD]))
         })

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::filters::Filter;
 use crate::kernels::LineRange;
 use crate::memory::Line;
+use crate::report::Tally;
 
 /// A filter whose state is a range of lines. Cache lines touched per key: 1, or 2 of a page in
 /// dense lines.
@@ -42,6 +43,31 @@ pub trait LineFilter: Filter {
 
     /// The counts and the clock: with the lines, the whole state of the filter.
     fn progress(&self) -> Progress;
+
+    /// What of the [tally](Filter::tally) costs nothing: no line is read, and no file of the
+    /// system. `cells` and `rates` are `None` unless they follow from the counters, and
+    /// `huge_page_bytes` always is.
+    fn counters(&self) -> Tally;
+
+    /// Reads some of these [`lines`](Self::lines), whole buckets of them: a tally of their memory,
+    /// cells and rates, without counters. The sum of such tallies of all lines has the cells and
+    /// the rates of the [tally](Filter::tally), unless those follow from the counters.
+    ///
+    /// # Panics
+    /// If there are fewer lines, or they are no whole buckets.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Filter, FilterSpec, LineFilter};
+    /// let spec: FilterSpec = "clocked:window=600,memory=1MiB".parse()?;
+    /// let filter = spec.build_lines()?;
+    /// let half = filter.lines().len() / 2;
+    /// let sum = filter.count_lines(0..half) + filter.count_lines(half..2 * half);
+    /// let tally = filter.tally();
+    /// assert_eq!((sum.cells, sum.rates), (tally.cells, tally.rates));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn count_lines(&self, lines: Range<usize>) -> Tally;
 
     /// The rule and its options as text, without the range, the kernel and the clock. Filters of
     /// one specification have equal texts; those of other line forms or options have different
@@ -129,6 +155,14 @@ impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
 
     fn progress(&self) -> Progress {
         (**self).progress()
+    }
+
+    fn counters(&self) -> Tally {
+        (**self).counters()
+    }
+
+    fn count_lines(&self, lines: Range<usize>) -> Tally {
+        (**self).count_lines(lines)
     }
 
     fn parameters(&self) -> String {

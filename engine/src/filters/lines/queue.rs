@@ -26,7 +26,7 @@ use crate::filters::replacement::{ForPolicy, Replacement, ReplacementPolicy};
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
-use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, Tally};
+use crate::report::{AgeOrigin, Cells, MissAge, Report, Tally};
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
 /// QQHT, QQHTD and row-LRU in a line (paper 002, sections 3 and 5): a key is a duplicate if and
@@ -91,14 +91,11 @@ impl<S: Slot, P: ReplacementPolicy> Rule for QueueRule<S, P> {
         Scalar.find(line, S::from_key(key)) != 0
     }
 
-    /// Computed without reading the lines: every push fills an empty slot or evicts a key.
-    fn count(self, lines: &[Line], _total: u64, counts: Counts) -> (Cells, Option<RateSum>) {
+    /// Every push fills an empty slot or evicts a key.
+    fn counted_cells(self, lines: usize, counts: Counts) -> Option<Cells> {
         let pushed = Self::pushed(counts.observed, counts.fresh);
-        let slots = (lines.len() * S::COUNT) as u64;
-        (
-            Cells::new(pushed.saturating_sub(counts.evictions), slots),
-            None,
-        )
+        let slots = (lines * S::COUNT) as u64;
+        Some(Cells::new(pushed.saturating_sub(counts.evictions), slots))
     }
 
     fn cells(self, line: &Line) -> Cells {

@@ -111,9 +111,15 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     /// duplicate. `lines` is the number of lines of the whole filter.
     fn fpr(self, bucket: &Self::Bucket, lines: u64) -> f64;
 
-    /// The cells of all lines, and the sum of their false positive rates. `total` is the number of
-    /// lines of the whole filter. Reads all lines, unless the rule can derive both from `_counts`.
-    fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
+    /// The cells of so many lines that were observed such keys, without reading them; `None` if
+    /// they do not follow from that.
+    fn counted_cells(self, _lines: usize, _counts: Counts) -> Option<Cells> {
+        None
+    }
+
+    /// Reads lines: their cells, and the sum of their false positive rates. `total` is the number
+    /// of lines of the whole filter.
+    fn count(self, lines: &[Line], total: u64) -> (Cells, RateSum) {
         let mut cells = Cells::new(0, 0);
         let mut rates = RateSum::default();
         for bucket in Self::Bucket::all(lines) {
@@ -122,7 +128,7 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
             cells.total += here.total;
             rates.push(self.fpr(bucket, total));
         }
-        (cells, Some(rates))
+        (cells, rates)
     }
 
     /// The estimates that follow from a tally.

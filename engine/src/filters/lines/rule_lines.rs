@@ -126,15 +126,14 @@ struct CountLines<'a, R> {
     rule: R,
     lines: &'a [Line],
     total: u64,
-    counts: Counts,
 }
 
 impl<R: Rule> HotLoop for CountLines<'_, R> {
-    type Output = (Cells, Option<RateSum>);
+    type Output = (Cells, RateSum);
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        self.rule.count(self.lines, self.total, self.counts)
+        self.rule.count(self.lines, self.total)
     }
 }
 
@@ -190,43 +189,17 @@ impl<R: Rule> Filter for RuleLines<R> {
         self.lines.bytes()
     }
 
-    // Not inlined into `report`: it would be a third copy for each rule.
-    #[inline(never)]
     fn tally(&self) -> Tally {
-        let total = self.range.total;
-        let count = |lines: &[Line]| {
-            let (cells, rates) = self.kernel.run(CountLines {
-                rule: self.rule,
-                lines,
-                total,
-                counts: self.counts,
-            });
-            Tally {
-                cells: Some(cells),
-                rates,
-                ..Tally::default()
-            }
+        let counters = self.counters();
+        let counted = match counters.cells {
+            Some(_) => counters,
+            None => self.count_lines(0..self.lines.len()),
         };
-        let counted = match &self.expiry {
-            None => count(&self.lines),
-            // In parts, because each of them is a copy.
-            Some(expiry) => (self.lines.chunks(PAGE_LINES).enumerate())
-                .map(|(page, lines)| count(&expiry.expired(page * PAGE_LINES, lines)))
-                .sum(),
-        };
-        let Counts {
-            observed,
-            fresh,
-            evictions,
-        } = self.counts;
         Tally {
             huge_page_bytes: Some(self.lines.huge_page_bytes()),
-            observed: Some(observed),
-            fresh: Some(fresh),
-            evictions: R::COUNTS_EVICTIONS.then_some(evictions),
             cells: counted.cells,
             rates: counted.rates,
-            ..Tally::new(self.lines.bytes())
+            ..counters
         }
     }
 
@@ -287,6 +260,53 @@ impl<R: Rule> LineFilter for RuleLines<R> {
             fresh: self.counts.fresh,
             evictions: self.counts.evictions,
             tick: self.rule.tick(),
+        }
+    }
+
+    fn counters(&self) -> Tally {
+        let Counts {
+            observed,
+            fresh,
+            evictions,
+        } = self.counts;
+        Tally {
+            observed: Some(observed),
+            fresh: Some(fresh),
+            evictions: R::COUNTS_EVICTIONS.then_some(evictions),
+            cells: self.rule.counted_cells(self.lines.len(), self.counts),
+            ..Tally::new(self.lines.bytes())
+        }
+    }
+
+    // Not inlined into `tally`: it would be another copy for each rule.
+    #[inline(never)]
+    fn count_lines(&self, lines: Range<usize>) -> Tally {
+        let count = |lines: &[Line]| {
+            let (cells, rates) = self.kernel.run(CountLines {
+                rule: self.rule,
+                lines,
+                total: self.range.total,
+            });
+            Tally {
+                cells: Some(cells),
+                rates: Some(rates),
+                ..Tally::new(size_of_val(lines) as u64)
+            }
+        };
+        let counted = &self.lines[lines.clone()];
+        assert!(
+            [lines.start, lines.end].map(|line| line % R::Bucket::LINES) == [0, 0],
+            "lines {}..{} are no whole buckets of {}",
+            lines.start,
+            lines.end,
+            R::Bucket::LINES,
+        );
+        match &self.expiry {
+            None => count(counted),
+            // In parts, because each of them is a copy.
+            Some(expiry) => (lines.step_by(PAGE_LINES).zip(counted.chunks(PAGE_LINES)))
+                .map(|(first, lines)| count(&expiry.expired(first, lines)))
+                .sum(),
         }
     }
 

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use super::clock::Clock;
 use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
-use super::rule::{Counts, Rule};
+use super::rule::Rule;
 use super::timed::{self, TimedLineShape};
 use crate::error::BuildError;
 use crate::filters::replacement::ReplacementPolicy;
@@ -159,7 +159,7 @@ impl<S: StampedSlot, P: ReplacementPolicy> Rule for StampedRule<S, P> {
     }
 
     #[inline(always)]
-    fn count(self, lines: &[Line], total: u64, _counts: Counts) -> (Cells, Option<RateSum>) {
+    fn count(self, lines: &[Line], total: u64) -> (Cells, RateSum) {
         Self::SHAPE.count(lines, total, |line| self.live(line))
     }
 

@@ -160,7 +160,7 @@ impl TimedLineShape {
         lines: &[Line],
         total: u64,
         live: impl Fn(&Line) -> u32,
-    ) -> (Cells, Option<RateSum>) {
+    ) -> (Cells, RateSum) {
         let mut with_live = [0; MOST_SLOTS];
         for line in lines {
             with_live[live(line) as usize % MOST_SLOTS] += 1;
@@ -171,7 +171,7 @@ impl TimedLineShape {
             cells.occupied += live * lines;
             rates.push_equal(self.fpr_with(live, total), lines);
         }
-        (cells, Some(rates))
+        (cells, rates)
     }
 
     fn fpr_with(self, live: u64, lines: u64) -> f64 {

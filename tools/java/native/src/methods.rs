@@ -24,7 +24,7 @@ use crate::streams::Stream;
 enum Thing {
     Filter(Mutex<Filter>),
     Shared(Shared),
-    Partitions(Mutex<Partitions>),
+    Partitions(Box<Mutex<Partitions>>),
     Snapshot(Snapshot),
 }
 
@@ -59,12 +59,16 @@ impl Thing {
         }
     }
 
-    fn report(&self) -> Result<Report, Failure> {
-        Ok(match self {
-            Self::Filter(filter) => exclusive(FILTER, filter)?.report(),
-            Self::Shared(filter) => filter.report(),
-            Self::Partitions(filter) => exclusive(FILTER, filter)?.report(),
-            Self::Snapshot(_) => return Err(unsupported()),
+    /// A report that reads some lines, or all of them at once if `most_lines` is 0.
+    fn report(&self, most_lines: usize) -> Result<Report, Failure> {
+        Ok(match (self, most_lines) {
+            (Self::Filter(filter), 0) => exclusive(FILTER, filter)?.report(),
+            (Self::Shared(filter), 0) => filter.report(),
+            (Self::Partitions(filter), 0) => exclusive(FILTER, filter)?.report(),
+            (Self::Partitions(filter), _) => {
+                exclusive(FILTER, filter)?.report_in_slices(most_lines)
+            }
+            _ => return Err(unsupported()),
         })
     }
 }
@@ -118,7 +122,7 @@ extern "system" fn Java_echoless_Resource_newPartitions<'local>(
         let owned = count("first", first)?..count("last", last)? + 1;
         let spec = text(env, "spec", &spec)?;
         let partitions = Partitions::open(&spec, hasher, number, owned)?;
-        insert(Thing::Partitions(Mutex::new(partitions)))
+        insert(Thing::Partitions(Box::new(Mutex::new(partitions))))
     })
 }
 
@@ -287,10 +291,14 @@ extern "system" fn Java_echoless_Resource_reportFields<'local>(
     env: EnvUnowned<'local>,
     _: JObject<'local>,
     handle: jlong,
+    most_lines: jint,
     into: JLongArray<'local>,
 ) {
     call(env, |env| {
-        let fields = ReportFields::from(&THINGS.get(handle)?.report()?);
+        let report = THINGS
+            .get(handle)?
+            .report(count("mostLines", most_lines)?)?;
+        let fields = ReportFields::from(&report);
         let rate = |rate: f64| rate.to_bits();
         let values = [
             fields.memory_bytes,

@@ -8,8 +8,7 @@ use crate::filters::lines::rule::{Counts, Rule};
 use crate::filters::replacement::ReplacementPolicy;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, PAGE_LINES, Page, PageKey, scalar::Scalar};
-use crate::memory::Line;
-use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, Tally};
+use crate::report::{AgeOrigin, Cells, MissAge, Report, Tally};
 use crate::theory::dense::DenseGeometry;
 
 /// The factor of the load in the coin: odd, so that one more turns it.
@@ -129,13 +128,11 @@ impl<S: DenseSlot, P: ReplacementPolicy> Rule for DenseRule<S, P> {
             .any(|line| fingerprint.find(Scalar, &page[*line]) != 0)
     }
 
-    /// Computed without reading the lines: every fresh key fills an empty slot or evicts a key.
-    fn count(self, lines: &[Line], _total: u64, counts: Counts) -> (Cells, Option<RateSum>) {
-        let slots = (lines.len() * S::KEYS) as u64;
-        (
-            Cells::new(counts.fresh.saturating_sub(counts.evictions), slots),
-            None,
-        )
+    /// Every fresh key fills an empty slot or evicts a key.
+    fn counted_cells(self, lines: usize, counts: Counts) -> Option<Cells> {
+        let slots = (lines * S::KEYS) as u64;
+        let occupied = counts.fresh.saturating_sub(counts.evictions);
+        Some(Cells::new(occupied, slots))
     }
 
     fn cells(self, page: &Page) -> Cells {

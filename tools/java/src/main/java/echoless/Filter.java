@@ -117,7 +117,7 @@ public final class Filter extends Resource {
 
   /** Counters and error estimates. This may read the whole memory of the filter. */
   public Report report() {
-    return readReport();
+    return readReport(0);
   }
 
   /** The specification. */

@@ -56,9 +56,10 @@ abstract sealed class Resource implements AutoCloseable
     return handle;
   }
 
-  final Report readReport() {
+  /** A report that reads some lines, or all of them at once if {@code mostLines} is 0. */
+  final Report readReport(int mostLines) {
     long[] fields = new long[Report.FIELDS];
-    reportFields(handle(), fields);
+    reportFields(handle(), mostLines, fields);
     return Report.of(fields);
   }
 
@@ -116,7 +117,7 @@ abstract sealed class Resource implements AutoCloseable
 
   final native String specText(long handle);
 
-  private native void reportFields(long handle, long[] fields);
+  private native void reportFields(long handle, int mostLines, long[] fields);
 
   final native void saveWhole(long handle, byte[] bytes, Streams out);
 

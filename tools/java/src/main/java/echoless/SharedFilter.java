@@ -54,7 +54,7 @@ public final class SharedFilter extends Resource {
 
   /** Counters and error estimates. This may read the memory of the filter. */
   public Report report() {
-    return readReport();
+    return readReport(0);
   }
 
   /** The specification. */

@@ -19,6 +19,23 @@ class PartitionsTest {
     return Partitions.open(spec, Hashing.DEFAULT, count, first, last);
   }
 
+  @Test
+  void aReportInSlicesBecomesTheReport() {
+    long[] verdicts = Keys.words(1000);
+    try (Partitions task = open("clocked:window=5000,memory=256KiB", 16, 4, 11)) {
+      observe(task, 0, verdicts);
+      Report report = task.report();
+      // 2048 lines, of which a call reads 512.
+      for (int call = 1; call <= 4; call++) {
+        Report sliced = task.reportInSlices(512);
+        assertEquals(call == 4, report.equals(sliced), sliced.toString());
+        assertEquals(1000, sliced.observed());
+        assertEquals(report.fill(), sliced.fill(), 0.2 * report.fill());
+      }
+      rejects("invalid mostLines=0: expected 1 or more", () -> task.reportInSlices(0));
+    }
+  }
+
   private static byte[] save(Partitions partitions, int partition) {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     partitions.save(partition, out);

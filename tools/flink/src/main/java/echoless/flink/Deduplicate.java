@@ -44,7 +44,6 @@ public final class Deduplicate<T> {
   private double fpr = DEFAULT_FPR;
   private Duration window = Duration.ZERO;
   private Duration lateness = Duration.ZERO;
-  private Duration report = Duration.ZERO;
   private boolean refresh;
   private Late late = Late.PASS;
   private OutputTag<T> lateTag;
@@ -125,15 +124,6 @@ public final class Deduplicate<T> {
     return this;
   }
 
-  /**
-   * How often a task updates the gauges of the filter's state, which reads all of its memory and
-   * holds up the task meanwhile. Unless set it is every second, and no more once it has taken 10 ms.
-   */
-  public Deduplicate<T> reportEvery(Duration interval) {
-    report = positive("interval", interval);
-    return this;
-  }
-
   /** The seed of the key hash; 0 unless set. */
   public Deduplicate<T> seed(long value) {
     seed = value;
@@ -173,7 +163,7 @@ public final class Deduplicate<T> {
             maxParallelism,
             seed);
     DeduplicateOperator<T> operator =
-        new DeduplicateOperator<>(settings, keys, late, duplicatesTag, lateTag, report.toMillis());
+        new DeduplicateOperator<>(settings, keys, late, duplicatesTag, lateTag);
     return stream
         .keyBy(new KeyGroups<>(keys, settings), Types.INT)
         .transform(name, stream.getType(), operator)

@@ -52,23 +52,24 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
 
   private static final long MAX_WAIT_MILLIS = 5;
   private static final int MAX_KEY_BYTES = 1 << 20;
-  private static final long REPORT_MILLIS = 1000;
 
-  /** A report reads the memory of the filter. Unless the job wants it, it may take so long. */
-  private static final long MAX_REPORT_MILLIS = 10;
+  /**
+   * The lines that a report reads at a time, 512 KiB. The timer of a batch takes a report, so a busy
+   * task that owns 1 GiB reads all of it in ten seconds.
+   */
+  static final int REPORT_LINES = 1 << 13;
 
   private final Settings settings;
   private final KeyFunction<T> keys;
   private final Late lateness;
   private final OutputTag<T> duplicatesTag;
   private final OutputTag<T> lateTag;
-  private final long reportMillis;
 
   private transient Hashing hashing;
   private transient Partitions partitions;
   private transient KeyGroupRange groups;
   private transient long reserved;
-  private transient FilterMetrics filterMetrics;
+  transient FilterMetrics filterMetrics;
 
   /** The largest tick of each key group that this task owns. */
   private transient long[] clocks;
@@ -88,26 +89,22 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
 
   private transient long[] verdicts;
   private transient boolean timerIsSet;
-  private transient long nextReport;
 
   /**
    * @param duplicatesTag gets the duplicates; null drops them
    * @param lateTag gets late records under {@link Late#ASIDE}
-   * @param reportMillis between two reports; 0 for every second while they are cheap
    */
   DeduplicateOperator(
       Settings settings,
       KeyFunction<T> keys,
       Late lateness,
       OutputTag<T> duplicatesTag,
-      OutputTag<T> lateTag,
-      long reportMillis) {
+      OutputTag<T> lateTag) {
     this.settings = settings;
     this.keys = keys;
     this.lateness = lateness;
     this.duplicatesTag = duplicatesTag;
     this.lateTag = lateTag;
-    this.reportMillis = reportMillis;
   }
 
   // State
@@ -239,7 +236,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     ticks = settings.hasWindow() ? new long[BATCH] : null;
     isJudged = new boolean[BATCH];
     verdicts = new long[BATCH / Long.SIZE];
-    filterMetrics = new FilterMetrics(getMetricGroup(), partitions.report());
+    filterMetrics = new FilterMetrics(getMetricGroup(), partitions.reportInSlices(REPORT_LINES));
   }
 
   @Override
@@ -295,20 +292,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private void onTimer(long now) throws Exception {
     timerIsSet = false;
     flush();
-    if (now >= nextReport) {
-      nextReport = now + report();
-    }
-  }
-
-  /** Takes a report, and returns the milliseconds until the next one. */
-  private long report() {
-    long begin = System.nanoTime();
-    filterMetrics.show(partitions.report());
-    boolean isCheap = System.nanoTime() - begin <= MAX_REPORT_MILLIS * 1_000_000;
-    if (reportMillis > 0) {
-      return reportMillis;
-    }
-    return isCheap ? REPORT_MILLIS : Integer.MAX_VALUE;
+    filterMetrics.show(partitions.reportInSlices(REPORT_LINES), now);
   }
 
   private void flush() throws Exception {

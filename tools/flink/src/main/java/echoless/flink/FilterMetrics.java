@@ -16,13 +16,16 @@ final class FilterMetrics {
   final Counter duplicates;
   final Counter late;
 
-  private volatile Report report;
+  volatile Report report;
   private volatile double batchSize;
   private volatile double nanosPerRecord;
 
   /** How long the last checkpoint held up the task. */
   volatile long snapshotNanos;
 
+  private static final long MEAN_MILLIS = 1000;
+
+  private long nextMeans;
   private long batches;
   private long records;
   private long nanos;
@@ -56,10 +59,11 @@ final class FilterMetrics {
     nanos += batchNanos;
   }
 
-  /** Shows a new report, and the means since the last one. */
-  void show(Report now) {
-    report = now;
-    if (records > 0) {
+  /** Shows a new report, and every second the means since the last ones. */
+  void show(Report newest, long now) {
+    report = newest;
+    if (records > 0 && now >= nextMeans) {
+      nextMeans = now + MEAN_MILLIS;
       batchSize = (double) records / batches;
       nanosPerRecord = (double) nanos / records;
       batches = 0;

@@ -2,9 +2,13 @@ package echoless.flink;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import echoless.Hasher;
+import echoless.Partitions;
+import echoless.Report;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -50,7 +54,7 @@ class OperatorTest {
       Settings settings, KeyFunction<Long> keys, Late late, int parallelism, int index)
       throws Exception {
     return new KeyedOneInputStreamOperatorTestHarness<>(
-        new DeduplicateOperator<>(settings, keys, late, DUPLICATES, LATE, 0),
+        new DeduplicateOperator<>(settings, keys, late, DUPLICATES, LATE),
         new KeyGroups<>(keys, settings),
         Types.INT,
         KEY_GROUPS,
@@ -378,6 +382,41 @@ class OperatorTest {
     openWith(2 << 20);
   }
 
+  /** Counters are those of now. A timer reads a quarter of the lines here, and the next one goes on. */
+  @Test
+  void theGaugesBecomeThoseOfAReport() throws Exception {
+    long memory = 4L * DeduplicateOperator.REPORT_LINES * 64;
+    Settings settings = Settings.of(memory, 1e-8, 60_000, 0, false, KEY_GROUPS, 0);
+    try (var task = task(settings);
+        Partitions filter =
+            Partitions.open(settings.spec(), settings.hashing(), KEY_GROUPS, 0, KEY_GROUPS - 1)) {
+      task.open();
+      FilterMetrics metrics = ((DeduplicateOperator<?>) task.getOperator()).filterMetrics;
+      feed(task, 0, 600);
+      for (long record = 0; record < 600; record++) {
+        observe(filter, settings, record);
+      }
+      // When the task opened, its timer read the first quarter, which was empty.
+      for (int timer = 1; timer <= 3 + 4; timer++) {
+        task.processElement(new StreamRecord<>(0L, CALLS.time(0)));
+        task.setProcessingTime(10 * timer);
+        observe(filter, settings, 0);
+        Report expected = filter.report();
+        assertEquals(expected.observed(), metrics.report.observed());
+        if (timer < 3 + 4) {
+          assertNotEquals(expected.fill(), metrics.report.fill());
+        } else {
+          assertEquals(expected, metrics.report);
+        }
+      }
+    }
+  }
+
+  private static void observe(Partitions filter, Settings settings, long record) {
+    long[] hash = {Hasher.hash(CALLS.key(record), settings.hashing())};
+    filter.observe(hash, new long[] {settings.tick(CALLS.time(record))}, 1, new long[1]);
+  }
+
   private static void openWith(long declared) throws Exception {
     Configuration config = new Configuration();
     config.set(TaskManagerOptions.TASK_OFF_HEAP_MEMORY, new MemorySize(declared));
@@ -388,7 +427,7 @@ class OperatorTest {
             .build();
     try (var task =
         new KeyedOneInputStreamOperatorTestHarness<>(
-            new DeduplicateOperator<>(ENDLESS, CALLS::key, Late.PASS, DUPLICATES, LATE, 0),
+            new DeduplicateOperator<>(ENDLESS, CALLS::key, Late.PASS, DUPLICATES, LATE),
             new KeyGroups<>(CALLS::key, ENDLESS),
             Types.INT,
             environment)) {
