@@ -13,9 +13,13 @@ public final class Hasher {
     return hash(key, Hashing.DEFAULT);
   }
 
-  /** The hash of a key. A batch of keys costs less for each. */
+  /** The hash of a key. */
   public static long hash(byte[] key, Hashing hashing) {
     EcholessException.present("hashing", hashing, "a Hashing");
+    EcholessException.present("key", key, "an array");
+    if (hashing.secret == null && key.length <= KeyHash.MAX_LENGTH) {
+      return KeyHash.of(hashing.seed, key);
+    }
     return hashKey(hashing.seed, hashing.secret, key);
   }
 

@@ -1,5 +1,7 @@
 package echoless.flink;
 
+import echoless.Hasher;
+import echoless.Hashing;
 import echoless.Partitions;
 import java.util.Arrays;
 import org.apache.flink.api.java.functions.KeySelector;
@@ -20,7 +22,7 @@ final class KeyGroups<T> implements KeySelector<T, Integer> {
   private final KeyFunction<T> keys;
   private final Settings settings;
   private transient int[] numbers;
-  private transient KeyHash hash;
+  private transient Hashing hashing;
 
   KeyGroups(KeyFunction<T> keys, Settings settings) {
     this.keys = keys;
@@ -31,9 +33,10 @@ final class KeyGroups<T> implements KeySelector<T, Integer> {
   public Integer getKey(T record) throws Exception {
     if (numbers == null) {
       numbers = numbersOf(settings.keyGroups());
-      hash = new KeyHash(settings.seed());
+      hashing = settings.hashing();
     }
-    return numbers[Partitions.partitionOf(hash.of(keyOf(keys, record)), settings.keyGroups())];
+    long hash = Hasher.hash(keyOf(keys, record), hashing);
+    return numbers[Partitions.partitionOf(hash, settings.keyGroups())];
   }
 
   /** The bytes of a record's key. A failure tells that it is the caller's function that failed. */

@@ -1,20 +1,18 @@
-package echoless.flink;
+package echoless;
 
-import echoless.Hasher;
-import echoless.Hashing;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * The key hash of one key at a time.
- *
- * <p>A task that sends records hashes them one by one, and a native call for a short key costs many
- * times its hash. So the seeded hash, which is wyhash (final version 3), is computed here for keys of
- * up to 48 bytes. Tests compare it with the engine's.
+ * The seeded hash of short keys, which {@link Hasher} takes for single keys because a native call
+ * costs many times the hash of a short one. It is wyhash (final version 3); tests compare it with
+ * the engine's.
  */
 final class KeyHash {
-  private static final int MAX_LENGTH = 48;
+  /** The most bytes of a key. Longer ones are hashed in another way. */
+  static final int MAX_LENGTH = 48;
+
   private static final long SECRET_0 = 0xa0761d6478bd642fL;
   private static final long SECRET_1 = 0xe7037ed1a0b428dbL;
 
@@ -23,19 +21,10 @@ final class KeyHash {
   private static final VarHandle INT =
       MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
-  private final long seed;
-  private final Hashing hashing;
+  private KeyHash() {}
 
-  KeyHash(long seed) {
-    this.seed = seed;
-    hashing = Hashing.seeded(seed);
-  }
-
-  long of(byte[] key) {
+  static long of(long seed, byte[] key) {
     int length = key.length;
-    if (length > MAX_LENGTH) {
-      return Hasher.hash(key, hashing);
-    }
     long state = seed ^ SECRET_0;
     long first = 0;
     long second = 0;
