@@ -3,7 +3,7 @@
 #![allow(non_snake_case, clippy::too_many_arguments)]
 
 use std::io::BufReader;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use echoless::Report;
 use echoless_foreign::{
@@ -40,6 +40,20 @@ fn insert(thing: Thing) -> Result<jlong, Failure> {
 }
 
 impl Thing {
+    fn filter(&self) -> Result<MutexGuard<'_, Filter>, Failure> {
+        match self {
+            Self::Filter(filter) => exclusive(FILTER, filter),
+            _ => Err(unsupported()),
+        }
+    }
+
+    fn partitions(&self) -> Result<MutexGuard<'_, Partitions>, Failure> {
+        match self {
+            Self::Partitions(filter) => exclusive(FILTER, filter),
+            _ => Err(unsupported()),
+        }
+    }
+
     fn observe_or_find(
         &self,
         inserts: bool,
@@ -48,27 +62,21 @@ impl Thing {
         words: &mut [u64],
     ) -> Result<u64, Failure> {
         match (self, inserts) {
-            (Self::Filter(filter), true) => exclusive(FILTER, filter)?.observe(keys, ticks, words),
-            (Self::Filter(filter), false) => exclusive(FILTER, filter)?.contains(keys, words),
             (Self::Shared(filter), true) => filter.observe(keys, words),
             (Self::Shared(filter), false) => filter.contains(keys, words),
-            (Self::Partitions(filter), true) => {
-                exclusive(FILTER, filter)?.observe(keys, ticks, words)
-            }
-            _ => Err(unsupported()),
+            (Self::Partitions(_), true) => self.partitions()?.observe(keys, ticks, words),
+            (_, true) => self.filter()?.observe(keys, ticks, words),
+            (_, false) => self.filter()?.contains(keys, words),
         }
     }
 
     /// A report that reads some lines, or all of them at once if `most_lines` is 0.
     fn report(&self, most_lines: usize) -> Result<Report, Failure> {
         Ok(match (self, most_lines) {
-            (Self::Filter(filter), 0) => exclusive(FILTER, filter)?.report(),
             (Self::Shared(filter), 0) => filter.report(),
-            (Self::Partitions(filter), 0) => exclusive(FILTER, filter)?.report(),
-            (Self::Partitions(filter), _) => {
-                exclusive(FILTER, filter)?.report_in_slices(most_lines)
-            }
-            _ => return Err(unsupported()),
+            (Self::Partitions(_), 0) => self.partitions()?.report(),
+            (_, 0) => self.filter()?.report(),
+            _ => self.partitions()?.report_in_slices(most_lines),
         })
     }
 }
@@ -132,12 +140,9 @@ extern "system" fn Java_echoless_Resource_newSnapshot<'local>(
     _: JObject<'local>,
     handle: jlong,
 ) -> jlong {
-    call(env, |_| match &*THINGS.get(handle)? {
-        Thing::Partitions(filter) => {
-            let snapshot = exclusive(FILTER, filter)?.snapshot();
-            insert(Thing::Snapshot(snapshot))
-        }
-        _ => Err(unsupported()),
+    call(env, |_| {
+        let snapshot = THINGS.get(handle)?.partitions()?.snapshot();
+        insert(Thing::Snapshot(snapshot))
     })
 }
 
@@ -226,12 +231,12 @@ extern "system" fn Java_echoless_Resource_advance<'local>(
     handle: jlong,
     tick: jlong,
 ) {
-    call(env, |_| match &*THINGS.get(handle)? {
-        Thing::Filter(filter) => {
-            exclusive(FILTER, filter)?.advance_to(tick.cast_unsigned());
-            Ok(())
-        }
-        _ => Err(unsupported()),
+    call(env, |_| {
+        THINGS
+            .get(handle)?
+            .filter()?
+            .advance_to(tick.cast_unsigned());
+        Ok(())
     });
 }
 
@@ -243,9 +248,8 @@ extern "system" fn Java_echoless_Resource_clear<'local>(
 ) {
     call(env, |_| {
         match &*THINGS.get(handle)? {
-            Thing::Filter(filter) => exclusive(FILTER, filter)?.clear(),
             Thing::Shared(filter) => filter.clear(),
-            _ => return Err(unsupported()),
+            filter => filter.filter()?.clear(),
         }
         Ok(())
     });
@@ -259,10 +263,9 @@ extern "system" fn Java_echoless_Resource_memory<'local>(
 ) -> jlong {
     call(env, |_| {
         let bytes = match &*THINGS.get(handle)? {
-            Thing::Filter(filter) => exclusive(FILTER, filter)?.memory_bytes(),
             Thing::Shared(filter) => filter.memory_bytes(),
-            Thing::Partitions(filter) => exclusive(FILTER, filter)?.memory_bytes(),
-            Thing::Snapshot(_) => return Err(unsupported()),
+            filter @ Thing::Partitions(_) => filter.partitions()?.memory_bytes(),
+            filter => filter.filter()?.memory_bytes(),
         };
         Ok(bytes.cast_signed())
     })
@@ -276,10 +279,9 @@ extern "system" fn Java_echoless_Resource_specText<'local>(
 ) -> JString<'local> {
     call(env, |env| {
         let spec = match &*THINGS.get(handle)? {
-            Thing::Filter(filter) => exclusive(FILTER, filter)?.spec().to_string(),
             Thing::Shared(filter) => filter.spec().to_string(),
-            Thing::Partitions(filter) => exclusive(FILTER, filter)?.spec().to_string(),
-            Thing::Snapshot(_) => return Err(unsupported()),
+            filter @ Thing::Partitions(_) => filter.partitions()?.spec().to_string(),
+            filter => filter.filter()?.spec().to_string(),
         };
         env.new_string(spec).map_err(of_java)
     })
@@ -330,12 +332,10 @@ extern "system" fn Java_echoless_Resource_saveWhole<'local>(
 ) {
     call(env, |env| {
         let of_caller = bytes(env, "bytes", &of_caller)?;
+        let output = Stream::new(env, &stream)?;
         match &*THINGS.get(handle)? {
-            Thing::Filter(filter) => {
-                let mut filter = exclusive(FILTER, filter)?;
-                filter.save(None, &of_caller, Stream::new(env, &stream)?)
-            }
-            _ => Err(unsupported()),
+            Thing::Shared(filter) => filter.save(&of_caller, output),
+            filter => filter.filter()?.save(None, &of_caller, output),
         }
     });
 }
@@ -350,12 +350,10 @@ extern "system" fn Java_echoless_Resource_savePartition<'local>(
 ) {
     call(env, |env| {
         let partition = count("partition", partition)?;
+        let output = Stream::new(env, &stream)?;
         match &*THINGS.get(handle)? {
-            Thing::Partitions(filter) => {
-                exclusive(FILTER, filter)?.save(partition, Stream::new(env, &stream)?)
-            }
-            Thing::Snapshot(snapshot) => snapshot.save(partition, Stream::new(env, &stream)?),
-            _ => Err(unsupported()),
+            Thing::Snapshot(snapshot) => snapshot.save(partition, output),
+            filter => filter.partitions()?.save(partition, output),
         }
     });
 }
@@ -370,13 +368,8 @@ extern "system" fn Java_echoless_Resource_loadPartition<'local>(
 ) {
     call(env, |env| {
         let partition = count("partition", partition)?;
-        match &*THINGS.get(handle)? {
-            Thing::Partitions(filter) => {
-                let input = BufReader::new(Stream::new(env, &stream)?);
-                exclusive(FILTER, filter)?.load(partition, input)
-            }
-            _ => Err(unsupported()),
-        }
+        let input = BufReader::new(Stream::new(env, &stream)?);
+        THINGS.get(handle)?.partitions()?.load(partition, input)
     });
 }
 
@@ -385,6 +378,7 @@ extern "system" fn Java_echoless_Resource_loadPartition<'local>(
 extern "system" fn Java_echoless_Resource_loadWhole<'local>(
     env: EnvUnowned<'local>,
     _: JClass<'local>,
+    is_shared: jboolean,
     stream: JObject<'local>,
     seed: jlong,
     secret: JByteArray<'local>,
@@ -396,12 +390,16 @@ extern "system" fn Java_echoless_Resource_loadWhole<'local>(
         let limit = u64::try_from(memory_limit)
             .map_err(|_| Failure::argument("memoryLimit", memory_limit, "0 or more"))?;
         let input = BufReader::new(Stream::new(env, &stream)?);
-        let (filter, saved) = Filter::load([input], hasher, limit)?;
-        let saved = env
-            .byte_array_from_slice(&saved.concat())
-            .map_err(of_java)?;
+        let (filter, saved) = if is_shared {
+            let (filter, saved) = Shared::load(input, hasher, limit)?;
+            (Thing::Shared(filter), saved)
+        } else {
+            let (filter, saved) = Filter::load([input], hasher, limit)?;
+            (Thing::Filter(Mutex::new(filter)), saved.concat())
+        };
+        let saved = env.byte_array_from_slice(&saved).map_err(of_java)?;
         into.set_element(env, 0, &saved).map_err(of_java)?;
-        insert(Thing::Filter(Mutex::new(filter)))
+        insert(filter)
     })
 }
 

@@ -3,6 +3,8 @@ package echoless;
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongConsumer;
 
 /**
  * Something of the native library, by its number in a table there: a number that was freed is an
@@ -12,7 +14,7 @@ import java.nio.ByteOrder;
  * it while one of them runs.
  */
 abstract sealed class Resource implements AutoCloseable
-    permits Filter, SharedFilter, Partitions, Snapshot {
+    permits WholeFilter, Partitions, Snapshot {
   static {
     Library.load();
   }
@@ -23,6 +25,9 @@ abstract sealed class Resource implements AutoCloseable
   private final long handle;
   private final Cleaner.Cleanable cleanable;
   private volatile boolean isClosed;
+
+  /** The thread that saves this to a stream, which is code of the program. */
+  private final AtomicReference<Thread> saver = new AtomicReference<>();
 
   Resource(String name, long handle) {
     this.name = name;
@@ -53,7 +58,27 @@ abstract sealed class Resource implements AutoCloseable
     if (isClosed) {
       throw EcholessException.argument(name, "closed", "an open one");
     }
+    if (saver.get() == Thread.currentThread()) {
+      String text = "the stream uses the " + name + " that is saved to it: expected another one";
+      throw new EcholessException(Code.BUSY, text);
+    }
     return handle;
+  }
+
+  /**
+   * Saves, so that a call from inside of the stream is an exception: that of a {@link SharedFilter}
+   * would wait for itself.
+   */
+  final void saving(LongConsumer save) {
+    long handle = handle();
+    if (!saver.compareAndSet(null, Thread.currentThread())) {
+      throw new EcholessException(Code.BUSY, "another thread saves the " + name + ": expected one");
+    }
+    try {
+      save.accept(handle);
+    } finally {
+      saver.set(null);
+    }
   }
 
   /** A report that reads some lines, or all of them at once if {@code mostLines} is 0. */
@@ -81,7 +106,12 @@ abstract sealed class Resource implements AutoCloseable
       String spec, long seed, byte[] secret, int count, int first, int last);
 
   static native long loadWhole(
-      Streams in, long seed, byte[] secret, long memoryLimit, byte[][] bytes);
+      boolean isShared,
+      Streams in,
+      long seed,
+      byte[] secret,
+      long memoryLimit,
+      byte[][] bytes);
 
   private static native void free(long handle);
 

@@ -1,14 +1,14 @@
 package echoless;
 
-import java.nio.ByteBuffer;
+import java.io.InputStream;
 
 /**
  * A filter that all threads use at the same time, without locks: of equal keys of several threads,
- * exactly one is fresh. It has no window and no saved state. Verdicts are those of {@link Filter}.
+ * exactly one is fresh. It has no window. Verdicts are those of {@link Filter}.
  */
-public final class SharedFilter extends Resource {
-  private SharedFilter(long handle) {
-    super("filter", handle);
+public final class SharedFilter extends WholeFilter {
+  private SharedFilter(long handle, byte[] savedBytes) {
+    super(handle, savedBytes);
   }
 
   /** Builds a filter from a specification such as {@code row4x16:memory=64MiB}. */
@@ -19,51 +19,20 @@ public final class SharedFilter extends Resource {
   /** As {@link #of(String)}, with other hashes. */
   public static SharedFilter of(String spec, Hashing hashing) {
     EcholessException.present("hashing", hashing, "a Hashing");
-    return new SharedFilter(newShared(spec, hashing.seed, hashing.secret));
+    return new SharedFilter(newShared(spec, hashing.seed, hashing.secret), new byte[0]);
   }
 
-  /** As {@link Filter#observe(long[], int, long[])}. */
-  public long observe(long[] hashes, int n, long[] verdicts) {
-    return judgeHashes(handle(), true, hashes, null, n, verdicts);
+  /** As {@link Filter#load(InputStream)}, from the state of a shared filter. */
+  public static SharedFilter load(InputStream in) {
+    return load(in, Hashing.DEFAULT, Long.MAX_VALUE);
   }
 
-  /** As {@link Filter#observe(byte[], int[], int, long[])}. */
-  public long observe(byte[] packed, int[] offsets, int n, long[] verdicts) {
-    return judgePacked(handle(), true, packed, offsets, null, n, verdicts);
-  }
-
-  /** As {@link Filter#observe(ByteBuffer, int, long[])}. */
-  public long observe(ByteBuffer directHashes, int n, long[] verdicts) {
-    return judgeDirect(true, directHashes, n, verdicts);
-  }
-
-  /** As {@link Filter#contains(long[], int, long[])}. */
-  public long contains(long[] hashes, int n, long[] verdicts) {
-    return judgeHashes(handle(), false, hashes, null, n, verdicts);
-  }
-
-  /** As {@link Filter#contains(byte[], int[], int, long[])}. */
-  public long contains(byte[] packed, int[] offsets, int n, long[] verdicts) {
-    return judgePacked(handle(), false, packed, offsets, null, n, verdicts);
-  }
-
-  /** Removes all keys, while no thread observes any. */
-  public void clear() {
-    clear(handle());
-  }
-
-  /** Counters and error estimates. This may read the memory of the filter. */
-  public Report report() {
-    return readReport(0);
-  }
-
-  /** The specification. */
-  public String spec() {
-    return specText(handle());
-  }
-
-  /** The memory of the filter's state, in bytes. */
-  public long memory() {
-    return memory(handle());
+  /**
+   * As {@link Filter#load(InputStream, Hashing, long)}, from the state of a shared filter.
+   *
+   * @throws java.io.UncheckedIOException if the stream fails
+   */
+  public static SharedFilter load(InputStream in, Hashing hashing, long memoryLimit) {
+    return restore(true, in, hashing, memoryLimit, SharedFilter::new);
   }
 }

@@ -246,4 +246,30 @@ class FilterTest {
       assertEquals(2000, filter.report().observed());
     }
   }
+
+  @Test
+  void aSavedSharedFilterGoesOn() {
+    String spec = "row4x16:memory=1MiB";
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    long[] expected = Keys.words(1000);
+    long[] verdicts = Keys.words(1000);
+    try (SharedFilter filter = SharedFilter.of(spec, Hashing.seeded(3))) {
+      filter.observe(Keys.hashes(0, 1000), 1000, verdicts);
+      filter.save(out, Keys.bytes("offset 4711"));
+      java.io.ByteArrayInputStream in = new java.io.ByteArrayInputStream(out.toByteArray());
+      try (SharedFilter loaded = SharedFilter.load(in, Hashing.seeded(3), 1 << 20)) {
+        assertArrayEquals(Keys.bytes("offset 4711"), loaded.savedBytes());
+        assertEquals(spec, loaded.spec());
+        assertEquals(filter.report(), loaded.report());
+        // It has the verdicts of the one that was saved.
+        long duplicates = filter.observe(Keys.hashes(500, 1000), 1000, expected);
+        assertEquals(duplicates, loaded.observe(Keys.hashes(500, 1000), 1000, verdicts));
+        assertArrayEquals(expected, verdicts);
+        assertTrue(duplicates >= 500, "" + duplicates);
+      }
+      out.reset();
+      filter.save(out);
+      assertEquals(0, filter.savedBytes().length);
+    }
+  }
 }

@@ -13,6 +13,7 @@ import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -169,6 +170,7 @@ class MisuseTest {
   @Test
   void twoCallsAtOnce() throws InterruptedException {
     String text = "another thread uses the filter: expected one thread at a time";
+    String inside = "the stream uses the filter that is saved to it: expected another one";
     long[] one = new long[1];
     CountDownLatch isInside = new CountDownLatch(1);
     CountDownLatch mayEnd = new CountDownLatch(1);
@@ -179,7 +181,7 @@ class MisuseTest {
 
           @Override
           public void write(byte[] bytes, int from, int count) {
-            rejects(Code.BUSY, text, () -> filter.observe(one, 1, one));
+            rejects(Code.BUSY, inside, () -> filter.observe(one, 1, one));
             isInside.countDown();
             try {
               mayEnd.await();
@@ -193,8 +195,31 @@ class MisuseTest {
     isInside.await();
     rejects(Code.BUSY, text, () -> filter.observe(one, 1, one));
     rejects(Code.BUSY, text, filter::report);
+    rejects(
+        Code.BUSY, "another thread saves the filter: expected one", () -> filter.save(waiting));
     mayEnd.countDown();
     saver.join();
+  }
+
+  /** It would wait for itself, and others wait for it. */
+  @Test
+  void aStreamThatUsesTheSharedFilterThatIsSavedToIt() throws InterruptedException {
+    try (SharedFilter shared = SharedFilter.of("row4x16:memory=1MiB")) {
+      long[] one = new long[1];
+      OutputStream inside =
+          new OutputStream() {
+            @Override
+            public void write(int unused) {
+              shared.observe(one, 1, one);
+            }
+          };
+      rejects(
+          Code.BUSY,
+          "the stream uses the filter that is saved to it: expected another one",
+          () -> shared.save(inside));
+      assertEquals(0, shared.report().fresh());
+      shared.save(OutputStream.nullOutputStream());
+    }
   }
 
   /** Calls of several threads, which close the filter under each other. */
@@ -295,6 +320,22 @@ class MisuseTest {
     byte[] damaged = state.clone();
     damaged[state.length / 2] ^= 1;
     assertEquals(Code.INVALID_STATE, codeOf(damaged, Hashing.DEFAULT, Long.MAX_VALUE));
+    // A state of the other kind, and a whole one in part.
+    try (SharedFilter shared = SharedFilter.of("row4x16:memory=1MiB")) {
+      out.reset();
+      shared.save(out);
+    }
+    byte[] ofShared = out.toByteArray();
+    assertEquals(Code.STATE_MISMATCH, codeOf(ofShared, Hashing.DEFAULT, Long.MAX_VALUE));
+    assertEquals(Code.STATE_MISMATCH, codeOfShared(state, Hashing.DEFAULT, Long.MAX_VALUE));
+    assertEquals(Code.STATE_MISMATCH, codeOfShared(ofShared, Hashing.seeded(1), Long.MAX_VALUE));
+    assertEquals(Code.INVALID_SPEC, codeOfShared(ofShared, Hashing.DEFAULT, 1000));
+    for (int length : new int[] {0, 100, ofShared.length / 2, ofShared.length - 1}) {
+      byte[] torn = Arrays.copyOf(ofShared, length);
+      assertEquals(Code.INVALID_STATE, codeOfShared(torn, Hashing.DEFAULT, Long.MAX_VALUE));
+    }
+    byte[] longer = Arrays.copyOf(ofShared, ofShared.length + 1);
+    assertEquals(Code.INVALID_STATE, codeOfShared(longer, Hashing.DEFAULT, Long.MAX_VALUE));
     try (Filter scattered = Filter.of("rsbf:k=2,form=scattered,memory=1MiB")) {
       EcholessException error =
           assertThrows(
@@ -306,6 +347,11 @@ class MisuseTest {
   private static Code codeOf(byte[] state, Hashing hashing, long limit) {
     InputStream in = new ByteArrayInputStream(state);
     return assertThrows(EcholessException.class, () -> Filter.load(in, hashing, limit)).code();
+  }
+
+  private static Code codeOfShared(byte[] state, Hashing hashing, long limit) {
+    InputStream in = new ByteArrayInputStream(state);
+    return assertThrows(EcholessException.class, () -> SharedFilter.load(in, hashing, limit)).code();
   }
 
   @Test
