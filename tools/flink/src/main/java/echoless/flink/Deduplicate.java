@@ -34,7 +34,8 @@ import org.apache.flink.util.OutputTag;
 public final class Deduplicate<T> {
   private static final Pattern SIZE = Pattern.compile("([1-9][0-9]{0,11})([KMGT])iB");
   private static final double DEFAULT_FPR = 1e-8;
-  
+  private static final long LINE_BYTES = 64;
+
   /** What Flink has for operators of up to 85 tasks. */
   private static final int DEFAULT_MAX_PARALLELISM = 128;
 
@@ -79,6 +80,10 @@ public final class Deduplicate<T> {
 
   /** The highest rate of fresh records that are taken for duplicates; 1e-8 unless set. */
   public Deduplicate<T> falsePositiveRate(double rate) {
+    if (!(rate > 0 && rate < 1)) {
+      throw new IllegalArgumentException(
+          "invalid falsePositiveRate " + rate + ": expected a rate between 0 and 1 (exclusive)");
+    }
     fpr = rate;
     return this;
   }
@@ -153,6 +158,13 @@ public final class Deduplicate<T> {
     if (maxParallelism <= 0) {
       maxParallelism = DEFAULT_MAX_PARALLELISM;
     }
+    long unit = LINE_BYTES * maxParallelism;
+    require(
+        memory % unit == 0,
+        String.format(
+            "memory of %d bytes is not a multiple of %d, a line of %d bytes for each of the %d key "
+                + "groups (the maximum parallelism of the environment): take %dKiB",
+            memory, unit, LINE_BYTES, maxParallelism, roundedUp(memory, unit) >> 10));
     Settings settings =
         Settings.of(
             memory,
@@ -173,12 +185,21 @@ public final class Deduplicate<T> {
 
   private static long bytesOf(String size) {
     Matcher matcher = SIZE.matcher(size);
-    if (!matcher.matches()) {
-      throw new IllegalArgumentException(
-          "invalid memory " + size + ": expected such as 512MiB or 4GiB");
+    if (matcher.matches()) {
+      long number = Long.parseLong(matcher.group(1));
+      int bits = 10 * " KMGT".indexOf(matcher.group(2));
+      if (number <= Long.MAX_VALUE >> bits) {
+        return number << bits;
+      }
     }
-    int power = " KMGT".indexOf(matcher.group(2));
-    return Math.multiplyExact(Long.parseLong(matcher.group(1)), 1L << 10 * power);
+    throw new IllegalArgumentException(
+        "invalid memory " + size + ": expected such as 512MiB or 4GiB");
+  }
+
+  /** The next multiple of both the unit and a KiB, as which {@link #memory} can be set. */
+  private static long roundedUp(long bytes, long unit) {
+    long both = unit * Math.max(1, 1024 / Long.lowestOneBit(unit));
+    return (bytes + both - 1) / both * both;
   }
 
   private static Duration positive(String option, Duration length) {
