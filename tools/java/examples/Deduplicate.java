@@ -26,6 +26,10 @@ public final class Deduplicate {
   private Deduplicate() {}
 
   public static void main(String[] args) throws IOException {
+    if (args.length != 1) {
+      System.err.println("usage: Deduplicate STATE");
+      System.exit(2);
+    }
     Path state = Path.of(args[0]);
     try (Filter filter = open(state);
         BufferedReader input =
