@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.concurrent.RunnableFuture;
 import org.apache.flink.api.common.TaskInfo;
+import org.apache.flink.api.common.eventtime.TimestampAssigner;
 import org.apache.flink.configuration.ReadableConfig;
 import org.apache.flink.runtime.checkpoint.CheckpointOptions;
 import org.apache.flink.runtime.event.WatermarkEvent;
@@ -355,7 +356,8 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
    * whether the record is judged.
    */
   private boolean setTick(StreamRecord<T> record, int group, int next) {
-    if (!record.hasTimestamp()) {
+    // A source without a strategy for times gives records the second.
+    if (!record.hasTimestamp() || record.getTimestamp() == TimestampAssigner.NO_TIMESTAMP) {
       throw new IllegalStateException(
           "a record has no event time: assign timestamps and watermarks before the deduplication");
     }

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RunnableFuture;
+import org.apache.flink.api.common.eventtime.TimestampAssigner;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.MemorySize;
@@ -211,16 +212,15 @@ class OperatorTest {
 
   @Test
   void aWindowNeedsEventTimes() throws Exception {
-    try (var task = task(MINUTE)) {
-      task.open();
-      Exception failure =
-          assertThrows(
-              IllegalStateException.class,
-              () -> {
-                task.processElement(new StreamRecord<>(0L));
-                task.endInput();
-              });
-      assertTrue(failure.getMessage().startsWith("a record has no event time"));
+    List<StreamRecord<Long>> records =
+        List.of(new StreamRecord<>(0L), new StreamRecord<>(0L, TimestampAssigner.NO_TIMESTAMP));
+    for (StreamRecord<Long> record : records) {
+      try (var task = task(MINUTE)) {
+        task.open();
+        task.processElement(record);
+        Exception failure = assertThrows(IllegalStateException.class, task::endInput);
+        assertTrue(failure.getMessage().startsWith("a record has no event time"));
+      }
     }
   }
 
