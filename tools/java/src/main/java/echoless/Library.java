@@ -70,7 +70,9 @@ final class Library {
             ? Library.class.getResourceAsStream(from)
             : Files.newInputStream(Path.of(from))) {
       if (resource == null) {
-        throw new IOException("the jar has no library for this platform: set " + PROPERTY);
+        throw new IOException(
+            "the jar has no library for this platform: build it with cargo before the jar, or set "
+                + PROPERTY);
       }
       Files.copy(resource, to, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
     }
