@@ -194,7 +194,7 @@ fn committed(
             .try_for_each(TopicPartitionListElem::error)?;
         Ok(committed)
     });
-    committed.calling("ask for committed offsets")
+    committed.calling("ask for committed offsets, which wait for open transactions")
 }
 
 /// Repeats a call until it succeeds, or for long enough.

@@ -54,6 +54,9 @@ pub(crate) struct Partition {
     window: Option<Window>,
     /// The offset of the next record to judge; `None` if that is the first one of the topic.
     next: Option<i64>,
+    /// The latest tick so far. The filter knows only the granule that it lies in, and what is late
+    /// must not depend on how records were gathered.
+    clock: u64,
     /// Records before this offset are written.
     written: i64,
 }
@@ -71,7 +74,8 @@ impl Partition {
         committed: i64,
     ) -> Result<Self, JournalError> {
         let is_wanted = |commit: Option<&Commit>| {
-            commit.is_none_or(|commit| offset_of(commit).is_some_and(|offset| offset <= committed))
+            commit
+                .is_none_or(|commit| position_of(commit).is_some_and(|(next, _)| next <= committed))
         };
         let open = || {
             let (spec, hasher) = (&config.spec, &config.hasher);
@@ -88,8 +92,13 @@ impl Partition {
             }
             opened => opened?,
         };
+        let (next, clock) = match opened.commit.as_ref().and_then(position_of) {
+            Some((next, clock)) => (Some(next), clock),
+            None => (None, 0),
+        };
         Ok(Self {
-            next: opened.commit.as_ref().and_then(offset_of),
+            next,
+            clock,
             filter: opened.filter,
             journal: opened.journal,
             window: config.window,
@@ -112,7 +121,7 @@ impl Partition {
     /// # Errors
     /// [`JournalError`] if the journal cannot be written.
     pub(crate) fn judge(&mut self, entries: &[Entry]) -> Result<Vec<Fate>, JournalError> {
-        let mut clock = self.filter.filters()[0].progress().tick;
+        let mut clock = self.clock;
         let mut fates = Vec::with_capacity(entries.len());
         let (mut judged, mut keys, mut ticks) = (Vec::new(), Vec::new(), Vec::new());
         for (index, entry) in entries.iter().enumerate() {
@@ -161,6 +170,7 @@ impl Partition {
         if self.window.is_some() {
             filter.advance_to(clock);
         }
+        self.clock = clock;
         self.journal.append_observed(batch, clock, &verdicts)?;
         if let Some(block) = self.journal.wanted_block() {
             let lines = block.copy(&**filter);
@@ -184,8 +194,9 @@ impl Partition {
     /// [`JournalError`] if the journal cannot be written.
     pub(crate) fn save(&mut self) -> Result<(), JournalError> {
         let progress = progress_of(self.filter.filters());
-        let next = self.next.unwrap_or(0);
-        self.journal.commit(progress, &next.to_le_bytes())
+        let next = self.next.unwrap_or(0).to_le_bytes();
+        let position = [next, self.clock.to_le_bytes()].concat();
+        self.journal.commit(progress, &position)
     }
 
     /// The offset that a transaction must commit; `None` if the group is there already.
@@ -199,10 +210,11 @@ impl Partition {
     }
 }
 
-/// The offset behind the records of a commit.
-fn offset_of(commit: &Commit) -> Option<i64> {
-    let bytes = commit.bytes.first_chunk().copied()?;
-    Some(i64::from_le_bytes(bytes))
+/// The offset behind the records of a commit, and the clock there.
+fn position_of(commit: &Commit) -> Option<(i64, u64)> {
+    let (next, clock) = commit.bytes.split_first_chunk()?;
+    let clock = u64::from_le_bytes(clock.try_into().ok()?);
+    Some((i64::from_le_bytes(*next), clock))
 }
 
 #[cfg(test)]
@@ -225,8 +237,8 @@ mod tests {
         Partition::open(&storage, folder, config, committed).unwrap()
     }
 
-    /// The record at an offset: many keys come again, every tenth record has none, and times jump
-    /// back and forth.
+    /// The record at an offset: many keys come again, every tenth record has none, times jump back
+    /// and forth, and some are about as old as the window.
     fn entry(offset: i64) -> Entry {
         let mixed = (offset as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let key = match mixed % 3 {
@@ -236,7 +248,7 @@ mod tests {
         Entry {
             offset,
             hash: (!mixed.is_multiple_of(10)).then(|| KeyHasher::seeded(0).hash_u64(key)),
-            time: Some(offset * 10 + (mixed % 100) as i64 - 50),
+            time: Some(offset * 10 + (mixed % 100) as i64 - 50 - (mixed % 7 / 6 * 1_990) as i64),
         }
     }
 

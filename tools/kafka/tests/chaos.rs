@@ -1,5 +1,6 @@
 //! A real broker, members that come, go, freeze and are killed, and a broker that is killed: the
 //! output has the first record of each key once, in order, and the topic of duplicates the others.
+//! Three groups read one topic: without a window, with one of time, and with one of offsets.
 //!
 //! ```sh
 //! cargo test -p echoless-kafka --test chaos -- 20      # kills; then a seed, if you like
@@ -26,7 +27,7 @@ mod unix {
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command};
     use std::thread;
-    use std::time::{Duration, Instant};
+    use std::time::{Duration, Instant, SystemTime};
 
     use rdkafka::ClientConfig;
     use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -36,12 +37,45 @@ mod unix {
     use rdkafka::consumer::{BaseConsumer, Consumer};
     use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-    use crate::support::{PATIENCE, expected, read_all, signal, start_member};
+    use crate::support::{Content, PATIENCE, Window, expected, read_all, signal, start_member};
 
     const PARTITIONS: i32 = 6;
     const KILLS: u64 = 6;
     /// Records of a second, and of a kill.
     const RECORDS: u64 = 5_000;
+
+    /// A group, and what it forgets. Keys come again up to 10 s and some 1,700 offsets later.
+    struct Group {
+        name: &'static str,
+        options: &'static [&'static str],
+        window: Option<Window>,
+    }
+
+    const GROUPS: [Group; 3] = [
+        Group {
+            name: "all",
+            options: &[],
+            window: None,
+        },
+        Group {
+            name: "time",
+            options: &["--window", "4s"],
+            window: Some(Window {
+                by_time: true,
+                resolution: 2,
+                ticks: 2_000,
+            }),
+        },
+        Group {
+            name: "offsets",
+            options: &["--window", "600"],
+            window: Some(Window {
+                by_time: false,
+                resolution: 1,
+                ticks: 600,
+            }),
+        },
+    ];
 
     /// Numbers that repeat for a seed.
     struct Draw(u64);
@@ -138,8 +172,14 @@ mod unix {
             .set("bootstrap.servers", brokers)
             .create()
             .expect("a client");
-        let topics = ["calls", "calls.fresh", "calls.again"]
-            .map(|name| NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(1)));
+        let mut names = vec!["calls".to_owned()];
+        for group in GROUPS {
+            names.extend(["fresh", "again"].map(|end| format!("{}.{end}", group.name)));
+        }
+        let topics: Vec<NewTopic<'_>> = names
+            .iter()
+            .map(|name| NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(1)))
+            .collect();
         let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
         let created = futures_executor::block_on(admin.create_topics(&topics, &options));
         for topic in created.expect("an answer") {
@@ -187,7 +227,7 @@ mod unix {
     }
 
     /// Writes records for some time, while the broker comes and goes. Every third key was there
-    /// before.
+    /// before. Times go on by 1 ms for each record, and every twentieth is late, by up to 8 s.
     fn write(brokers: &str, records: u64) {
         let producer: BaseProducer = ClientConfig::new()
             .set("bootstrap.servers", brokers)
@@ -195,13 +235,22 @@ mod unix {
             .create()
             .expect("a producer");
         let mut draw = Draw(17);
+        let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let start = start.expect("a time").as_millis() as u64;
         for number in 0..records {
             let key = match draw.below(3) {
                 0 => number - draw.below(10_000.min(number + 1)),
                 _ => number,
             };
             let (key, value) = (format!("call {key}"), number.to_string());
-            let record = BaseRecord::to("calls").key(&key).payload(&value);
+            let late = match draw.below(20) {
+                0 => draw.below(8_000),
+                _ => 0,
+            };
+            let record = BaseRecord::to("calls")
+                .key(&key)
+                .payload(&value)
+                .timestamp((start + number - late) as i64);
             producer
                 .send(record)
                 .map_err(|(error, _)| error)
@@ -213,10 +262,11 @@ mod unix {
         producer.flush(PATIENCE).expect("records are written");
     }
 
-    /// The members, of which two share a folder and others have their own.
+    /// The members of a group, of which two share a folder and others have their own.
     struct Members<'a> {
+        group: &'a Group,
         brokers: &'a str,
-        root: &'a Path,
+        root: PathBuf,
         alive: Vec<Child>,
         started: u64,
     }
@@ -227,9 +277,11 @@ mod unix {
                 0 | 1 => "shared".to_owned(),
                 own => format!("own {own}"),
             };
-            let options = [
+            let group = self.group.name;
+            let again = format!("{group}.again");
+            let mut options = vec![
                 "--duplicates",
-                "calls.again",
+                &again,
                 "-c",
                 "session.timeout.ms=3000",
                 "-c",
@@ -237,10 +289,11 @@ mod unix {
                 "-c",
                 "transaction.timeout.ms=3000",
             ];
+            options.extend(self.group.options);
             let log = self.root.join(format!("member {}.log", self.started));
             let state = self.root.join(state);
-            self.alive
-                .push(start_member(self.brokers, &state, &log, &options));
+            let member = start_member(self.brokers, group, &state, &log, &options);
+            self.alive.push(member);
             self.started += 1;
         }
 
@@ -259,9 +312,12 @@ mod unix {
         }
     }
 
-    /// Kills, freezes and starts members, and kills the broker, `kills` times in all.
-    fn disturb(broker: &mut Broker, members: &mut Members<'_>, kills: u64, draw: &mut Draw) {
+    /// Kills, freezes and starts members, and kills the broker, `kills` times in all. The groups
+    /// take turns, and every six kills the turns are moved by one.
+    fn disturb(broker: &mut Broker, groups: &mut [Members<'_>], kills: u64, draw: &mut Draw) {
+        let first = draw.below(GROUPS.len() as u64);
         for kill in 0..kills {
+            let members = &mut groups[((first + kill + kill / 6) % GROUPS.len() as u64) as usize];
             draw.pause(2_500);
             match kill % 6 {
                 // One leaves in peace, and one that was killed takes its state with it.
@@ -314,34 +370,51 @@ mod unix {
         let mut broker = Broker::start(root.join("broker"));
         let brokers = broker.address();
         create_topics(&brokers);
-        let mut members = Members {
-            brokers: &brokers,
-            root: &root,
-            alive: Vec::new(),
-            started: 0,
-        };
-        members.start();
-        members.start();
+        let mut groups: Vec<Members<'_>> = GROUPS
+            .iter()
+            .map(|group| {
+                let root = root.join(group.name);
+                std::fs::create_dir(&root).expect("a folder");
+                Members {
+                    group,
+                    brokers: &brokers,
+                    root,
+                    alive: Vec::new(),
+                    started: 0,
+                }
+            })
+            .collect();
+        for members in &mut groups {
+            members.start();
+            members.start();
+        }
         thread::scope(|scope| {
             let writer = scope.spawn(|| write(&brokers, (kills + 2) * RECORDS));
-            disturb(&mut broker, &mut members, kills, &mut Draw(seed));
+            disturb(&mut broker, &mut groups, kills, &mut Draw(seed));
             writer.join().expect("the writer");
         });
-        wait_until_read(&brokers, "dedup", "calls", PARTITIONS);
-        let (fresh, duplicates) = expected(&read_all(&brokers, "calls"));
-        let written = read_all(&brokers, "calls.fresh");
-        assert!(
-            written == fresh,
-            "the output differs; logs are in {}",
-            root.display()
-        );
-        assert_eq!(read_all(&brokers, "calls.again"), duplicates);
-        let count =
-            |content: &crate::support::Content| content.values().map(Vec::len).sum::<usize>();
-        let (fresh, duplicates) = (count(&fresh), count(&duplicates));
-        println!("{kills} kills, seed {seed}: {fresh} fresh records and {duplicates} duplicates");
+        for group in GROUPS {
+            wait_until_read(&brokers, group.name, "calls", PARTITIONS);
+        }
+        let input = read_all(&brokers, "calls");
+        let count = |content: &Content| content.values().map(Vec::len).sum::<usize>();
+        println!("{kills} kills, seed {seed}, {} records", count(&input));
+        for group in GROUPS {
+            let name = group.name;
+            let (fresh, duplicates) = expected(&input, group.window);
+            let written = read_all(&brokers, &format!("{name}.fresh"));
+            assert!(
+                written == fresh,
+                "{name}.fresh differs; logs are in {}",
+                root.display()
+            );
+            let again = read_all(&brokers, &format!("{name}.again"));
+            assert!(again == duplicates, "{name}.again differs");
+            let (fresh, duplicates) = (count(&fresh), count(&duplicates));
+            println!("{name}: {fresh} fresh records and {duplicates} duplicates");
+        }
         println!("as expected: 1 passed, 0 failed");
-        drop((members, broker));
+        drop((groups, broker));
         std::fs::remove_dir_all(&root).expect("a folder");
     }
 }

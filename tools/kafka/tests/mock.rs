@@ -86,12 +86,18 @@ fn the_first_record_of_each_key_passes_and_the_others_are_set_aside() {
     let (state, log) = (folder.path().join("state"), folder.path().join("log"));
     let keys = (0..3_000_u64).map(|number| number * 7_919 % 1_000);
     write(&cluster, keys.map(|key| ((key % 3) as i32, key)));
-    let member = start_member(&brokers, &state, &log, &["--duplicates", "calls.again"]);
+    let member = start_member(
+        &brokers,
+        "calls",
+        &state,
+        &log,
+        &["--duplicates", "calls.again"],
+    );
     let written = wait_for(&brokers, "calls.fresh", 1_000);
     let set_aside = wait_for(&brokers, "calls.again", 2_000);
     signal(&member, "-TERM");
     assert_eq!(end(member), Some(0), "{}", said(&log));
-    let (fresh, duplicates) = expected(&read_all(&brokers, "calls"));
+    let (fresh, duplicates) = expected(&read_all(&brokers, "calls"), None);
     assert_eq!(written, fresh);
     assert_eq!(set_aside, duplicates);
     assert!(
@@ -111,14 +117,14 @@ fn one_key_in_two_partitions_is_said() {
         write(cluster, [(0, 1), (1, 2), (1, 1)].into_iter());
     }
     let [strict, brokers] = clusters.each_ref().map(MockCluster::bootstrap_servers);
-    let strict = start_member(&strict, &state, &log, &["--strict"]);
+    let strict = start_member(&strict, "calls", &state, &log, &["--strict"]);
     assert_eq!(end(strict), Some(2));
     assert!(
         said(&log).contains("has the key of one in partition"),
         "{}",
         said(&log)
     );
-    let member = start_member(&brokers, &state, &log, &[]);
+    let member = start_member(&brokers, "calls", &state, &log, &[]);
     wait_for(&brokers, "calls.fresh", 3);
     signal(&member, "-INT");
     assert_eq!(end(member), Some(0));
@@ -145,7 +151,7 @@ fn what_cannot_work_ends_with_one_line() {
     ] {
         let log = folder.path().join(format!("{}.log", options.len()));
         let _ = std::fs::remove_file(&log);
-        let member = start_member(&brokers, &state, &log, options);
+        let member = start_member(&brokers, "calls", &state, &log, options);
         assert_eq!(end(member), Some(2));
         let said = said(&log);
         assert!(said.contains(message), "{said}");

@@ -1,6 +1,6 @@
 //! Topics as a test sees them, and members as processes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::Message;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-/// Key and value of a record.
-pub(crate) type Record = (Vec<u8>, Vec<u8>);
+/// Key, value and time of a record.
+pub(crate) type Record = (Vec<u8>, Vec<u8>, i64);
 
 /// The records of each partition, in order.
 pub(crate) type Content = BTreeMap<i32, Vec<Record>>;
@@ -50,7 +50,8 @@ pub(crate) fn read_all(brokers: &str, topic: &str) -> Content {
             None => {}
             Some(Ok(message)) => {
                 let bytes = |part: Option<&[u8]>| part.unwrap_or_default().to_vec();
-                let record = (bytes(message.key()), bytes(message.payload()));
+                let time = message.timestamp().to_millis().expect("a time");
+                let record = (bytes(message.key()), bytes(message.payload()), time);
                 content.entry(message.partition()).or_default().push(record);
             }
             Some(Err(rdkafka::error::KafkaError::PartitionEOF(partition))) => {
@@ -62,23 +63,64 @@ pub(crate) fn read_all(brokers: &str, topic: &str) -> Content {
     content
 }
 
-/// The first record of each key, and the others, in each partition.
-pub(crate) fn expected(input: &Content) -> (Content, Content) {
+/// A window as a member has it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    /// Whether times move the clock, or else offsets.
+    pub(crate) by_time: bool,
+    /// The length of a tick, in milliseconds or offsets.
+    pub(crate) resolution: i64,
+    /// The window in ticks, five granules.
+    pub(crate) ticks: i64,
+}
+
+/// The records of each partition that pass, and the duplicates. Without a window, the first record
+/// of each key passes. With one, a record passes if its key has not passed within it, to the
+/// granule, or if it is older than the window by the latest time so far. Offsets must begin at 0
+/// and have no gaps.
+pub(crate) fn expected(input: &Content, window: Option<Window>) -> (Content, Content) {
     let (mut fresh, mut duplicates) = (Content::new(), Content::new());
     for (partition, records) in input {
-        let mut keys = HashSet::new();
-        let (first, again) = records
-            .iter()
-            .cloned()
-            .partition(|(key, _)| keys.insert(key.clone()));
-        fresh.insert(*partition, first);
-        duplicates.insert(*partition, again);
+        // By key, when it passed, in granules.
+        let mut passed = HashMap::new();
+        let mut clock = 0;
+        let (first, again) = (0_i64..)
+            .zip(records)
+            .partition::<Vec<_>, _>(|(offset, record)| {
+                let (key, _, time) = record;
+                let (mut is_late, mut granule) = (false, 0);
+                if let Some(window) = window {
+                    let position = if window.by_time { *time } else { *offset };
+                    let tick = position / window.resolution + 1;
+                    clock = tick.max(clock);
+                    is_late = clock - tick > window.ticks;
+                    granule = clock / (window.ticks / 5);
+                }
+                let known = passed.get(key).is_some_and(|then| granule - then <= 5);
+                if !known && !is_late {
+                    passed.insert(key, granule);
+                }
+                !known || is_late
+            });
+        let records = |numbered: Vec<(i64, &Record)>| {
+            let records = numbered.into_iter().map(|(_, record)| record.clone());
+            records.collect()
+        };
+        fresh.insert(*partition, records(first));
+        duplicates.insert(*partition, records(again));
     }
     (fresh, duplicates)
 }
 
-/// Starts a member; what it says goes to a file.
-pub(crate) fn start_member(brokers: &str, state: &Path, log: &Path, options: &[&str]) -> Child {
+/// Starts a member of a group that writes to the topic `<group>.fresh`; what it says goes to a
+/// file.
+pub(crate) fn start_member(
+    brokers: &str,
+    group: &str,
+    state: &Path,
+    log: &Path,
+    options: &[&str],
+) -> Child {
     let log = std::fs::File::options()
         .create(true)
         .append(true)
@@ -89,11 +131,11 @@ pub(crate) fn start_member(brokers: &str, state: &Path, log: &Path, options: &[&
             "--brokers",
             brokers,
             "--group",
-            "dedup",
+            group,
             "--in",
             "calls",
             "--out",
-            "calls.fresh",
+            &format!("{group}.fresh"),
         ])
         .args(["-m", "4MiB", "--interval", "100ms", "--state"])
         .arg(state)
