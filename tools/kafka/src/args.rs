@@ -70,6 +70,11 @@ pub(crate) struct Args {
     )]
     pub(crate) interval: String,
 
+    /// How often to write a line of counts and estimates to standard error; always at the end. It
+    /// reads the memory of all filters
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) report: Option<String>,
+
     /// Name of this member, which no other has: after a restart it goes on where it was, without
     /// the group waiting for its absence
     #[arg(long, value_name = "NAME")]

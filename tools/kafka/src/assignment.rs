@@ -22,6 +22,7 @@ use rdkafka::types::RDKafkaRespErr;
 use crate::failure::{Calling, Failure};
 use crate::messages::{Repeats, say};
 use crate::partition::{FilterConfig, Partition};
+use crate::report::Filters;
 
 /// How long an owner waits for what the one before holds: its unfinished transaction, which Kafka
 /// aborts when it times out, and its journal. Below the 5 minutes after which a member that does
@@ -30,6 +31,9 @@ const MOST_WAIT: Duration = Duration::from_secs(120);
 
 /// How long one call waits.
 const CALL: Duration = Duration::from_secs(10);
+
+/// How long a call waits that nothing depends on.
+const LAG_CALL: Duration = Duration::from_secs(1);
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -71,6 +75,20 @@ impl Assignment {
     /// The partitions.
     pub(crate) fn partitions(&self) -> MutexGuard<'_, BTreeMap<i32, Partition>> {
         lock(&self.partitions)
+    }
+
+    /// The state of the filters.
+    pub(crate) fn filters(&self, consumer: &BaseConsumer<Self>) -> Filters {
+        let partitions = self.partitions();
+        let lag = partitions.iter().map(|(number, partition)| {
+            let ends = consumer.fetch_watermarks(&self.topic, *number, LAG_CALL);
+            Some((ends.ok()?.1 - partition.position()).max(0))
+        });
+        Filters {
+            // Ends with the first call that fails.
+            lag: lag.sum(),
+            reports: partitions.values().map(Partition::report).collect(),
+        }
     }
 
     /// What callbacks did since the last call.

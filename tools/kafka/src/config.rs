@@ -37,6 +37,8 @@ pub(crate) struct Config {
     pub(crate) key: KeyPart,
     pub(crate) filter: FilterConfig,
     pub(crate) interval: Duration,
+    /// How often a member reports.
+    pub(crate) report: Option<Duration>,
     pub(crate) strict: bool,
     pub(crate) consumer: ClientConfig,
     pub(crate) producer: ClientConfig,
@@ -90,6 +92,10 @@ impl Config {
         let id = format!("echoless-{}-{}-{member}", args.group, args.input);
         producer.set("transactional.id", id);
         let interval = parse_time("--interval", &args.interval)?;
+        let report = args.report.as_deref();
+        let report = report
+            .map(|text| parse_time("--report", text))
+            .transpose()?;
         Ok(Self {
             state: args.state.join(&args.input),
             input: args.input,
@@ -98,6 +104,7 @@ impl Config {
             key: args.key,
             filter,
             interval: Duration::from_millis(interval),
+            report: report.map(Duration::from_millis),
             strict: args.strict,
             consumer,
             producer,
@@ -199,6 +206,7 @@ mod tests {
             ),
             ("-c acks", "invalid -c=acks: expected NAME=VALUE"),
             ("--interval 0s", "invalid --interval=0s: expected a time"),
+            ("--report 10", "invalid --report=10: expected a time"),
             ("--window 1w", "invalid --window=1w: expected a time"),
             (
                 "--duplicates calls",

@@ -10,6 +10,7 @@ mod config;
 mod failure;
 mod messages;
 mod partition;
+mod report;
 mod session;
 mod shared_keys;
 mod span;
@@ -49,16 +50,5 @@ fn run(args: Args) -> Result<(), Failure> {
         flag::register_conditional_shutdown(signal, 130, stop.clone()).map_err(Failure::Signals)?;
         flag::register(signal, stop.clone()).map_err(Failure::Signals)?;
     }
-    let counts = session::run(&config, &stop)?;
-    say(&format!(
-        "{} fresh, {} duplicates, {} unjudged, {} read again, {} transactions, {} records of a \
-         sample with a key of another partition",
-        counts.fresh,
-        counts.duplicates,
-        counts.unjudged,
-        counts.again,
-        counts.transactions,
-        counts.shared_keys,
-    ));
-    Ok(())
+    session::run(&config, &stop)
 }

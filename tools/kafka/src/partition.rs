@@ -10,7 +10,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use echoless::{Batch, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Verdicts};
+use echoless::{
+    Batch, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report, Verdicts,
+};
 use echoless_durable::storage::Storage;
 use echoless_durable::{Commit, Journal, JournalError, progress_of};
 
@@ -41,8 +43,10 @@ pub(crate) enum Fate {
     Fresh,
     /// To the topic of duplicates.
     Duplicate,
-    /// To the output without a verdict: it has no key, or is older than the window.
-    Unjudged,
+    /// To the output without a verdict: it has no key.
+    Unkeyed,
+    /// To the output without a verdict: it is older than the window.
+    Late,
     /// Nowhere: it is written already, and was read for the filter.
     Again,
 }
@@ -131,11 +135,6 @@ impl Partition {
                 fates.push(Fate::Again);
                 continue;
             }
-            fates.push(if is_again {
-                Fate::Again
-            } else {
-                Fate::Unjudged
-            });
             self.next = Some(entry.offset + 1);
             let mut is_late = false;
             if let Some(window) = self.window
@@ -146,6 +145,12 @@ impl Partition {
                 // they are.
                 is_late = clock - tick > window.ticks;
             }
+            fates.push(match (is_again, entry.hash) {
+                (true, _) => Fate::Again,
+                (false, None) => Fate::Unkeyed,
+                // Until it is judged.
+                (false, Some(_)) => Fate::Late,
+            });
             if let Some(hash) = entry.hash
                 && !is_late
             {
@@ -204,9 +209,19 @@ impl Partition {
         self.next.filter(|next| *next > self.written)
     }
 
+    /// The offset behind the records that were judged, or from where they are.
+    pub(crate) fn position(&self) -> i64 {
+        self.next.unwrap_or(self.written).max(self.written)
+    }
+
+    /// The counts and estimates of the filter, since it began. Reads all of its memory.
+    pub(crate) fn report(&self) -> Report {
+        self.filter.filters()[0].report()
+    }
+
     /// Notes that the transaction is committed.
     pub(crate) fn set_written(&mut self) {
-        self.written = self.next.unwrap_or(0).max(self.written);
+        self.written = self.position();
     }
 }
 
@@ -319,9 +334,11 @@ mod tests {
         ] {
             let config = filter(spec, window);
             let expected = uninterrupted(&config);
-            for fate in [Fate::Fresh, Fate::Duplicate, Fate::Unjudged] {
+            for fate in [Fate::Fresh, Fate::Duplicate, Fate::Unkeyed] {
                 assert!(expected.contains(&fate), "{spec}: {fate:?}");
             }
+            let is_by_time = window.is_some_and(|window| window.ends_with("ms"));
+            assert_eq!(expected.contains(&Fate::Late), is_by_time, "{spec}");
             assert_eq!(crashing(&config), expected, "{spec}");
         }
     }
@@ -380,10 +397,8 @@ mod tests {
             record(5, 2, None),
             record(6, 2, Some(20_000)),
         ]);
-        let (fresh, duplicate, unjudged) = (Fate::Fresh, Fate::Duplicate, Fate::Unjudged);
-        let expected = [
-            fresh, duplicate, fresh, unjudged, unjudged, duplicate, fresh,
-        ];
+        let (fresh, duplicate, late) = (Fate::Fresh, Fate::Duplicate, Fate::Late);
+        let expected = [fresh, duplicate, fresh, late, late, duplicate, fresh];
         assert_eq!(fates.unwrap(), expected);
     }
 

@@ -37,6 +37,7 @@ use crate::config::Config;
 use crate::failure::{Calling, Failure};
 use crate::messages::{Repeats, say};
 use crate::partition::{Entry, Fate};
+use crate::report::{Counts, Filters};
 use crate::shared_keys::SharedKeys;
 
 /// How long a call of a transaction waits.
@@ -53,55 +54,24 @@ const MOST_BYTES: usize = 64 << 20;
 /// up.
 const MOST_FAILURES: u32 = 20;
 
-/// What a member has done.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) fresh: u64,
-    pub(crate) duplicates: u64,
-    pub(crate) unjudged: u64,
-    /// Records that were read for the filter alone.
-    pub(crate) again: u64,
-    pub(crate) transactions: u64,
-    /// Records of the sample of keys whose key is in another partition, too.
-    pub(crate) shared_keys: u64,
-}
-
-/// Runs until `stop` is set.
+/// Runs until `stop` is set. Says what it did at the end, however that comes.
 ///
 /// # Errors
 /// [`Failure`], [`Failure::Kafka`] only after many in a row.
-pub(crate) fn run(config: &Config, stop: &AtomicBool) -> Result<Counts, Failure> {
+pub(crate) fn run(config: &Config, stop: &AtomicBool) -> Result<(), Failure> {
     let mut member = Member {
         config,
         stop,
         counts: Counts::default(),
         shared_keys: SharedKeys::default(),
         has_checked_topics: false,
+        filters: None,
     };
-    fs::create_dir_all(&config.state).map_err(|error| JournalError::Io {
-        path: config.state.clone(),
-        error,
-    })?;
-    let mut failures = 0;
-    while !member.is_stopped() {
-        let transactions = member.counts.transactions;
-        match member.session() {
-            Ok(()) => break,
-            Err(failure @ Failure::Kafka { .. }) => {
-                if member.counts.transactions > transactions {
-                    failures = 0;
-                }
-                failures += 1;
-                if failures > MOST_FAILURES {
-                    return Err(failure);
-                }
-                say(&format!("begins again at the committed offsets: {failure}"));
-                member.pause(Duration::from_secs(1 << failures.min(4) >> 1));
-            }
-            Err(failure) => return Err(failure),
-        }
+    let outcome = member.run();
+    if outcome.is_ok() || member.counts != Counts::default() {
+        member.report();
     }
-    Ok(member.counts)
+    outcome
 }
 
 /// What lasts from one session to the next.
@@ -111,12 +81,49 @@ struct Member<'a> {
     counts: Counts,
     shared_keys: SharedKeys,
     has_checked_topics: bool,
+    /// At the end of a session that did not fail.
+    filters: Option<Filters>,
 }
 
 /// The records of a round, by partition.
 type Round<'a> = BTreeMap<i32, Vec<BorrowedMessage<'a>>>;
 
 impl Member<'_> {
+    fn run(&mut self) -> Result<(), Failure> {
+        fs::create_dir_all(&self.config.state).map_err(|error| JournalError::Io {
+            path: self.config.state.clone(),
+            error,
+        })?;
+        let mut failures = 0;
+        while !self.is_stopped() {
+            let transactions = self.counts.transactions;
+            match self.session() {
+                Ok(()) => break,
+                Err(failure @ Failure::Kafka { .. }) => {
+                    if self.counts.transactions > transactions {
+                        failures = 0;
+                    }
+                    failures += 1;
+                    if failures > MOST_FAILURES {
+                        return Err(failure);
+                    }
+                    say(&format!("begins again at the committed offsets: {failure}"));
+                    self.pause(Duration::from_secs(1 << failures.min(4) >> 1));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what the member has done and how its filters are, if that is known.
+    fn report(&self) {
+        say(&match &self.filters {
+            Some(filters) => format!("{}; {filters}", self.counts),
+            None => self.counts.to_string(),
+        });
+    }
+
     fn is_stopped(&self) -> bool {
         // Relaxed: the flag is all that the handler publishes.
         self.stop.load(Ordering::Relaxed)
@@ -151,6 +158,9 @@ impl Member<'_> {
             .calling("begin as a producer")?;
         consumer.subscribe(&[&config.input]).calling("subscribe")?;
         let outcome = self.rounds(&consumer, &producer);
+        self.filters = outcome
+            .is_ok()
+            .then(|| consumer.context().filters(&consumer));
         // Journals are closed before the group gives their partitions to others.
         consumer.context().partitions().clear();
         outcome
@@ -161,10 +171,18 @@ impl Member<'_> {
         consumer: &BaseConsumer<Assignment>,
         producer: &BaseProducer<Deliveries>,
     ) -> Result<(), Failure> {
+        let every = self.config.report;
+        let next_report = || Some(Instant::now() + every?);
+        let mut report_at = next_report();
         while !self.is_stopped() {
             let round = self.gather(consumer)?;
             if !round.is_empty() {
                 self.write(consumer, producer, &round)?;
+            }
+            if report_at.is_some_and(|at| Instant::now() >= at) {
+                self.filters = Some(consumer.context().filters(consumer));
+                self.report();
+                report_at = next_report();
             }
         }
         Ok(())
@@ -263,7 +281,8 @@ impl Member<'_> {
             for (message, fate) in messages.iter().zip(fates) {
                 let (count, topic) = match fate {
                     Fate::Fresh => (&mut counts.fresh, Some(&config.output)),
-                    Fate::Unjudged => (&mut counts.unjudged, Some(&config.output)),
+                    Fate::Unkeyed => (&mut counts.unkeyed, Some(&config.output)),
+                    Fate::Late => (&mut counts.late, Some(&config.output)),
                     Fate::Duplicate => (&mut counts.duplicates, config.duplicates.as_ref()),
                     Fate::Again => (&mut counts.again, None),
                 };

@@ -77,6 +77,12 @@ mod unix {
         },
     ];
 
+    /// The group whose members count.
+    const COUNTING: Group = Group {
+        name: "counts",
+        ..GROUPS[0]
+    };
+
     /// Numbers that repeat for a seed.
     struct Draw(u64);
 
@@ -173,7 +179,7 @@ mod unix {
             .create()
             .expect("a client");
         let mut names = vec!["calls".to_owned()];
-        for group in GROUPS {
+        for group in GROUPS.iter().chain([&COUNTING]) {
             names.extend(["fresh", "again"].map(|end| format!("{}.{end}", group.name)));
         }
         let topics: Vec<NewTopic<'_>> = names
@@ -271,7 +277,19 @@ mod unix {
         started: u64,
     }
 
-    impl Members<'_> {
+    impl<'a> Members<'a> {
+        fn new(group: &'a Group, brokers: &'a str, root: &Path) -> Self {
+            let root = root.join(group.name);
+            std::fs::create_dir(&root).expect("a folder");
+            Self {
+                group,
+                brokers,
+                root,
+                alive: Vec::new(),
+                started: 0,
+            }
+        }
+
         fn start(&mut self) {
             let state = match self.started % 4 {
                 0 | 1 => "shared".to_owned(),
@@ -290,11 +308,15 @@ mod unix {
                 "transaction.timeout.ms=3000",
             ];
             options.extend(self.group.options);
-            let log = self.root.join(format!("member {}.log", self.started));
+            let log = self.log(self.started);
             let state = self.root.join(state);
             let member = start_member(self.brokers, group, &state, &log, &options);
             self.alive.push(member);
             self.started += 1;
+        }
+
+        fn log(&self, number: u64) -> PathBuf {
+            self.root.join(format!("member {number}.log"))
         }
 
         fn take(&mut self, draw: &mut Draw) -> Child {
@@ -355,6 +377,43 @@ mod unix {
         }
     }
 
+    /// How many fresh records and duplicates the members of a group counted, while records were
+    /// written and the members came and went in peace.
+    fn count(members: &mut Members<'_>) -> (usize, usize) {
+        members.start();
+        members.start();
+        let brokers = members.brokers;
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| write(brokers, 2 * RECORDS));
+            for _ in 0..2 {
+                thread::sleep(Duration::from_millis(1_200));
+                let mut leaving = members.alive.remove(0);
+                signal(&leaving, "-TERM");
+                assert!(leaving.wait().expect("a process").success());
+                members.start();
+            }
+            writer.join().expect("the writer");
+        });
+        wait_until_read(brokers, members.group.name, "calls", PARTITIONS);
+        for mut member in members.alive.drain(..) {
+            signal(&member, "-TERM");
+            assert!(member.wait().expect("a process").success());
+        }
+        let (mut fresh, mut duplicates) = (0, 0);
+        for number in 0..members.started {
+            let said = std::fs::read_to_string(members.log(number)).expect("a log");
+            let words: Vec<&str> = said.lines().last().expect("a line").split(' ').collect();
+            for pair in words.windows(2) {
+                match (pair[0].parse::<usize>(), pair[1]) {
+                    (Ok(count), "fresh,") => fresh += count,
+                    (Ok(count), "duplicates") => duplicates += count,
+                    _ => {}
+                }
+            }
+        }
+        (fresh, duplicates)
+    }
+
     pub(crate) fn main() {
         let numbers: Vec<u64> = std::env::args()
             .filter_map(|word| word.parse().ok())
@@ -370,20 +429,8 @@ mod unix {
         let mut broker = Broker::start(root.join("broker"));
         let brokers = broker.address();
         create_topics(&brokers);
-        let mut groups: Vec<Members<'_>> = GROUPS
-            .iter()
-            .map(|group| {
-                let root = root.join(group.name);
-                std::fs::create_dir(&root).expect("a folder");
-                Members {
-                    group,
-                    brokers: &brokers,
-                    root,
-                    alive: Vec::new(),
-                    started: 0,
-                }
-            })
-            .collect();
+        let of = |group| Members::new(group, &brokers, &root);
+        let mut groups: Vec<Members<'_>> = GROUPS.iter().map(of).collect();
         for members in &mut groups {
             members.start();
             members.start();
@@ -397,8 +444,8 @@ mod unix {
             wait_until_read(&brokers, group.name, "calls", PARTITIONS);
         }
         let input = read_all(&brokers, "calls");
-        let count = |content: &Content| content.values().map(Vec::len).sum::<usize>();
-        println!("{kills} kills, seed {seed}, {} records", count(&input));
+        let records = |content: &Content| content.values().map(Vec::len).sum::<usize>();
+        println!("{kills} kills, seed {seed}, {} records", records(&input));
         for group in GROUPS {
             let name = group.name;
             let (fresh, duplicates) = expected(&input, group.window);
@@ -410,11 +457,15 @@ mod unix {
             );
             let again = read_all(&brokers, &format!("{name}.again"));
             assert!(again == duplicates, "{name}.again differs");
-            let (fresh, duplicates) = (count(&fresh), count(&duplicates));
+            let (fresh, duplicates) = (records(&fresh), records(&duplicates));
             println!("{name}: {fresh} fresh records and {duplicates} duplicates");
         }
+        drop(groups);
+        let counted = count(&mut of(&COUNTING));
+        let (fresh, duplicates) = expected(&read_all(&brokers, "calls"), None);
+        assert_eq!(counted, (records(&fresh), records(&duplicates)));
         println!("as expected: 1 passed, 0 failed");
-        drop((groups, broker));
+        drop(broker);
         std::fs::remove_dir_all(&root).expect("a folder");
     }
 }

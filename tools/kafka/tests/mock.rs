@@ -100,11 +100,57 @@ fn the_first_record_of_each_key_passes_and_the_others_are_set_aside() {
     let (fresh, duplicates) = expected(&read_all(&brokers, "calls"), None);
     assert_eq!(written, fresh);
     assert_eq!(set_aside, duplicates);
-    assert!(
-        said(&log).contains("1000 fresh, 2000 duplicates, 0 unjudged"),
-        "{}",
-        said(&log)
-    );
+    let line = "3000 records: 1000 fresh, 2000 duplicates (66.67 %), 0 passed unjudged, 0 too late, \
+                passed on; 0 read again, ";
+    let filters = "; 3 partitions, lag 0, fill at most 0.0 %; no evictions: no duplicate was \
+                   missed; once a filter is full, 1 in 1000 at an age of ";
+    let said = said(&log);
+    let last = said.lines().last().expect("a line");
+    assert!(last.contains(line) && last.contains(filters), "{said}");
+}
+
+#[test]
+fn a_member_reports_what_it_did_while_it_runs() {
+    let cluster = cluster([2, 2, 2]);
+    let brokers = cluster.bootstrap_servers();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (state, log) = (folder.path().join("state"), folder.path().join("log"));
+    let options = ["--window", "1h", "--report", "100ms"];
+    let member = start_member(&brokers, "calls", &state, &log, &options);
+    let producer: BaseProducer = ClientConfig::new()
+        .set("bootstrap.servers", &brokers)
+        .create()
+        .expect("a producer");
+    let now = 1_800_000_000_000;
+    for (key, time) in [
+        (Some("call 1"), now),
+        (Some("call 1"), now - 1_000),
+        (Some("call 2"), now - 7_200_000),
+        (None, now),
+    ] {
+        let mut record: BaseRecord<'_, str, str> = BaseRecord::to("calls")
+            .partition(1)
+            .payload("")
+            .timestamp(time);
+        record.key = key;
+        let sent = producer.send(record);
+        sent.map_err(|(error, _)| error).expect("a record");
+    }
+    producer.flush(PATIENCE).expect("records are written");
+    let line = "4 records: 1 fresh, 1 duplicates (25.00 %), 1 passed unjudged, 1 too late, passed \
+                on; 0 read again, ";
+    let filters = "; 2 partitions, lag 0, fill at most 0.0 %; no evictions: no duplicate inside the \
+                   window was missed; ";
+    let deadline = Instant::now() + PATIENCE;
+    while !said(&log)
+        .lines()
+        .any(|said| said.contains(line) && said.contains(filters))
+    {
+        assert!(Instant::now() < deadline, "{}", said(&log));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    signal(&member, "-TERM");
+    assert_eq!(end(member), Some(0));
 }
 
 #[test]
