@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
 /// Pass on the first record of every key from one Kafka topic to another, exactly once
 ///
@@ -34,12 +34,21 @@ pub(crate) struct Args {
     pub(crate) duplicates: Option<String>,
 
     /// Folder for the filters; members may share one, over a network, too
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "repartition")]
+    pub(crate) state: Option<PathBuf>,
 
-    /// What identifies a record: its key or its value. Records without it pass
-    #[arg(long, value_enum, default_value = "key")]
-    pub(crate) key: KeyPart,
+    /// What identifies a record: its key, its value, or a string or whole number in a value in
+    /// JSON by its pointer, such as /call/id. Records without it pass
+    #[arg(long, value_name = "key|value|/POINTER", default_value = "key")]
+    pub(crate) key: String,
+
+    /// Judge nothing, and copy all records to --out, into partitions by what identifies them, which
+    /// becomes their key: for topics that are keyed by something else. A second group judges the copy
+    #[arg(
+        long,
+        conflicts_with_all = ["duplicates", "state", "memory", "window", "filter", "strict"]
+    )]
+    pub(crate) repartition: bool,
 
     /// Memory of the filter of each partition: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers
     /// of 1000)
@@ -87,13 +96,4 @@ pub(crate) struct Args {
     /// Setting of librdkafka, such as security.protocol=ssl; may be repeated
     #[arg(short = 'c', value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
-}
-
-/// The part of a record that identifies it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeyPart {
-    /// The key of the record
-    Key,
-    /// The value of the record
-    Value,
 }

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,8 +40,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The partitions of a member, and the callbacks that change them.
 pub(crate) struct Assignment {
     topic: String,
-    state: PathBuf,
-    filter: FilterConfig,
+    filter: Option<FilterConfig>,
     storage: Arc<dyn Storage>,
     partitions: Mutex<BTreeMap<i32, Partition>>,
     changes: Mutex<Changes>,
@@ -59,11 +57,10 @@ pub(crate) struct Changes {
 }
 
 impl Assignment {
-    /// No partitions yet. `state` has a folder for each.
-    pub(crate) fn new(topic: String, state: PathBuf, filter: FilterConfig) -> Self {
+    /// No partitions yet. Without a filter they are copied.
+    pub(crate) fn new(topic: String, filter: Option<FilterConfig>) -> Self {
         Self {
             topic,
-            state,
             filter,
             storage: Arc::new(RealStorage),
             partitions: Mutex::default(),
@@ -87,7 +84,8 @@ impl Assignment {
         Filters {
             // Ends with the first call that fails.
             lag: lag.sum(),
-            reports: partitions.values().map(Partition::report).collect(),
+            partitions: partitions.len(),
+            reports: partitions.values().filter_map(Partition::report).collect(),
         }
     }
 
@@ -140,10 +138,13 @@ impl Assignment {
 
     /// Opens a partition once the owner before has closed it.
     fn open_one(&self, number: i32, committed: i64) -> Result<Partition, Failure> {
-        let folder = self.state.join(number.to_string());
+        let Some(filter) = &self.filter else {
+            return Ok(Partition::copied_from(committed));
+        };
+        let folder = filter.state.join(number.to_string());
         let deadline = Instant::now() + MOST_WAIT;
         loop {
-            match Partition::open(&self.storage, &folder, &self.filter, committed) {
+            match Partition::open(&self.storage, &folder, filter, committed) {
                 Err(JournalError::Locked(_)) if Instant::now() < deadline => thread::sleep(PAUSE),
                 opened => return Ok(opened?),
             }

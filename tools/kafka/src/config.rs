@@ -7,8 +7,9 @@ use echoless::spec::parse_bytes;
 use echoless::{FilterSpec, FingerprintSpec, KeyHasher, Replacement, SpecError};
 use rdkafka::ClientConfig;
 
-use crate::args::{Args, KeyPart};
+use crate::args::Args;
 use crate::failure::Failure;
+use crate::key::KeyPart;
 use crate::partition::FilterConfig;
 use crate::span::{Window, parse_time};
 
@@ -32,10 +33,9 @@ pub(crate) struct Config {
     pub(crate) input: String,
     pub(crate) output: String,
     pub(crate) duplicates: Option<String>,
-    /// With a folder for each partition of the input.
-    pub(crate) state: PathBuf,
     pub(crate) key: KeyPart,
-    pub(crate) filter: FilterConfig,
+    /// `None` if records are copied to partitions by their keys.
+    pub(crate) filter: Option<FilterConfig>,
     pub(crate) interval: Duration,
     /// How often a member reports.
     pub(crate) report: Option<Duration>,
@@ -55,7 +55,12 @@ impl Config {
             let allowed = "three different topics for --in, --out and --duplicates";
             return Err(SpecError::new("--in", args.input, allowed).into());
         }
-        let filter = filter_of(&args)?;
+        let key = KeyPart::parse(&args.key)?;
+        let filter = match &args.state {
+            Some(state) => Some(filter_of(&args, state.join(&args.input))?),
+            // Only with --repartition.
+            None => None,
+        };
         let mut consumer = ClientConfig::new();
         consumer.set("bootstrap.servers", &args.brokers);
         let mut producer = consumer.clone();
@@ -65,6 +70,8 @@ impl Config {
         // get its partitions, and they need not wait for it.
         producer.set("transaction.timeout.ms", "30000");
         producer.set("linger.ms", "20");
+        // As the producers of Java do.
+        producer.set("partitioner", "murmur2_random");
         for setting in &args.settings {
             let (name, value) = setting.split_once('=').ok_or_else(|| {
                 SpecError::new("-c", setting, "NAME=VALUE, such as security.protocol=ssl")
@@ -97,11 +104,10 @@ impl Config {
             .map(|text| parse_time("--report", text))
             .transpose()?;
         Ok(Self {
-            state: args.state.join(&args.input),
             input: args.input,
             output: args.output,
             duplicates: args.duplicates,
-            key: args.key,
+            key,
             filter,
             interval: Duration::from_millis(interval),
             report: report.map(Duration::from_millis),
@@ -113,7 +119,7 @@ impl Config {
 }
 
 /// The filter of the options, which is built once to see that it can be.
-fn filter_of(args: &Args) -> Result<FilterConfig, Failure> {
+fn filter_of(args: &Args, state: PathBuf) -> Result<FilterConfig, Failure> {
     let window = args.window.as_deref().map(Window::parse).transpose()?;
     let memory = parse_bytes(&args.memory).map_err(|error| SpecError {
         field: "--memory",
@@ -140,6 +146,7 @@ fn filter_of(args: &Args) -> Result<FilterConfig, Failure> {
     }
     drop(spec.build_line_partitions(1)?);
     Ok(FilterConfig {
+        state,
         spec,
         hasher: KeyHasher::seeded(0),
         window,
@@ -163,8 +170,13 @@ mod tests {
     #[test]
     fn options_become_a_filter_and_settings() {
         let plain = config("").unwrap();
-        assert_eq!(plain.filter.spec.facts().window, None);
-        assert_eq!(plain.state, PathBuf::from("s/calls"));
+        let window = |config: &Config| {
+            let filter = config.filter.as_ref().unwrap();
+            filter.spec.facts().window.map(|window| window.ticks)
+        };
+        assert_eq!(window(&plain), None);
+        let state = &plain.filter.as_ref().unwrap().state;
+        assert_eq!(state, &PathBuf::from("s/calls"));
         assert_eq!(
             plain.producer.get("transactional.id"),
             Some("echoless-g-calls-unique")
@@ -176,25 +188,33 @@ mod tests {
         assert_eq!(strategy(&plain).as_deref(), Some("cooperative-sticky"));
         let options = "--window 24h --instance a -c session.timeout.ms=6000 -c \
                        group.protocol=consumer";
-        let window = config(options).unwrap();
+        let timed = config(options).unwrap();
+        assert_eq!(window(&timed), Some(4320));
+        assert_eq!(timed.consumer.get("session.timeout.ms"), Some("6000"));
+        assert_eq!(timed.consumer.get("group.instance.id"), Some("a"));
         assert_eq!(
-            window.filter.spec.facts().window.map(|window| window.ticks),
-            Some(4320)
-        );
-        assert_eq!(window.consumer.get("session.timeout.ms"), Some("6000"));
-        assert_eq!(window.consumer.get("group.instance.id"), Some("a"));
-        assert_eq!(
-            window.producer.get("transactional.id"),
+            timed.producer.get("transactional.id"),
             Some("echoless-g-calls-a")
         );
-        assert_eq!(strategy(&window), None);
+        assert_eq!(strategy(&timed), None);
         let named = config("--filter rlbsbf:k=2,form=line").unwrap();
-        assert_eq!(named.filter.spec.name(), "rlbsbf");
+        assert_eq!(named.filter.unwrap().spec.name(), "rlbsbf");
         let named = config("--filter clocked --window 10k").unwrap();
-        assert_eq!(
-            named.filter.spec.facts().window.map(|window| window.ticks),
-            Some(2000)
-        );
+        assert_eq!(window(&named), Some(2000));
+    }
+
+    #[test]
+    fn a_copy_has_no_filter() {
+        let common = "echoless-kafka --brokers b:1 --group g --in calls --out keyed";
+        let parse = |options: &str| {
+            let words = common.split_whitespace().chain(options.split_whitespace());
+            Args::try_parse_from(words)
+        };
+        let args = parse("--repartition --key value").unwrap();
+        assert!(Config::new(args, "unique").unwrap().filter.is_none());
+        for options in ["", "--repartition --state s", "--repartition --window 1h"] {
+            assert!(parse(options).is_err(), "{options}");
+        }
     }
 
     #[test]
@@ -206,6 +226,10 @@ mod tests {
             ),
             ("-c acks", "invalid -c=acks: expected NAME=VALUE"),
             ("--interval 0s", "invalid --interval=0s: expected a time"),
+            (
+                "--key id",
+                "invalid --key=id: expected key, value, or a JSON",
+            ),
             ("--report 10", "invalid --report=10: expected a time"),
             ("--window 1w", "invalid --window=1w: expected a time"),
             (

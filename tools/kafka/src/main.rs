@@ -8,6 +8,7 @@ mod args;
 mod assignment;
 mod config;
 mod failure;
+mod key;
 mod messages;
 mod partition;
 mod report;

@@ -7,7 +7,7 @@
 //! or be absent, and this costs time only.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use echoless::{
@@ -21,6 +21,8 @@ use crate::span::Window;
 /// The filter that every partition has.
 #[derive(Debug, Clone)]
 pub(crate) struct FilterConfig {
+    /// With a folder for each partition of the input.
+    pub(crate) state: PathBuf,
     pub(crate) spec: FilterSpec,
     pub(crate) hasher: KeyHasher,
     pub(crate) window: Option<Window>,
@@ -47,22 +49,30 @@ pub(crate) enum Fate {
     Unkeyed,
     /// To the output without a verdict: it is older than the window.
     Late,
+    /// To the output, since nothing is judged.
+    Copied,
     /// Nowhere: it is written already, and was read for the filter.
     Again,
 }
 
 /// An opened partition.
 pub(crate) struct Partition {
+    /// `None` if records are only copied.
+    judge: Option<Judge>,
+    /// The offset of the next record to judge; `None` if that is the first one of the topic.
+    next: Option<i64>,
+    /// Records before this offset are written.
+    written: i64,
+}
+
+/// The filter of a partition and its journal.
+struct Judge {
     filter: Partitioned<Box<dyn LineFilter>>,
     journal: Journal,
     window: Option<Window>,
-    /// The offset of the next record to judge; `None` if that is the first one of the topic.
-    next: Option<i64>,
     /// The latest tick so far. The filter knows only the granule that it lies in, and what is late
     /// must not depend on how records were gathered.
     clock: u64,
-    /// Records before this offset are written.
-    written: i64,
 }
 
 impl Partition {
@@ -100,14 +110,26 @@ impl Partition {
             Some((next, clock)) => (Some(next), clock),
             None => (None, 0),
         };
-        Ok(Self {
-            next,
-            clock,
+        let judge = Judge {
             filter: opened.filter,
             journal: opened.journal,
             window: config.window,
+            clock,
+        };
+        Ok(Self {
+            judge: Some(judge),
+            next,
             written: committed,
         })
+    }
+
+    /// A partition that is copied from an offset on, and has no filter.
+    pub(crate) const fn copied_from(committed: i64) -> Self {
+        Self {
+            judge: None,
+            next: Some(committed),
+            written: committed,
+        }
     }
 
     /// The offset to read from, with the first offset that the topic still has.
@@ -125,7 +147,10 @@ impl Partition {
     /// # Errors
     /// [`JournalError`] if the journal cannot be written.
     pub(crate) fn judge(&mut self, entries: &[Entry]) -> Result<Vec<Fate>, JournalError> {
-        let mut clock = self.clock;
+        let Some(judge) = &mut self.judge else {
+            return Ok(self.copy(entries));
+        };
+        let mut clock = judge.clock;
         let mut fates = Vec::with_capacity(entries.len());
         let (mut judged, mut keys, mut ticks) = (Vec::new(), Vec::new(), Vec::new());
         for (index, entry) in entries.iter().enumerate() {
@@ -137,7 +162,7 @@ impl Partition {
             }
             self.next = Some(entry.offset + 1);
             let mut is_late = false;
-            if let Some(window) = self.window
+            if let Some(window) = judge.window
                 && let Some(tick) = window.tick(entry.offset, entry.time)
             {
                 clock = clock.max(tick);
@@ -159,9 +184,9 @@ impl Partition {
                 ticks.push(clock);
             }
         }
-        let filter = &mut self.filter.filters_mut()[0];
+        let filter = &mut judge.filter.filters_mut()[0];
         let mut verdicts = Verdicts::new();
-        let batch = match self.window {
+        let batch = match judge.window {
             Some(_) => {
                 filter.observe_at(&keys, &ticks, &mut verdicts);
                 Batch::at_each(&keys, &ticks)
@@ -172,14 +197,14 @@ impl Partition {
             }
         };
         // Records without a key move the clock, too.
-        if self.window.is_some() {
+        if judge.window.is_some() {
             filter.advance_to(clock);
         }
-        self.clock = clock;
-        self.journal.append_observed(batch, clock, &verdicts)?;
-        if let Some(block) = self.journal.wanted_block() {
+        judge.clock = clock;
+        judge.journal.append_observed(batch, clock, &verdicts)?;
+        if let Some(block) = judge.journal.wanted_block() {
             let lines = block.copy(&**filter);
-            self.journal.append_block(&lines)?;
+            judge.journal.append_block(&lines)?;
         }
         for (verdict, index) in verdicts.iter().zip(judged) {
             if fates[index] != Fate::Again {
@@ -192,16 +217,32 @@ impl Partition {
         Ok(fates)
     }
 
+    /// The fates of records without a filter.
+    fn copy(&mut self, entries: &[Entry]) -> Vec<Fate> {
+        let copied = entries.iter().map(|entry| {
+            let is_again = self.next.is_some_and(|next| entry.offset < next);
+            if is_again {
+                return Fate::Again;
+            }
+            self.next = Some(entry.offset + 1);
+            Fate::Copied
+        });
+        copied.collect()
+    }
+
     /// Makes the filter durable as it is now. Called before the transaction with the records: a
     /// commit of the journal can be taken back, and a transaction cannot.
     ///
     /// # Errors
     /// [`JournalError`] if the journal cannot be written.
     pub(crate) fn save(&mut self) -> Result<(), JournalError> {
-        let progress = progress_of(self.filter.filters());
+        let Some(judge) = &mut self.judge else {
+            return Ok(());
+        };
+        let progress = progress_of(judge.filter.filters());
         let next = self.next.unwrap_or(0).to_le_bytes();
-        let position = [next, self.clock.to_le_bytes()].concat();
-        self.journal.commit(progress, &position)
+        let position = [next, judge.clock.to_le_bytes()].concat();
+        judge.journal.commit(progress, &position)
     }
 
     /// The offset that a transaction must commit; `None` if the group is there already.
@@ -215,8 +256,9 @@ impl Partition {
     }
 
     /// The counts and estimates of the filter, since it began. Reads all of its memory.
-    pub(crate) fn report(&self) -> Report {
-        self.filter.filters()[0].report()
+    pub(crate) fn report(&self) -> Option<Report> {
+        let judge = self.judge.as_ref()?;
+        Some(judge.filter.filters()[0].report())
     }
 
     /// Notes that the transaction is committed.
@@ -241,6 +283,7 @@ mod tests {
     /// The filter of a specification, with a window of the options.
     fn filter(spec: &str, window: Option<&str>) -> FilterConfig {
         FilterConfig {
+            state: PathBuf::new(),
             spec: spec.parse().unwrap(),
             hasher: KeyHasher::seeded(0),
             window: window.map(|window| Window::parse(window).unwrap()),
@@ -288,7 +331,8 @@ mod tests {
         let mut draw = 1_u64;
         while committed < RECORDS {
             let mut partition = open(&folder, config, committed);
-            partition.journal.set_most_log_bytes(10_000);
+            let judge = partition.judge.as_mut().unwrap();
+            judge.journal.set_most_log_bytes(10_000);
             let mut at = partition.start(0);
             assert!(at <= committed);
             loop {

@@ -14,6 +14,8 @@ pub(crate) struct Counts {
     pub(crate) unkeyed: u64,
     /// Records that passed unjudged, because they are older than the window.
     pub(crate) late: u64,
+    /// Records that passed without a filter.
+    pub(crate) copied: u64,
     /// Records that were read for the filter alone.
     pub(crate) again: u64,
     pub(crate) transactions: u64,
@@ -28,10 +30,14 @@ impl fmt::Display for Counts {
             duplicates,
             unkeyed,
             late,
+            copied,
             again,
             transactions,
             shared_keys,
         } = self;
+        if *copied > 0 {
+            return write!(out, "{copied} records copied, {transactions} transactions");
+        }
         let records = fresh + duplicates + unkeyed + late;
         let percent = *duplicates as f64 * 100.0 / records.max(1) as f64;
         write!(
@@ -53,6 +59,8 @@ impl fmt::Display for Counts {
 /// The state of the filters of a member's partitions, each since it began, whoever had it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Filters {
+    /// How many partitions the member has.
+    pub(crate) partitions: usize,
     /// The offsets from where the group is to the ends of the partitions; `None` if the broker did
     /// not answer.
     pub(crate) lag: Option<i64>,
@@ -91,7 +99,7 @@ impl Filters {
 
 impl fmt::Display for Filters {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} partitions", self.reports.len())?;
+        write!(out, "{} partitions", self.partitions)?;
         if let Some(lag) = self.lag {
             write!(out, ", lag {lag}")?;
         }
@@ -146,7 +154,13 @@ mod tests {
             .iter()
             .map(|(spec, keys)| report(spec, *keys))
             .collect();
-        Filters { lag, reports }.to_string()
+        let partitions = reports.len();
+        let filters = Filters {
+            partitions,
+            lag,
+            reports,
+        };
+        filters.to_string()
     }
 
     #[test]
@@ -158,7 +172,7 @@ mod tests {
             late: 1,
             again: 5,
             transactions: 4,
-            shared_keys: 0,
+            ..Counts::default()
         };
         let line = "12 records: 6 fresh, 3 duplicates (25.00 %), 2 passed unjudged, 1 too late, \
                     passed on; 5 read again, 4 transactions";
@@ -170,6 +184,12 @@ mod tests {
         };
         let more = "; 7 of a sample with a key of another partition";
         assert_eq!(counts.to_string(), format!("{line}{more}"));
+        let copied = Counts {
+            copied: 9,
+            transactions: 2,
+            ..Counts::default()
+        };
+        assert_eq!(copied.to_string(), "9 records copied, 2 transactions");
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! before is in an open transaction, and the next owner gets no committed offsets until that has
 //! ended.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,12 +32,11 @@ use rdkafka::message::{BorrowedHeaders, BorrowedMessage, Headers, Message};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-use crate::args::KeyPart;
 use crate::assignment::Assignment;
 use crate::config::Config;
 use crate::failure::{Calling, Failure};
 use crate::messages::{Repeats, say};
-use crate::partition::{Entry, Fate};
+use crate::partition::{Entry, Fate, FilterConfig};
 use crate::report::{Counts, Filters};
 use crate::shared_keys::SharedKeys;
 
@@ -90,10 +90,12 @@ type Round<'a> = BTreeMap<i32, Vec<BorrowedMessage<'a>>>;
 
 impl Member<'_> {
     fn run(&mut self) -> Result<(), Failure> {
-        fs::create_dir_all(&self.config.state).map_err(|error| JournalError::Io {
-            path: self.config.state.clone(),
-            error,
-        })?;
+        if let Some(FilterConfig { state, .. }) = &self.config.filter {
+            fs::create_dir_all(state).map_err(|error| JournalError::Io {
+                path: state.clone(),
+                error,
+            })?;
+        }
         let mut failures = 0;
         while !self.is_stopped() {
             let transactions = self.counts.transactions;
@@ -139,8 +141,7 @@ impl Member<'_> {
     /// Joins the group and works until the member is stopped or a call fails.
     fn session(&mut self) -> Result<(), Failure> {
         let config = self.config;
-        let (topic, state) = (config.input.clone(), config.state.clone());
-        let assignment = Assignment::new(topic, state, config.filter.clone());
+        let assignment = Assignment::new(config.input.clone(), config.filter.clone());
         let consumer: BaseConsumer<Assignment> = config
             .consumer
             .create_with_context(assignment)
@@ -204,7 +205,7 @@ impl Member<'_> {
         for topic in [Some(&self.config.output), self.config.duplicates.as_ref()] {
             let Some(topic) = topic else { continue };
             let found = partitions(topic)?;
-            if found < needed {
+            if found < needed && self.config.filter.is_some() {
                 return Err(Failure::Topic(format!(
                     "the topic {topic} has {found} partitions: expected at least {needed}, as many \
                      as {}",
@@ -283,12 +284,13 @@ impl Member<'_> {
                     Fate::Fresh => (&mut counts.fresh, Some(&config.output)),
                     Fate::Unkeyed => (&mut counts.unkeyed, Some(&config.output)),
                     Fate::Late => (&mut counts.late, Some(&config.output)),
+                    Fate::Copied => (&mut counts.copied, Some(&config.output)),
                     Fate::Duplicate => (&mut counts.duplicates, config.duplicates.as_ref()),
                     Fate::Again => (&mut counts.again, None),
                 };
                 *count += 1;
                 if let Some(topic) = topic {
-                    send(producer, topic, message)?;
+                    self.send(producer, topic, message)?;
                 }
             }
             partition.save()?;
@@ -325,15 +327,18 @@ impl Member<'_> {
 
     /// What is judged of a record.
     fn entry(&self, message: &BorrowedMessage<'_>) -> Entry {
-        let key = match self.config.key {
-            KeyPart::Key => message.key(),
-            KeyPart::Value => message.payload(),
-        };
+        let filter = self.config.filter.as_ref();
         Entry {
             offset: message.offset(),
-            hash: key.map(|key| self.config.filter.hasher.hash(key)),
+            hash: filter.and_then(|filter| Some(filter.hasher.hash(self.key(message)?))),
             time: message.timestamp().to_millis(),
         }
+    }
+
+    /// What identifies a record.
+    fn key<'m>(&self, message: &'m BorrowedMessage<'_>) -> Option<Cow<'m, [u8]>> {
+        let key = &self.config.key;
+        key.of(message.key(), message.payload())
     }
 
     /// Whether the key of a record is in another partition, too, which is said once.
@@ -356,30 +361,39 @@ impl Member<'_> {
         }
         Ok(true)
     }
-}
 
-/// Hands a record to the producer, as it came.
-fn send(
-    producer: &BaseProducer<Deliveries>,
-    topic: &str,
-    message: &BorrowedMessage<'_>,
-) -> Result<(), Failure> {
-    let mut record = BaseRecord::<[u8], [u8]>::to(topic).partition(message.partition());
-    record.key = message.key();
-    record.payload = message.payload();
-    record.timestamp = message.timestamp().to_millis();
-    record.headers = message
-        .headers()
-        .filter(|headers| headers.count() > 0)
-        .map(BorrowedHeaders::detach);
-    loop {
-        match producer.send(record) {
-            Ok(()) => return Ok(()),
-            Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), back)) => {
-                record = back;
-                producer.poll(Duration::from_millis(10));
+    /// Hands a record to the producer as it came, or with another key if it is only copied.
+    fn send(
+        &self,
+        producer: &BaseProducer<Deliveries>,
+        topic: &str,
+        message: &BorrowedMessage<'_>,
+    ) -> Result<(), Failure> {
+        let identity;
+        let mut record = BaseRecord::<[u8], [u8]>::to(topic);
+        if self.config.filter.is_some() {
+            record.partition = Some(message.partition());
+            record.key = message.key();
+        } else {
+            // Without one it has no key: any other would be taken for what identifies it.
+            identity = self.key(message);
+            record.key = identity.as_deref();
+        }
+        record.payload = message.payload();
+        record.timestamp = message.timestamp().to_millis();
+        record.headers = message
+            .headers()
+            .filter(|headers| headers.count() > 0)
+            .map(BorrowedHeaders::detach);
+        loop {
+            match producer.send(record) {
+                Ok(()) => return Ok(()),
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), back)) => {
+                    record = back;
+                    producer.poll(Duration::from_millis(10));
+                }
+                Err((error, _)) => return Err(error).calling("write"),
             }
-            Err((error, _)) => return Err(error).calling("write"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A real broker, members that come, go, freeze and are killed, and a broker that is killed: the
 //! output has the first record of each key once, in order, and the topic of duplicates the others.
-//! Three groups read one topic: without a window, with one of time, and with one of offsets.
+//! Four groups read one topic: without a window, with one of time, with one of offsets, and one
+//! that copies it to partitions by values.
 //!
 //! ```sh
 //! cargo test -p echoless-kafka --test chaos -- 20      # kills; then a seed, if you like
@@ -51,7 +52,8 @@ mod unix {
         window: Option<Window>,
     }
 
-    const GROUPS: [Group; 3] = [
+    const GROUPS: [Group; 4] = [
+        COPYING,
         Group {
             name: "all",
             options: &[],
@@ -77,10 +79,17 @@ mod unix {
         },
     ];
 
+    /// The group whose members copy, with values as keys.
+    const COPYING: Group = Group {
+        name: "copy",
+        options: &[],
+        window: None,
+    };
+
     /// The group whose members count.
     const COUNTING: Group = Group {
         name: "counts",
-        ..GROUPS[0]
+        ..COPYING
     };
 
     /// Numbers that repeat for a seed.
@@ -298,8 +307,6 @@ mod unix {
             let group = self.group.name;
             let again = format!("{group}.again");
             let mut options = vec![
-                "--duplicates",
-                &again,
                 "-c",
                 "session.timeout.ms=3000",
                 "-c",
@@ -308,9 +315,14 @@ mod unix {
                 "transaction.timeout.ms=3000",
             ];
             options.extend(self.group.options);
+            let is_judging = group != COPYING.name;
+            if is_judging {
+                options.extend(["--duplicates", &again]);
+            }
             let log = self.log(self.started);
             let state = self.root.join(state);
-            let member = start_member(self.brokers, group, &state, &log, &options);
+            let state = is_judging.then_some(&*state);
+            let member = start_member(self.brokers, group, state, &log, &options);
             self.alive.push(member);
             self.started += 1;
         }
@@ -448,8 +460,22 @@ mod unix {
         println!("{kills} kills, seed {seed}, {} records", records(&input));
         for group in GROUPS {
             let name = group.name;
-            let (fresh, duplicates) = expected(&input, group.window);
             let written = read_all(&brokers, &format!("{name}.fresh"));
+            if name == COPYING.name {
+                // Values differ, so each has one partition.
+                let sorted = |content: &Content| {
+                    let mut records: Vec<_> = content.values().flatten().cloned().collect();
+                    records.sort_by_key(|(_, value, _)| value.clone());
+                    records
+                };
+                let mut copied = sorted(&input);
+                for (key, value, _) in &mut copied {
+                    key.clone_from(value);
+                }
+                assert!(sorted(&written) == copied, "the copy differs");
+                continue;
+            }
+            let (fresh, duplicates) = expected(&input, group.window);
             assert!(
                 written == fresh,
                 "{name}.fresh differs; logs are in {}",

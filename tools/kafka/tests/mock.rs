@@ -6,6 +6,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -89,7 +90,7 @@ fn the_first_record_of_each_key_passes_and_the_others_are_set_aside() {
     let member = start_member(
         &brokers,
         "calls",
-        &state,
+        Some(&state),
         &log,
         &["--duplicates", "calls.again"],
     );
@@ -116,7 +117,7 @@ fn a_member_reports_what_it_did_while_it_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let (state, log) = (folder.path().join("state"), folder.path().join("log"));
     let options = ["--window", "1h", "--report", "100ms"];
-    let member = start_member(&brokers, "calls", &state, &log, &options);
+    let member = start_member(&brokers, "calls", Some(&state), &log, &options);
     let producer: BaseProducer = ClientConfig::new()
         .set("bootstrap.servers", &brokers)
         .create()
@@ -163,14 +164,14 @@ fn one_key_in_two_partitions_is_said() {
         write(cluster, [(0, 1), (1, 2), (1, 1)].into_iter());
     }
     let [strict, brokers] = clusters.each_ref().map(MockCluster::bootstrap_servers);
-    let strict = start_member(&strict, "calls", &state, &log, &["--strict"]);
+    let strict = start_member(&strict, "calls", Some(&state), &log, &["--strict"]);
     assert_eq!(end(strict), Some(2));
     assert!(
         said(&log).contains("has the key of one in partition"),
         "{}",
         said(&log)
     );
-    let member = start_member(&brokers, "calls", &state, &log, &[]);
+    let member = start_member(&brokers, "calls", Some(&state), &log, &[]);
     wait_for(&brokers, "calls.fresh", 3);
     signal(&member, "-INT");
     assert_eq!(end(member), Some(0));
@@ -179,6 +180,52 @@ fn one_key_in_two_partitions_is_said() {
         "{}",
         said(&log)
     );
+}
+
+#[test]
+fn a_copy_is_partitioned_by_what_identifies_a_record() {
+    let cluster = cluster([3, 5, 1]);
+    let brokers = cluster.bootstrap_servers();
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let producer: BaseProducer = ClientConfig::new()
+        .set("bootstrap.servers", &brokers)
+        .create()
+        .expect("a producer");
+    let mut expected: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    for number in 0..300 {
+        let value = match number % 100 {
+            0 => "foobar".to_owned(),
+            call => format!("call {call}"),
+        };
+        let record = BaseRecord::to("calls")
+            .partition(number % 3)
+            .key("switch")
+            .payload(&value);
+        let sent = producer.send(record);
+        sent.map_err(|(error, _)| error).expect("a record");
+        *expected.entry(value.into_bytes()).or_default() += 1;
+    }
+    producer.flush(PATIENCE).expect("records are written");
+    let member = start_member(&brokers, "calls", None, &log, &[]);
+    let copied = wait_for(&brokers, "calls.fresh", 300);
+    signal(&member, "-TERM");
+    assert_eq!(end(member), Some(0), "{}", said(&log));
+    let mut partitions = BTreeMap::new();
+    for (partition, records) in copied {
+        for (key, value, _) in records {
+            assert_eq!(key, value);
+            let first = *partitions.entry(value.clone()).or_insert(partition);
+            assert_eq!(first, partition);
+            *expected.get_mut(&value).expect("a record of the input") -= 1;
+        }
+    }
+    assert!(expected.values().all(|left| *left == 0));
+    // As in the tests of Kafka's murmur2, whose lower 31 bits are 1357151166 here.
+    assert_eq!(partitions[&b"foobar"[..]], 1357151166 % 5);
+    let said = said(&log);
+    assert!(said.contains("300 records copied, "), "{said}");
+    assert!(said.contains("; 3 partitions, lag 0"), "{said}");
 }
 
 #[test]
@@ -197,7 +244,7 @@ fn what_cannot_work_ends_with_one_line() {
     ] {
         let log = folder.path().join(format!("{}.log", options.len()));
         let _ = std::fs::remove_file(&log);
-        let member = start_member(&brokers, "calls", &state, &log, options);
+        let member = start_member(&brokers, "calls", Some(&state), &log, options);
         assert_eq!(end(member), Some(2));
         let said = said(&log);
         assert!(said.contains(message), "{said}");

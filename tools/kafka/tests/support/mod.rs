@@ -112,15 +112,22 @@ pub(crate) fn expected(input: &Content, window: Option<Window>) -> (Content, Con
     (fresh, duplicates)
 }
 
-/// Starts a member of a group that writes to the topic `<group>.fresh`; what it says goes to a
-/// file.
+/// Starts a member of a group that writes to the topic `<group>.fresh`, or that copies if it has no
+/// folder for its state; what it says goes to a file.
 pub(crate) fn start_member(
     brokers: &str,
     group: &str,
-    state: &Path,
+    state: Option<&Path>,
     log: &Path,
     options: &[&str],
 ) -> Child {
+    let own = match state {
+        Some(state) => {
+            let state = state.to_str().expect("a path in UTF-8");
+            vec!["-m", "4MiB", "--state", state]
+        }
+        None => vec!["--repartition", "--key", "value"],
+    };
     let log = std::fs::File::options()
         .create(true)
         .append(true)
@@ -137,8 +144,8 @@ pub(crate) fn start_member(
             "--out",
             &format!("{group}.fresh"),
         ])
-        .args(["-m", "4MiB", "--interval", "100ms", "--state"])
-        .arg(state)
+        .args(["--interval", "100ms"])
+        .args(own)
         .args(options)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
