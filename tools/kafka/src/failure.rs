@@ -17,7 +17,10 @@ pub(crate) enum Failure {
     /// A state that cannot be read or written.
     #[error(transparent)]
     State(#[from] JournalError),
-    /// A topic that does not fit.
+    /// Another member has the same `--instance`.
+    #[error("another member has come with --instance {0}: expected a name of its own for each")]
+    Instance(String),
+    /// A topic that does not fit, or brokers that do not answer.
     #[error("{0}")]
     Topic(String),
     /// One key in two partitions, with `--strict`.

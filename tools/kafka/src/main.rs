@@ -15,6 +15,7 @@ mod report;
 mod session;
 mod shared_keys;
 mod span;
+mod topics;
 
 use std::hash::{BuildHasher, RandomState};
 use std::process::{self, ExitCode};

@@ -39,6 +39,7 @@ use crate::messages::{Repeats, say};
 use crate::partition::{Entry, Fate, FilterConfig};
 use crate::report::{Counts, Filters};
 use crate::shared_keys::SharedKeys;
+use crate::topics;
 
 /// How long a call of a transaction waits.
 const CALL: Duration = Duration::from_secs(30);
@@ -54,6 +55,9 @@ const MOST_BYTES: usize = 64 << 20;
 /// up.
 const MOST_FAILURES: u32 = 20;
 
+/// Another member has come with the same `--instance`.
+const FENCED: Option<RDKafkaErrorCode> = Some(RDKafkaErrorCode::FencedInstanceId);
+
 /// Runs until `stop` is set. Says what it did at the end, however that comes.
 ///
 /// # Errors
@@ -64,7 +68,6 @@ pub(crate) fn run(config: &Config, stop: &AtomicBool) -> Result<(), Failure> {
         stop,
         counts: Counts::default(),
         shared_keys: SharedKeys::default(),
-        has_checked_topics: false,
         filters: None,
     };
     let outcome = member.run();
@@ -80,7 +83,6 @@ struct Member<'a> {
     stop: &'a AtomicBool,
     counts: Counts,
     shared_keys: SharedKeys,
-    has_checked_topics: bool,
     /// At the end of a session that did not fail.
     filters: Option<Filters>,
 }
@@ -96,11 +98,16 @@ impl Member<'_> {
                 error,
             })?;
         }
+        topics::check(self.config)?;
         let mut failures = 0;
         while !self.is_stopped() {
             let transactions = self.counts.transactions;
             match self.session() {
                 Ok(()) => break,
+                Err(Failure::Kafka { error, .. }) if error.rdkafka_error_code() == FENCED => {
+                    let name = self.config.consumer.get("group.instance.id");
+                    return Err(Failure::Instance(name.unwrap_or_default().to_owned()));
+                }
                 Err(failure @ Failure::Kafka { .. }) => {
                     if self.counts.transactions > transactions {
                         failures = 0;
@@ -146,10 +153,6 @@ impl Member<'_> {
             .consumer
             .create_with_context(assignment)
             .map_err(Failure::Settings)?;
-        if !self.has_checked_topics {
-            self.check_topics(&consumer)?;
-            self.has_checked_topics = true;
-        }
         let producer: BaseProducer<Deliveries> = config
             .producer
             .create_with_context(Deliveries::default())
@@ -189,33 +192,6 @@ impl Member<'_> {
         Ok(())
     }
 
-    /// Checks that the topics exist, and that the partitions of the input are in the others.
-    fn check_topics(&self, consumer: &BaseConsumer<Assignment>) -> Result<(), Failure> {
-        let partitions = |topic: &str| {
-            let metadata = consumer
-                .fetch_metadata(Some(topic), CALL)
-                .calling("find a topic")?;
-            let found = metadata.topics().iter().find(|found| found.name() == topic);
-            match found.map_or(0, |topic| topic.partitions().len()) {
-                0 => Err(Failure::Topic(format!("the topic {topic} does not exist"))),
-                partitions => Ok(partitions),
-            }
-        };
-        let needed = partitions(&self.config.input)?;
-        for topic in [Some(&self.config.output), self.config.duplicates.as_ref()] {
-            let Some(topic) = topic else { continue };
-            let found = partitions(topic)?;
-            if found < needed && self.config.filter.is_some() {
-                return Err(Failure::Topic(format!(
-                    "the topic {topic} has {found} partitions: expected at least {needed}, as many \
-                     as {}",
-                    self.config.input
-                )));
-            }
-        }
-        Ok(())
-    }
-
     /// Polls for an interval, or until there are many records.
     fn gather<'c>(&self, consumer: &'c BaseConsumer<Assignment>) -> Result<Round<'c>, Failure> {
         let end = Instant::now() + self.config.interval;
@@ -242,8 +218,10 @@ impl Member<'_> {
                     bytes += message.key_len() + message.payload_len();
                     round.entry(message.partition()).or_default().push(message);
                 }
-                Some(Err(error @ KafkaError::MessageConsumptionFatal(_))) => {
-                    return Err(error).calling("read");
+                Some(Err(KafkaError::MessageConsumptionFatal(code))) => {
+                    let fatal = consumer.client().fatal_error();
+                    let code = fatal.map_or(code, |(code, _)| code);
+                    return Err(KafkaError::MessageConsumptionFatal(code)).calling("read");
                 }
                 // librdkafka goes on by itself.
                 Some(Err(error)) => consumer.context().error(error, "while reading"),
