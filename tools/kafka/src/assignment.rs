@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,6 +45,7 @@ pub(crate) struct Assignment {
     storage: Arc<dyn Storage>,
     partitions: Mutex<BTreeMap<i32, Partition>>,
     changes: Mutex<Changes>,
+    is_closed: AtomicBool,
     repeats: Repeats,
 }
 
@@ -65,6 +67,7 @@ impl Assignment {
             storage: Arc::new(RealStorage),
             partitions: Mutex::default(),
             changes: Mutex::default(),
+            is_closed: AtomicBool::new(false),
             repeats: Repeats::default(),
         }
     }
@@ -87,6 +90,14 @@ impl Assignment {
             partitions: partitions.len(),
             reports: partitions.values().filter_map(Partition::report).collect(),
         }
+    }
+
+    /// Closes the partitions, and opens no other ones. The consumer polls while it is dropped, and
+    /// may get partitions then, but no committed offsets.
+    pub(crate) fn close(&self) {
+        // Relaxed: callbacks run in this thread.
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.partitions().clear();
     }
 
     /// What callbacks did since the last call.
@@ -176,7 +187,9 @@ impl ConsumerContext for Assignment {
         );
         let mut outcome = Ok(());
         let assigned = if event == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
-            outcome = self.open(consumer, list);
+            if !self.is_closed.load(Ordering::Relaxed) {
+                outcome = self.open(consumer, list);
+            }
             // After a failure, too: the state of librdkafka must follow. No record of a partition
             // that is not opened is used.
             match is_cooperative {

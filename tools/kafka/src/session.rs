@@ -166,7 +166,7 @@ impl Member<'_> {
             .is_ok()
             .then(|| consumer.context().filters(&consumer));
         // Journals are closed before the group gives their partitions to others.
-        consumer.context().partitions().clear();
+        consumer.context().close();
         outcome
     }
 
