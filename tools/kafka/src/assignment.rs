@@ -165,7 +165,7 @@ impl Assignment {
 
 impl ClientContext for Assignment {
     fn error(&self, error: KafkaError, reason: &str) {
-        self.repeats.say(&format!("{error}: {reason}"));
+        self.repeats.say(&error, reason);
     }
 }
 

@@ -1,24 +1,33 @@
 //! What a member says on standard error.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rdkafka::error::KafkaError;
+
+/// Between two lines about one error.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// Writes a line. Nobody may be there to read it, and the run goes on.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "echoless-kafka: {text}");
 }
 
-/// Says what librdkafka reports again and again once.
+/// Says what librdkafka reports again and again, while brokers are away, once in a while.
 #[derive(Debug, Default)]
-pub(crate) struct Repeats(Mutex<String>);
+pub(crate) struct Repeats(Mutex<BTreeMap<String, Instant>>);
 
 impl Repeats {
-    /// Writes a line that differs from the last one.
-    pub(crate) fn say(&self, text: &str) {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if *last != text {
-            say(text);
-            text.clone_into(&mut last);
+    /// Writes a line about an error, unless there was one with its code a short time ago: the
+    /// reasons differ in counts and times, and most errors come twice.
+    pub(crate) fn say(&self, error: &KafkaError, reason: &str) {
+        let code = format!("{:?}", error.rdkafka_error_code());
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.get(&code).is_none_or(|at| at.elapsed() > PAUSE) {
+            say(&format!("{error}: {reason}"));
+            said.insert(code, Instant::now());
         }
     }
 }

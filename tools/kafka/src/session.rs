@@ -382,7 +382,7 @@ struct Deliveries(Repeats);
 
 impl ClientContext for Deliveries {
     fn error(&self, error: KafkaError, reason: &str) {
-        self.0.say(&format!("{error}: {reason}"));
+        self.0.say(&error, reason);
     }
 }
 
