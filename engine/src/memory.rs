@@ -160,23 +160,14 @@ impl LineArray {
         debug_assert!(<*mut Line>::is_aligned(first));
         first
     }
-
-    /// The number of bytes of the array that are on huge pages now; see [`huge_page_bytes`].
-    #[must_use]
-    pub fn huge_page_bytes(&self) -> u64 {
-        huge_page_bytes(self)
-    }
 }
 
-/// The number of bytes of an array that are on huge pages now, from `/proc/self/smaps`; 0 where the
-/// system has no such file. The kernel reports whole mappings: the result is at most the array
-/// size.
+/// The number of bytes of this process that are on huge pages now; `None` where the system does not
+/// report it. The kernel visits all pages of the process for it, which takes milliseconds for each
+/// gigabyte on small pages.
 #[must_use]
-pub fn huge_page_bytes(lines: &[Line]) -> u64 {
-    std::fs::read_to_string("/proc/self/smaps")
-        .ok()
-        .and_then(|smaps| huge_bytes_at(&smaps, lines.as_ptr() as u64))
-        .map_or(0, |bytes| bytes.min(size_of_val(lines) as u64))
+pub fn huge_page_bytes() -> Option<u64> {
+    huge_bytes_in(&std::fs::read_to_string("/proc/self/smaps_rollup").ok()?)
 }
 
 impl Deref for LineArray {
@@ -277,20 +268,12 @@ pub fn prefetch<T>(items: &[T], position: usize, cache: CacheLevel) {
     let _ = (item, cache);
 }
 
-/// The `AnonHugePages` of the mapping that contains `address`, in bytes, from the text of `smaps`.
-fn huge_bytes_at(smaps: &str, address: u64) -> Option<u64> {
-    let contains = |line: &str| {
-        let (low, high) = line.split_once(' ')?.0.split_once('-')?;
-        let low = u64::from_str_radix(low, 16).ok()?;
-        let high = u64::from_str_radix(high, 16).ok()?;
-        (low..high).contains(&address).then_some(())
-    };
-    let mut lines = smaps.lines();
-    lines.find(|line| contains(line).is_some())?;
-    lines
-        .find_map(|line| line.strip_prefix("AnonHugePages:"))
-        .and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok())
-        .map(|kibibytes: u64| kibibytes * 1024)
+/// The `AnonHugePages` in the text of `smaps_rollup`, in bytes.
+fn huge_bytes_in(rollup: &str) -> Option<u64> {
+    let mut lines = rollup.lines();
+    let rest = lines.find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+    let kibibytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
 }
 
 #[cfg(test)]
@@ -326,13 +309,9 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_read_from_the_mapping_that_contains_the_address() {
-        let smaps = "1000-2000 rw-p 00000000 00:00 0\nRss: 4 kB\nAnonHugePages:  2 kB\n\
-                     2000-9000 rw-p 00000000 00:00 0\nRss: 4 kB\nAnonHugePages:   16 kB\n";
-        assert_eq!(huge_bytes_at(smaps, 0x2000), Some(16 * 1024));
-        assert_eq!(huge_bytes_at(smaps, 0x1fff), Some(2 * 1024));
-        assert_eq!(huge_bytes_at(smaps, 0x9000), None);
-        let array = LineArray::zeroed(1 << 16).unwrap();
-        assert!(array.huge_page_bytes() <= array.bytes());
+    fn huge_pages_are_read_from_the_sum_of_the_mappings() {
+        let rollup = "00400000 [rollup]\nRss:  100 kB\nAnonHugePages:     2048 kB\nSwap: 0 kB\n";
+        assert_eq!(huge_bytes_in(rollup), Some(2 << 20));
+        assert_eq!(huge_bytes_in("Rss: 1 kB\n"), None);
     }
 }

@@ -92,8 +92,6 @@ impl RateSum {
 pub struct Tally {
     /// The memory of the filter's state, in bytes.
     pub memory_bytes: u64,
-    /// The number of these bytes that lie on huge pages.
-    pub huge_page_bytes: Option<u64>,
     /// The number of keys observed, fresh and duplicate.
     pub observed: Option<u64>,
     /// The number of keys reported as fresh.
@@ -134,7 +132,6 @@ impl Add for Tally {
         let sum = |left, right| both(left, right, |left: u64, right| left + right);
         Self {
             memory_bytes: self.memory_bytes + other.memory_bytes,
-            huge_page_bytes: sum(self.huge_page_bytes, other.huge_page_bytes),
             observed: sum(self.observed, other.observed),
             fresh: sum(self.fresh, other.fresh),
             evictions: sum(self.evictions, other.evictions),

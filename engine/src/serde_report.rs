@@ -36,7 +36,7 @@ as_struct! {
         miss_age, window, expired, sample_error
     }
     Tally {
-        memory_bytes, huge_page_bytes, observed, fresh, evictions, unavailable, cells, rates
+        memory_bytes, observed, fresh, evictions, unavailable, cells, rates
     }
     Cells { occupied, total }
     MissAge { age, since, least }

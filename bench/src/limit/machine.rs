@@ -93,7 +93,7 @@ fn measure_lines(
         sweeps.push(sweep_rate(lines, keys)?);
     }
     let reads = Rates::of(reads);
-    let huge = huge_page_bytes(lines) as f64 / size_of_val(lines) as f64;
+    let huge = huge_page_share(size_of_val(lines) as u64);
     let mut row = |variant: &str, rates: Rates| {
         table.push(vec![
             "machine".into(),
@@ -121,6 +121,11 @@ fn measure_lines(
     };
     row("lines read one after the other", sweeps);
     Ok(())
+}
+
+/// The part of the measured bytes that is on huge pages, as far as the process shows it.
+pub(super) fn huge_page_share(bytes: u64) -> f64 {
+    huge_page_bytes().map_or(0.0, |huge| huge.min(bytes) as f64 / bytes as f64)
 }
 
 /// Reads the line of each key while the lines of later keys are prefetched. Returns the number of

@@ -7,6 +7,7 @@ use echoless::{Batch, Kernel, KeyHash, LookAhead};
 use super::arguments::Arguments;
 use super::candidates::{Candidate, candidates};
 use super::compare;
+use super::machine::huge_page_share;
 use super::machine::{self, LOOK_AHEAD, Rates, check_reads, read_lines};
 use super::rate::rate;
 use crate::check;
@@ -198,7 +199,7 @@ fn measure(
         candidate.kernel.name().into(),
         1u64.into(),
         mebibytes.into(),
-        (report.tally.huge_page_bytes.unwrap_or(0) as f64 / bytes as f64).into(),
+        huge_page_share(bytes).into(),
         rate.into(),
         reads.plain.into(),
         reads.best.into(),

@@ -3,6 +3,7 @@
 
 use clap::Args;
 use echoless::Kernel;
+use echoless::memory::huge_page_bytes;
 
 use super::candidate::{Budget, Candidate};
 use super::catalogue::catalogue;
@@ -109,7 +110,7 @@ impl Entry {
                     fnr_oldest,
                     probes: workload.probes,
                     memory_bytes: peer.memory_bytes(),
-                    huge_bytes: pages::huge_bytes(),
+                    huge_bytes: huge_page_bytes(),
                 });
             }
         }

@@ -2,9 +2,10 @@
 //! them too, the table would compare page sizes.
 
 use std::env;
-use std::fs;
 use std::hint;
 use std::process::Command;
+
+use echoless::memory::huge_page_bytes;
 
 use crate::failure::Failure;
 
@@ -42,9 +43,9 @@ pub(super) fn make_huge() -> Result<(), Failure> {
 
 /// Whether a block as large as those of the peers lies on huge pages.
 fn blocks_are_huge() -> bool {
-    let before = huge_bytes();
+    let before = huge_page_bytes();
     let block = hint::black_box(vec![1u8; 64 << 20]);
-    let after = huge_bytes();
+    let after = huge_page_bytes();
     drop(block);
     let gained = after
         .zip(before)
@@ -61,29 +62,4 @@ fn replace(again: &mut Command) -> Result<(), Failure> {
 #[cfg(not(unix))]
 fn replace(_again: &mut Command) -> Result<(), Failure> {
     Ok(())
-}
-
-/// How many bytes of this process lie on huge pages; `None` if the system does not report it.
-pub(super) fn huge_bytes() -> Option<u64> {
-    huge_bytes_in(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
-}
-
-fn huge_bytes_in(rollup: &str) -> Option<u64> {
-    let line = rollup
-        .lines()
-        .find(|line| line.starts_with("AnonHugePages:"))?;
-    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kibibytes * 1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::huge_bytes_in;
-
-    #[test]
-    fn huge_bytes_are_parsed() {
-        let rollup = "00400000 [rollup]\nRss:  100 kB\nAnonHugePages:     2048 kB\nSwap: 0 kB\n";
-        assert_eq!(huge_bytes_in(rollup), Some(2 << 20));
-        assert_eq!(huge_bytes_in("Rss: 1 kB\n"), None);
-    }
 }

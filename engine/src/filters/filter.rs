@@ -176,9 +176,8 @@ pub trait Filter: Send + Sync {
     }
 }
 
-/// The report of a whole filter, from all of its partitions.
-///
-/// It equals the report of the undivided filter, apart from `huge_page_bytes`.
+/// The report of a whole filter, from all of its partitions. It equals that of the undivided
+/// filter.
 ///
 /// # Panics
 /// If `partitions` is empty.

@@ -15,7 +15,6 @@ use crate::breakable::Exact;
 
 /// A report without what depends on the machine.
 fn comparable(mut report: Report) -> Report {
-    report.tally.huge_page_bytes = None;
     report.look_ahead = None;
     report
 }

@@ -20,12 +20,6 @@ fn batches(stream: &[Arrival]) -> Vec<Batch> {
         .collect()
 }
 
-/// What does not depend on where the memory lies.
-fn without_pages(mut report: Report) -> Report {
-    report.tally.huge_page_bytes = None;
-    report
-}
-
 fn undivided(spec: &FilterSpec, batches: &[Batch]) -> (Vec<Vec<bool>>, Report) {
     let mut filter = spec.build().expect("valid");
     let mut verdicts = Verdicts::new();
@@ -35,7 +29,7 @@ fn undivided(spec: &FilterSpec, batches: &[Batch]) -> (Vec<Vec<bool>>, Report) {
         duplicates(&verdicts)
     };
     let all = batches.iter().map(observe).collect();
-    (all, without_pages(filter.report()))
+    (all, filter.report())
 }
 
 fn through_engine(
@@ -61,7 +55,7 @@ fn through_engine(
     }
     drop(port);
     let parts = engine.shutdown().expect("served");
-    (all, without_pages(report_of(parts.filters())))
+    (all, report_of(parts.filters()))
 }
 
 /// Batches of these lengths, in turn, with a tick for each key.
@@ -115,7 +109,7 @@ fn through_ordered(
     all.sort_by_key(|(number, _)| *number);
     let all = all.into_iter().flat_map(|(_, verdicts)| verdicts).collect();
     let parts = filter.shutdown().expect("no partition is lost");
-    (all, without_pages(report_of(parts.filters())))
+    (all, report_of(parts.filters()))
 }
 
 proptest! {

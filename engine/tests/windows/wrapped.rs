@@ -62,10 +62,9 @@ fn one_by_one(filter: &mut dyn Filter, stream: &[Arrival]) -> Vec<(bool, bool)> 
     stream.iter().map(observe_one).collect()
 }
 
-/// Huge pages depend on where the memory lies.
+/// A report without what depends on the machine.
 fn report(filter: &dyn Filter) -> Report {
     let mut report = filter.report();
-    report.tally.huge_page_bytes = None;
     report.look_ahead = None;
     report
 }

@@ -44,9 +44,8 @@ pub trait LineFilter: Filter {
     /// The counts and the clock: with the lines, the whole state of the filter.
     fn progress(&self) -> Progress;
 
-    /// What of the [tally](Filter::tally) costs nothing: no line is read, and no file of the
-    /// system. `cells` and `rates` are `None` unless they follow from the counters, and
-    /// `huge_page_bytes` always is.
+    /// What of the [tally](Filter::tally) costs nothing: no line is read. `cells` and `rates` are
+    /// `None` unless they follow from the counters.
     fn counters(&self) -> Tally;
 
     /// Reads some of these [`lines`](Self::lines), whole buckets of them: a tally of their memory,

@@ -196,7 +196,6 @@ impl<R: Rule> Filter for RuleLines<R> {
             None => self.count_lines(0..self.lines.len()),
         };
         Tally {
-            huge_page_bytes: Some(self.lines.huge_page_bytes()),
             cells: counted.cells,
             rates: counted.rates,
             ..counters

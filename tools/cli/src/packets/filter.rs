@@ -256,17 +256,12 @@ impl Filter for Both {
         // inside both windows has met more keys inside both than its line holds, and the other one
         // loses it, too. Only what both have lost can be missed.
         report.tally.evictions = least(report.tally.evictions, packets.evictions);
-        report.tally.huge_page_bytes = sum(report.tally.huge_page_bytes, packets.huge_page_bytes);
         report
     }
 }
 
 fn least(left: Option<u64>, right: Option<u64>) -> Option<u64> {
     Some(left?.min(right?))
-}
-
-fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {
-    Some(left? + right?)
 }
 
 /// Sets the bit of every key for which `is_duplicate` holds. That is called for the index of each

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
+use echoless::memory::huge_page_bytes;
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
 use serde::{Deserialize, Serialize};
 
@@ -355,7 +356,10 @@ impl Stats {
                 0 => observed.setup.filter_bytes,
                 reported => reported,
             },
-            huge_page_bytes: report.tally.huge_page_bytes,
+            // The filter is nearly all of the process.
+            huge_page_bytes: report
+                .kernel
+                .map(|_| huge_page_bytes().map_or(0, |huge| huge.min(report.tally.memory_bytes))),
             slot_bits: report.slot_bits,
             kernel: report.kernel.map(Kernel::name),
             frame_blocks,
