@@ -15,7 +15,7 @@ import org.apache.flink.util.OutputTag;
  * <pre>{@code
  * DataStream<Call> fresh =
  *     Deduplicate.of(calls)
- *         .key(call -> call.id())
+ *         .key(call -> call.id().getBytes(UTF_8))
  *         .memory("4GiB")
  *         .window(Duration.ofHours(24))
  *         .build();
