@@ -8,7 +8,8 @@
 # Ready when PORT accepts connections. Time-outs of groups are short, so that tests need not wait for
 # members that were killed. Transactions that time out are aborted every 10 s, the default, and not
 # sooner: a broker that was killed and has just started writes no markers for some partitions, and
-# their transactions stay open for ever (seen in 4.4.0 with 500 ms).
+# their transactions stay open for ever (seen in 4.4.0 with 500 ms). Records are kept for ever: by
+# default what is older than a week by its timestamp, which is an event time, is deleted at some time.
 #
 # Needs a JDK and Maven; KAFKA_JARS is where the jars are kept (default: target/kafka-jars of the
 # repository).
@@ -44,6 +45,7 @@ transaction.state.log.num.partitions=4
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 auto.create.topics.enable=false
+log.retention.ms=-1
 END
   mv "$folder/server.properties.new" "$folder/server.properties"
 fi
