@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use echoless_durable::JournalError;
 use echoless_durable::storage::{RealStorage, Storage};
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
@@ -24,8 +23,8 @@ use crate::messages::{Repeats, say};
 use crate::partition::{FilterConfig, Partition};
 use crate::report::Filters;
 
-/// How long an owner waits for what the one before holds: its unfinished transaction, which Kafka
-/// aborts when it times out, and its journal. Below the 5 minutes after which a member that does
+/// How long an owner waits in one callback for what those before it hold: their unfinished
+/// transactions, which Kafka aborts when they time out, and their journals. Below the 5 minutes after which a member that does
 /// not poll is excluded.
 const MOST_WAIT: Duration = Duration::from_secs(120);
 
@@ -111,15 +110,19 @@ impl Assignment {
         consumer: &BaseConsumer<Self>,
         list: &mut TopicPartitionList,
     ) -> Result<(), Failure> {
-        for element in committed(consumer, list)?.elements() {
+        let deadline = Instant::now() + MOST_WAIT;
+        for element in committed(consumer, list, deadline)?.elements() {
             let number = element.partition();
-            let (first, end) = patiently(|| consumer.fetch_watermarks(&self.topic, number, CALL))
-                .calling("ask for the ends of a partition")?;
-            let committed = match element.offset() {
-                Offset::Offset(committed) => committed,
+            let ends = patiently(deadline, || {
+                consumer.fetch_watermarks(&self.topic, number, CALL)
+            });
+            let (first, end) = ends.calling("ask for the ends of a partition")?;
+            let of_group = match element.offset() {
+                Offset::Offset(committed) => Some(committed),
                 // A new group.
-                _ => first,
+                _ => None,
             };
+            let committed = of_group.unwrap_or(first);
             if committed > end {
                 return Err(Failure::Topic(format!(
                     "the group is at offset {committed} of partition {number} of {}, which ends at \
@@ -133,7 +136,7 @@ impl Assignment {
                     "partition {number}: {lost} offsets were removed before they were read"
                 ));
             }
-            let partition = self.open_one(number, committed)?;
+            let partition = self.open_one(number, of_group, first, deadline)?;
             let start = partition.start(first);
             let behind = partition.behind(start);
             say(&format!(
@@ -148,16 +151,23 @@ impl Assignment {
     }
 
     /// Opens a partition once the owner before has closed it.
-    fn open_one(&self, number: i32, committed: i64) -> Result<Partition, Failure> {
+    fn open_one(
+        &self,
+        number: i32,
+        committed: Option<i64>,
+        first: i64,
+        deadline: Instant,
+    ) -> Result<Partition, Failure> {
         let Some(filter) = &self.filter else {
-            return Ok(Partition::copied_from(committed));
+            return Ok(Partition::copied_from(committed.unwrap_or(first)));
         };
         let folder = filter.state.join(number.to_string());
-        let deadline = Instant::now() + MOST_WAIT;
         loop {
-            match Partition::open(&self.storage, &folder, filter, committed) {
-                Err(JournalError::Locked(_)) if Instant::now() < deadline => thread::sleep(PAUSE),
-                opened => return Ok(opened?),
+            match Partition::open(&self.storage, &folder, filter, committed, first) {
+                Err(failure) if failure.is_locked() && Instant::now() < deadline => {
+                    thread::sleep(PAUSE);
+                }
+                opened => return opened,
             }
         }
     }
@@ -217,8 +227,9 @@ impl ConsumerContext for Assignment {
 fn committed(
     consumer: &BaseConsumer<Assignment>,
     list: &TopicPartitionList,
+    deadline: Instant,
 ) -> Result<TopicPartitionList, Failure> {
-    let committed = patiently(|| {
+    let committed = patiently(deadline, || {
         let committed = consumer.committed_offsets(list.clone(), CALL)?;
         committed
             .elements()
@@ -229,9 +240,8 @@ fn committed(
     committed.calling("ask for committed offsets, which wait for open transactions")
 }
 
-/// Repeats a call until it succeeds, or for long enough.
-fn patiently<T>(mut call: impl FnMut() -> KafkaResult<T>) -> KafkaResult<T> {
-    let deadline = Instant::now() + MOST_WAIT;
+/// Repeats a call until it succeeds, or until the deadline.
+fn patiently<T>(deadline: Instant, mut call: impl FnMut() -> KafkaResult<T>) -> KafkaResult<T> {
     loop {
         match call() {
             Err(_) if Instant::now() < deadline => thread::sleep(PAUSE),

@@ -14,7 +14,8 @@ use crate::partition::FilterConfig;
 use crate::span::{Window, parse_time};
 
 /// Settings that exactly-once delivery or an option decides.
-const DECIDED: [&str; 10] = [
+const DECIDED: [&str; 11] = [
+    "metadata.broker.list",
     "bootstrap.servers",
     "group.id",
     "group.instance.id",
@@ -57,7 +58,15 @@ impl Config {
         }
         let key = KeyPart::parse(&args.key)?;
         let filter = match &args.state {
-            Some(state) => Some(filter_of(&args, state.join(&args.input))?),
+            Some(state) => {
+                let is_name = !args.group.contains(['/', '\\']) && !args.group.starts_with('.');
+                if !is_name || args.group.is_empty() {
+                    let allowed = "a name that a folder in --state can have";
+                    return Err(SpecError::new("--group", args.group, allowed).into());
+                }
+                let folder = state.join(&args.group).join(&args.input);
+                Some(filter_of(&args, folder)?)
+            }
             // Only with --repartition.
             None => None,
         };
@@ -176,7 +185,7 @@ mod tests {
         };
         assert_eq!(window(&plain), None);
         let state = &plain.filter.as_ref().unwrap().state;
-        assert_eq!(state, &PathBuf::from("s/calls"));
+        assert_eq!(state, &PathBuf::from("s/g/calls"));
         assert_eq!(
             plain.producer.get("transactional.id"),
             Some("echoless-g-calls-unique")

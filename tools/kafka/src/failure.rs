@@ -1,5 +1,7 @@
 //! Why a member ends, or begins again.
 
+use std::path::PathBuf;
+
 use echoless::{BuildError, SpecError};
 use echoless_durable::JournalError;
 use rdkafka::error::KafkaError;
@@ -20,6 +22,19 @@ pub(crate) enum Failure {
     /// Another member has the same `--instance`.
     #[error("another member has come with --instance {0}: expected a name of its own for each")]
     Instance(String),
+    /// A group without an offset that had one.
+    #[error(
+        "the group has no offset for a partition whose filter in {} is at offset {offset}: Kafka \
+         forgets the offsets of a group that is away for long. Set the group to this offset to go \
+         on, or remove the folder to pass the topic from its first record",
+        folder.display()
+    )]
+    Forgotten {
+        /// The folder of the partition.
+        folder: PathBuf,
+        /// The offset behind the records in the filter.
+        offset: i64,
+    },
     /// A topic that does not fit, or brokers that do not answer.
     #[error("{0}")]
     Topic(String),
@@ -42,6 +57,13 @@ pub(crate) enum Failure {
         #[source]
         error: KafkaError,
     },
+}
+
+impl Failure {
+    /// Whether another process has a journal, which it may give back.
+    pub(crate) const fn is_locked(&self) -> bool {
+        matches!(self, Self::State(JournalError::Locked(_)))
+    }
 }
 
 /// Says what was tried.

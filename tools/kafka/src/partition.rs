@@ -16,6 +16,7 @@ use echoless::{
 use echoless_durable::storage::Storage;
 use echoless_durable::{Commit, Journal, JournalError, progress_of};
 
+use crate::failure::Failure;
 use crate::span::Window;
 
 /// The filter that every partition has.
@@ -63,6 +64,8 @@ pub(crate) struct Partition {
     next: Option<i64>,
     /// Records before this offset are written.
     written: i64,
+    /// A transaction has committed an offset.
+    group_has_offset: bool,
 }
 
 /// The filter of a partition and its journal.
@@ -76,25 +79,39 @@ struct Judge {
 }
 
 impl Partition {
-    /// Opens the filter of a folder for a group that is at an offset. A journal without a commit
-    /// that old is removed, and the filter begins empty.
+    /// Opens the filter of a folder for a group that is at an offset, `None` if it has none yet, of
+    /// a topic that begins at `first`. A journal without a commit that old is removed, and the
+    /// filter begins empty.
     ///
     /// # Errors
-    /// [`JournalError`] if the folder is in use, is damaged, or has another filter.
+    /// [`Failure::State`] if the folder is in use, is damaged, or has another filter;
+    /// [`Failure::Forgotten`] if the group had an offset.
     pub(crate) fn open(
         storage: &Arc<dyn Storage>,
         folder: &Path,
         config: &FilterConfig,
-        committed: i64,
-    ) -> Result<Self, JournalError> {
-        let is_wanted = |commit: Option<&Commit>| {
-            commit
-                .is_none_or(|commit| position_of(commit).is_some_and(|(next, _)| next <= committed))
-        };
-        let open = || {
+        committed: Option<i64>,
+        first: i64,
+    ) -> Result<Self, Failure> {
+        let open = |is_wanted: &dyn Fn(&Position) -> bool| {
+            let is_wanted = |commit: Option<&Commit>| {
+                commit.is_none_or(|commit| position_of(commit).is_some_and(|at| is_wanted(&at)))
+            };
             let (spec, hasher) = (&config.spec, &config.hasher);
             Journal::open_at(storage.clone(), folder, spec, hasher, 1, &is_wanted)
         };
+        if committed.is_none() && folder.exists() {
+            // Each commit of the journal but the first follows a transaction with an offset. So
+            // Kafka has forgotten it, and to begin anew would write all records again.
+            let newest = open(&|_| true)?.commit.as_ref().and_then(position_of);
+            if let Some(newest) = newest.filter(|newest| newest.group_has_offset) {
+                return Err(Failure::Forgotten {
+                    folder: folder.to_owned(),
+                    offset: newest.next,
+                });
+            }
+        }
+        let open = || open(&|at| committed.is_some_and(|committed| at.next <= committed));
         let opened = match open() {
             // Someone has moved the group back.
             Err(JournalError::NoCommit(_)) => {
@@ -107,7 +124,7 @@ impl Partition {
             opened => opened?,
         };
         let (next, clock) = match opened.commit.as_ref().and_then(position_of) {
-            Some((next, clock)) => (Some(next), clock),
+            Some(at) => (Some(at.next), at.clock),
             None => (None, 0),
         };
         let judge = Judge {
@@ -119,7 +136,8 @@ impl Partition {
         Ok(Self {
             judge: Some(judge),
             next,
-            written: committed,
+            written: committed.unwrap_or(first),
+            group_has_offset: committed.is_some(),
         })
     }
 
@@ -129,6 +147,7 @@ impl Partition {
             judge: None,
             next: Some(committed),
             written: committed,
+            group_has_offset: true,
         }
     }
 
@@ -240,8 +259,9 @@ impl Partition {
             return Ok(());
         };
         let progress = progress_of(judge.filter.filters());
-        let next = self.next.unwrap_or(0).to_le_bytes();
-        let position = [next, judge.clock.to_le_bytes()].concat();
+        let mut position = self.next.unwrap_or(0).to_le_bytes().to_vec();
+        position.extend(judge.clock.to_le_bytes());
+        position.push(u8::from(self.group_has_offset));
         judge.journal.commit(progress, &position)
     }
 
@@ -264,14 +284,26 @@ impl Partition {
     /// Notes that the transaction is committed.
     pub(crate) fn set_written(&mut self) {
         self.written = self.position();
+        self.group_has_offset = true;
     }
 }
 
-/// The offset behind the records of a commit, and the clock there.
-fn position_of(commit: &Commit) -> Option<(i64, u64)> {
-    let (next, clock) = commit.bytes.split_first_chunk()?;
-    let clock = u64::from_le_bytes(clock.try_into().ok()?);
-    Some((i64::from_le_bytes(*next), clock))
+/// Where the stream is at a commit.
+struct Position {
+    /// The offset behind the records.
+    next: i64,
+    clock: u64,
+    group_has_offset: bool,
+}
+
+fn position_of(commit: &Commit) -> Option<Position> {
+    let (next, rest) = commit.bytes.split_first_chunk()?;
+    let (clock, group_has_offset) = rest.split_first_chunk()?;
+    Some(Position {
+        next: i64::from_le_bytes(*next),
+        clock: u64::from_le_bytes(*clock),
+        group_has_offset: *group_has_offset == [1],
+    })
 }
 
 #[cfg(test)]
@@ -292,7 +324,7 @@ mod tests {
 
     fn open(folder: &Path, config: &FilterConfig, committed: i64) -> Partition {
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
-        Partition::open(&storage, folder, config, committed).unwrap()
+        Partition::open(&storage, folder, config, Some(committed), 0).unwrap()
     }
 
     /// The record at an offset: many keys come again, every tenth record has none, times jump back
@@ -447,13 +479,46 @@ mod tests {
     }
 
     #[test]
+    fn a_group_whose_offset_is_forgotten_does_not_begin_anew() {
+        let config = filter("fingerprint:memory=64KiB", None);
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("0");
+        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
+        let open = || Partition::open(&storage, &folder, &config, None, 100);
+        let entries: Vec<Entry> = (100..400).map(entry).collect();
+        // The journal is ahead of a group that has no offset: a crash in the first transaction.
+        for _ in 0..2 {
+            let mut partition = open().unwrap();
+            assert_eq!((partition.start(100), partition.behind(100)), (100, 0));
+            partition.judge(&entries).unwrap();
+            partition.save().unwrap();
+        }
+        let mut partition = open().unwrap();
+        for entries in entries.chunks(100) {
+            partition.judge(entries).unwrap();
+            partition.save().unwrap();
+            partition.set_written();
+        }
+        drop(partition);
+        let forgotten = open().err().unwrap().to_string();
+        assert!(
+            forgotten.contains("has no offset") && forgotten.contains("400"),
+            "{forgotten}"
+        );
+        // Nothing is lost by that.
+        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
+        let partition = Partition::open(&storage, &folder, &config, Some(400), 100).unwrap();
+        assert_eq!(partition.start(100), 400);
+    }
+
+    #[test]
     fn another_filter_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("0");
         drop(open(&folder, &filter("fingerprint:memory=64KiB", None), 0));
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
         let other = filter("fingerprint:memory=128KiB", None);
-        let error = Partition::open(&storage, &folder, &other, 0)
+        let error = Partition::open(&storage, &folder, &other, Some(0), 0)
             .err()
             .unwrap()
             .to_string();

@@ -61,7 +61,7 @@ const FENCED: Option<RDKafkaErrorCode> = Some(RDKafkaErrorCode::FencedInstanceId
 /// Runs until `stop` is set. Says what it did at the end, however that comes.
 ///
 /// # Errors
-/// [`Failure`], [`Failure::Kafka`] only after many in a row.
+/// [`Failure`]; one that may pass only after many in a row.
 pub(crate) fn run(config: &Config, stop: &AtomicBool) -> Result<(), Failure> {
     let mut member = Member {
         config,
@@ -108,7 +108,7 @@ impl Member<'_> {
                     let name = self.config.consumer.get("group.instance.id");
                     return Err(Failure::Instance(name.unwrap_or_default().to_owned()));
                 }
-                Err(failure @ Failure::Kafka { .. }) => {
+                Err(failure) if matches!(failure, Failure::Kafka { .. }) || failure.is_locked() => {
                     if self.counts.transactions > transactions {
                         failures = 0;
                     }
@@ -369,6 +369,14 @@ impl Member<'_> {
                 Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), back)) => {
                     record = back;
                     producer.poll(Duration::from_millis(10));
+                }
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::MessageSizeTooLarge), _)) => {
+                    return Err(Failure::Topic(format!(
+                        "the record at offset {} of partition {} is larger than message.max.bytes \
+                         of this member: raise it with -c, and max.message.bytes of the topic {topic}",
+                        message.offset(),
+                        message.partition()
+                    )));
                 }
                 Err((error, _)) => return Err(error).calling("write"),
             }
