@@ -246,15 +246,8 @@ impl Partitions {
     /// # Errors
     /// [`Failure`] if the partition is not owned, [`Code::Io`] if `output` fails.
     pub fn save(&mut self, partition: usize, output: impl Write) -> Result<(), Failure> {
-        let identity = &self.identity;
-        let index = identity.index(partition)?;
-        let filter = &mut lock(&self.filters).filters[index];
-        let lines = lines_of(filter);
-        let filters = std::slice::from_mut(filter);
-        identity
-            .spec
-            .save_part(filters, lines, &identity.hasher, b"", output)?;
-        Ok(())
+        // Without the lock, for which others would wait as long as `output` takes.
+        self.snapshot().save(partition, output)
     }
 
     /// Replaces one partition by its saved state, which `input` ends behind.

@@ -10,8 +10,15 @@ use jni::objects::{JByteArray, JByteBuffer, JIntArray, JLongArray};
 
 use crate::call::{check_length, length, of_java};
 
-/// The bytes that a thread keeps for the next batch. Longer keys are rare.
+/// The bytes that a thread keeps of each buffer for the next batch. Longer ones are rare.
 const KEPT_BYTES: usize = 1 << 20;
+
+/// Gives back the memory of a buffer that is larger than those that are kept.
+fn shrink<T>(buffer: &mut Vec<T>) {
+    if buffer.capacity() * size_of::<T>() > KEPT_BYTES {
+        *buffer = Vec::new();
+    }
+}
 
 thread_local! {
     /// The words and ticks of a batch.
@@ -83,11 +90,13 @@ pub(crate) fn with_packed<'local, T>(
         copied.resize(count + 1, 0);
         offsets.get_region(env, 0, copied).map_err(of_java)?;
         check_offsets(copied, packed_length)?;
-        with(&PackedArray {
+        let outcome = with(&PackedArray {
             env,
             packed,
             offsets: copied,
-        })
+        });
+        shrink(copied);
+        outcome
     })
 }
 
@@ -118,9 +127,7 @@ impl Keys for PackedArray<'_, '_> {
             for (pair, hash) in offsets.windows(2).zip(hashes) {
                 *hash = hasher.hash(&bytes[(pair[0] - first) as usize..(pair[1] - first) as usize]);
             }
-            if bytes.len() > KEPT_BYTES {
-                *bytes = Vec::new();
-            }
+            shrink(bytes);
         });
     }
 }
@@ -132,7 +139,7 @@ impl Keys for PackedArray<'_, '_> {
 /// and its limit, or they are misaligned.
 ///
 /// # Safety
-/// Nothing writes the hashes while they are used, during this call of Java.
+/// Nothing writes or frees the hashes while they are used, during this call of Java.
 pub(crate) unsafe fn direct<'a>(
     env: &Env<'_>,
     buffer: &'a JByteBuffer<'_>,
@@ -162,7 +169,8 @@ pub(crate) unsafe fn direct<'a>(
         return Ok(Hashes(&[]));
     }
     // SAFETY: the buffer has the bytes, and is referenced during the call; the address is aligned
-    // and not NULL, and any number is a hash. That nothing writes them, the caller answers for.
+    // and not NULL, and any number is a hash. That nothing writes them, nor frees memory that a
+    // buffer does not own, the caller answers for.
     Ok(Hashes(unsafe { slice::from_raw_parts(first, count) }))
 }
 
@@ -189,14 +197,29 @@ pub(crate) fn judge(
             copied_ticks.resize(count, 0);
             let copied = ticks.get_region(env, 0, as_java(copied_ticks));
             copied.map_err(of_java)?;
+            copied_ticks.iter().try_for_each(|tick| check_tick(*tick))?;
             Some(&copied_ticks[..])
         };
         let found = judge(ticks, words)?;
         verdicts
             .set_region(env, 0, as_java(words))
             .map_err(of_java)?;
+        shrink(words);
+        shrink(copied_ticks);
         Ok(found.cast_signed())
     })
+}
+
+/// Rejects a number below 0 of Java: as a tick it would be the end of all times, and the clock of a
+/// filter does not go back.
+///
+/// # Errors
+/// [`Failure`] with the number.
+pub(crate) fn check_tick(tick: u64) -> Result<(), Failure> {
+    match tick.cast_signed() {
+        negative @ ..0 => Err(Failure::argument("tick", negative, "0 or more")),
+        _ => Ok(()),
+    }
 }
 
 /// Writes the hash of each key to Java.

@@ -17,7 +17,7 @@ use jni::objects::{
 use jni::sys::{jboolean, jint, jlong};
 
 use crate::call::{bytes, call, check_length, count, hasher, of_java, text};
-use crate::keys::{HashArray, NumberArray, direct, judge, with_packed, write_hashes};
+use crate::keys::{HashArray, NumberArray, check_tick, direct, judge, with_packed, write_hashes};
 use crate::streams::Stream;
 
 /// What a `Resource` of Java stands for. Its subclasses pass their own handles only.
@@ -216,7 +216,8 @@ extern "system" fn Java_echoless_Resource_judgeDirect<'local>(
         let thing = THINGS.get(handle)?;
         let number = count("n", number)?;
         let bounds = [count("position", position)?, count("limit", limit)?];
-        // SAFETY: the documentation of the method says that nothing may write the buffer meanwhile.
+        // SAFETY: the documentation of the method says that nothing may write or free the buffer
+        // meanwhile.
         let keys = unsafe { direct(env, &hashes, bounds, number)? };
         judge(env, &ticks, number, &verdicts, |ticks, words| {
             thing.observe_or_find(inserts, &keys, ticks, words)
@@ -232,10 +233,9 @@ extern "system" fn Java_echoless_Resource_advance<'local>(
     tick: jlong,
 ) {
     call(env, |_| {
-        THINGS
-            .get(handle)?
-            .filter()?
-            .advance_to(tick.cast_unsigned());
+        let tick = tick.cast_unsigned();
+        check_tick(tick)?;
+        THINGS.get(handle)?.filter()?.advance_to(tick);
         Ok(())
     });
 }

@@ -29,6 +29,10 @@ public final class Partitions extends Resource {
 
   /** The partition of a key: {@code count} equal ranges of hashes, which are unsigned. */
   public static int partitionOf(long hash, int count) {
+    if (count < 1) {
+      throw new EcholessException(
+          Code.INVALID_ARGUMENT, "invalid count=" + count + ": expected 1 or more");
+    }
     // The upper half of the 128-bit product. A hash below zero is 2^64 more as an unsigned number.
     long high = Math.multiplyHigh(hash, count);
     return (int) (hash < 0 ? high + count : high);

@@ -78,6 +78,11 @@ class MisuseTest {
         () -> filter.observe(new long[129], 129, two));
     rejects("invalid ticks=null: expected an array", () -> filter.observe(two, null, 2, verdicts));
     rejects(
+        "invalid tick=-1: expected 0 or more",
+        () -> filter.observe(two, new long[] {0, -1}, 2, verdicts));
+    rejects("invalid tick=-1: expected 0 or more", () -> filter.advanceTo(-1));
+    rejects("invalid count=0: expected 1 or more", () -> Partitions.partitionOf(1, 0));
+    rejects(
         "invalid ticks=1 values: expected 2 or more",
         () -> filter.observe(two, new long[1], 2, verdicts));
     rejects("invalid hashes=2 values: expected 3 or more", () -> filter.contains(two, 3, verdicts));

@@ -190,7 +190,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     Snapshot copy = partitions.snapshot();
     filterMetrics.snapshotNanos = System.nanoTime() - begin;
     long[] clocksThen = clocks.clone();
-    return new AsyncSnapshotCallable<SnapshotResult<KeyedStateHandle>>() {
+    AsyncSnapshotCallable<SnapshotResult<KeyedStateHandle>> writing = new AsyncSnapshotCallable<>() {
       @Override
       protected SnapshotResult<KeyedStateHandle> callInternal() throws Exception {
         CheckpointStateOutputStream out =
@@ -212,7 +212,13 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
       protected void cleanupProvidedResources() {
         copy.close();
       }
-    }.toAsyncSnapshotFutureTask(getContainingTask().getCancelables());
+    };
+    try {
+      return writing.toAsyncSnapshotFutureTask(getContainingTask().getCancelables());
+    } catch (IOException cancelled) {
+      copy.close();
+      throw cancelled;
+    }
   }
 
   // Life

@@ -68,7 +68,8 @@ record Settings(
 
   /** The tick of an event time. No record has tick 0, at which the clock of a filter begins. */
   long tick(long eventTimeMillis) {
-    if (eventTimeMillis < 0) {
+    // The greatest number stands for the end of all times, as that of a global window does.
+    if (eventTimeMillis < 0 || eventTimeMillis == Long.MAX_VALUE) {
       throw new IllegalArgumentException(
           "invalid event time " + eventTimeMillis + ": expected milliseconds since 1970");
     }

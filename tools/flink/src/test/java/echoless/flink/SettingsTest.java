@@ -40,6 +40,7 @@ class SettingsTest {
     Exception failure = assertThrows(IllegalArgumentException.class, () -> day.tick(-1));
     assertEquals(
         "invalid event time -1: expected milliseconds since 1970", failure.getMessage());
+    assertThrows(IllegalArgumentException.class, () -> day.tick(Long.MAX_VALUE));
   }
 
   @Test
