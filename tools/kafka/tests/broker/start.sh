@@ -9,7 +9,7 @@
 # members that were killed. Transactions that time out are aborted every 10 s, the default, and not
 # sooner: a broker that was killed and has just started writes no markers for some partitions, and
 # their transactions stay open for ever (seen in 4.4.0 with 500 ms). Records are kept for ever: by
-# default what is older than a week by its timestamp, which is an event time, is deleted at some time.
+# default those older than a week by their timestamps, which are event times, are deleted.
 #
 # Needs a JDK and Maven; KAFKA_JARS is where the jars are kept (default: target/kafka-jars of the
 # repository).

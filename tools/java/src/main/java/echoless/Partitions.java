@@ -83,11 +83,11 @@ public final class Partitions extends Resource {
   }
 
   /**
-   * As {@link #report}, for threads that must not be held up: counters are those of now, but a call
-   * reads at most {@code mostLines} lines of 64 bytes, rounded up to pages of 64 lines, and the next
-   * call goes on behind them. What follows from the lines (fill, rates, expired keys) is that of the
-   * last time that all of them were read; before the first time it is estimated from those that
-   * were. Without a window, no report reads lines.
+   * As {@link #report}, for threads that must not be held up: counters are those of now, but a
+   * call reads at most {@code mostLines} lines of 64 bytes, rounded up to pages of 64 lines, and the
+   * next call goes on behind them. What follows from the lines (fill, rates, expired keys) is that
+   * of the last time that all of them were read; before the first time it is estimated from those
+   * that were. Without a window, no report reads lines.
    */
   public Report reportInSlices(int mostLines) {
     if (mostLines < 1) {

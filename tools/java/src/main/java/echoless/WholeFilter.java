@@ -90,9 +90,9 @@ abstract sealed class WholeFilter extends Resource permits Filter, SharedFilter 
   }
 
   /**
-   * Writes the state with bytes of the caller, such as a position in a stream, while no other thread
-   * uses the filter, which is an exception. Calls that begin meanwhile are one, too, but those of a
-   * {@link SharedFilter} wait until it is saved. The stream stays open.
+   * Writes the state with bytes of the caller, such as a position in a stream, while no other
+   * thread uses the filter, which is an exception. Calls that begin meanwhile are one, too, but
+   * those of a {@link SharedFilter} wait until it is saved. The stream stays open.
    *
    * @throws java.io.UncheckedIOException if the stream fails
    */

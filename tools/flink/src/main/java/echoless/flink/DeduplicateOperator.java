@@ -55,8 +55,8 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private static final int MAX_KEY_BYTES = 1 << 20;
 
   /**
-   * The lines that a report reads at a time, 512 KiB. The timer of a batch takes a report, so a busy
-   * task that owns 1 GiB reads all of it in ten seconds.
+   * The lines that a report reads at a time, 512 KiB. The timer of a batch takes a report, so a
+   * busy task that owns 1 GiB reads all of it in ten seconds.
    */
   static final int REPORT_LINES = 1 << 13;
 

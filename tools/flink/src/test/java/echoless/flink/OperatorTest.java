@@ -382,7 +382,7 @@ class OperatorTest {
     openWith(2 << 20);
   }
 
-  /** Counters are those of now. A timer reads a quarter of the lines here, and the next one goes on. */
+  /** Counters are those of now. A timer reads a quarter of the lines here, the next one goes on. */
   @Test
   void theGaugesBecomeThoseOfAReport() throws Exception {
     long memory = 4L * DeduplicateOperator.REPORT_LINES * 64;
