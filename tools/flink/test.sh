@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the native library and the Java package, and runs every check of the Flink operator. Run it
 # by hand: `bash tools/flink/test.sh`. PROFILE selects the profile of cargo; default: dev.
-# ECHOLESS_LIBRARY is the absolute path of a native library that is built already. KILLS is the
+# ECHOLESS_LIBRARY is the absolute path of a native library that is built already, and
+# ECHOLESS_COMMAND that of the command, whose verdicts are compared if it is there. KILLS is the
 # number of task managers that each test with kills kills; default: 3 in this process, 2 processes
 # of a cluster, and 1 with Kafka.
 set -euo pipefail
@@ -18,6 +19,8 @@ done
 library=${ECHOLESS_LIBRARY:-$(cargo build --locked -p echoless-java --profile "${PROFILE:-dev}" \
   --message-format json-render-diagnostics |
   grep -o '"[^"]*/libecholess_java\.so"' | tail -n 1 | tr -d '"')}
+command=${ECHOLESS_COMMAND:-$(dirname "$library")/echoless}
+[ ! -x "$command" ] || export ECHOLESS_COMMAND="$command"
 # Java would load this file; the one in the jar is to be tested.
 unset ECHOLESS_LIBRARY
 
@@ -38,6 +41,7 @@ maven() {
     grep -A 12 '<<< \(FAILURE\|ERROR\)!' "$log" | cut -c 1-300
     exit 1
   fi
+  grep '^SKIPPED' "$log" || true
   grep 'Tests run:.*[^s]$' "$log" | tail -n 1 || true
 }
 

@@ -13,8 +13,12 @@ import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -173,7 +177,7 @@ class MisuseTest {
 
   /** A call inside of another one, and one of a second thread, while a filter saves itself. */
   @Test
-  void twoCallsAtOnce() throws InterruptedException {
+  void twoCallsAtOnce() throws Exception {
     String text = "another thread uses the filter: expected one thread at a time";
     String inside = "the stream uses the filter that is saved to it: expected another one";
     long[] one = new long[1];
@@ -195,15 +199,15 @@ class MisuseTest {
             }
           }
         };
-    Thread saver = new Thread(() -> filter.save(waiting));
-    saver.start();
-    isInside.await();
+    FutureTask<Void> saver = new FutureTask<>(() -> filter.save(waiting), null);
+    new Thread(saver).start();
+    assertTrue(isInside.await(1, TimeUnit.MINUTES), "the stream was not reached");
     rejects(Code.BUSY, text, () -> filter.observe(one, 1, one));
     rejects(Code.BUSY, text, filter::report);
     rejects(
         Code.BUSY, "another thread saves the filter: expected one", () -> filter.save(waiting));
     mayEnd.countDown();
-    saver.join();
+    saver.get();
   }
 
   /** It would wait for itself, and others wait for it. */
@@ -229,14 +233,14 @@ class MisuseTest {
 
   /** Calls of several threads, which close the filter under each other. */
   @Test
-  void threadsThatDoNotCare() throws InterruptedException {
+  void threadsThatDoNotCare() throws Exception {
     for (int round = 0; round < 50; round++) {
       Filter victim = Filter.of(SPEC);
-      Thread[] threads = new Thread[3];
-      for (int t = 0; t < threads.length; t++) {
+      List<FutureTask<Void>> threads = new ArrayList<>();
+      for (int t = 0; t < 3; t++) {
         boolean closes = t == 0;
-        threads[t] =
-            new Thread(
+        threads.add(
+            new FutureTask<>(
                 () -> {
                   long[] hashes = Keys.hashes(0, 2000);
                   long[] words = Keys.words(2000);
@@ -251,11 +255,13 @@ class MisuseTest {
                       assertTrue(code == Code.BUSY || code == Code.INVALID_ARGUMENT, error::toString);
                     }
                   }
-                });
-        threads[t].start();
+                  return null;
+                }));
+        new Thread(threads.get(t)).start();
       }
-      for (Thread thread : threads) {
-        thread.join();
+      for (FutureTask<Void> thread : threads) {
+        // What failed in the thread fails here.
+        thread.get();
       }
       victim.close();
     }

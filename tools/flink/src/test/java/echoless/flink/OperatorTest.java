@@ -28,6 +28,7 @@ import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
 import org.apache.flink.streaming.api.operators.Input;
 import org.apache.flink.runtime.state.memory.MemCheckpointStreamFactory;
 import org.apache.flink.runtime.util.TestingTaskManagerRuntimeInfo;
+import org.apache.flink.streaming.api.operators.OperatorSnapshotFinalizer;
 import org.apache.flink.streaming.api.operators.OperatorSnapshotFutures;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.LatencyMarker;
@@ -249,9 +250,10 @@ class OperatorTest {
       try (var task = task(settings)) {
         task.open();
         fresh.addAll(feed(task, 0, 5_000));
-        state = task.snapshot(1, 1);
-        // Records behind the snapshot are not in it.
+        OperatorSnapshotFutures futures = snapshot(task, 1, 1 << 24);
+        // Records behind the snapshot are not in it, though it is written after them.
         feed(task, 5_000, 6_000);
+        state = OperatorSnapshotFinalizer.create(futures).getJobManagerOwnedState();
       }
       try (var task = task(settings)) {
         task.initializeState(state);
@@ -267,12 +269,12 @@ class OperatorTest {
     try (var task = task(MINUTE)) {
       task.open();
       Set<Long> fresh = new HashSet<>(feed(task, 0, 5_000));
-      RunnableFuture<?> failed = snapshot(task, 1).getKeyedStateRawFuture();
+      RunnableFuture<?> failed = snapshot(task, 1, 100).getKeyedStateRawFuture();
       failed.run();
       Exception failure = assertThrows(ExecutionException.class, failed::get);
       assertTrue(failure.getMessage().contains("Size of the state is larger"));
       fresh.addAll(feed(task, 5_000, 6_000));
-      OperatorSnapshotFutures cancelled = snapshot(task, 2);
+      OperatorSnapshotFutures cancelled = snapshot(task, 2, 100);
       cancelled.cancel();
       assertTrue(cancelled.getKeyedStateRawFuture().isCancelled());
       fresh.addAll(feed(task, 6_000, 10_000));
@@ -280,16 +282,16 @@ class OperatorTest {
     }
   }
 
-  /** A snapshot into streams that take 100 bytes. */
+  /** A snapshot into streams that take so many bytes, not written yet. */
   private static OperatorSnapshotFutures snapshot(
-      KeyedOneInputStreamOperatorTestHarness<Integer, Long, Long> task, long checkpoint)
+      KeyedOneInputStreamOperatorTestHarness<Integer, Long, Long> task, long checkpoint, int bytes)
       throws Exception {
     return task.getOperator()
         .snapshotState(
             checkpoint,
             0,
             CheckpointOptions.forCheckpointWithDefaultLocation(),
-            new MemCheckpointStreamFactory(100));
+            new MemCheckpointStreamFactory(bytes));
   }
 
   /** Feeds the records of a task's key groups. */
