@@ -2,12 +2,15 @@ package echoless.flink;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.serialization.SimpleStringEncoder;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -88,17 +91,32 @@ record CallsJob(
     if (!Files.exists(folder)) {
       return records;
     }
-    try (Stream<Path> files = Files.walk(folder)) {
-      for (Path file : files.filter(CallsJob::isCommitted).toList()) {
-        Files.readAllLines(file).forEach(line -> records.add(Long.valueOf(line)));
-      }
+    SimpleFileVisitor<Path> reader =
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+              throws IOException {
+            if (!file.getFileName().toString().startsWith(".")) {
+              Files.readAllLines(file).forEach(line -> records.add(Long.valueOf(line)));
+            }
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult visitFileFailed(Path file, IOException failure)
+              throws IOException {
+            if (failure instanceof NoSuchFileException) {
+              // It is committed under another name meanwhile, or was given up.
+              return FileVisitResult.CONTINUE;
+            }
+            throw failure;
+          }
+        };
+    try {
+      Files.walkFileTree(folder, reader);
     } catch (IOException failure) {
       throw new UncheckedIOException(failure);
     }
     return records;
-  }
-
-  private static boolean isCommitted(Path file) {
-    return Files.isRegularFile(file) && !file.getFileName().toString().startsWith(".");
   }
 }
