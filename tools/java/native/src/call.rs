@@ -26,7 +26,11 @@ fn throw(env: &mut Env<'_>, failure: &Failure) -> jni::errors::Result<()> {
         JValue::Object(text.as_ref()),
     ];
     let exception = env.new_object(class, jni_sig!("(ILjava/lang/String;)V"), &arguments)?;
-    let exception = env.cast_local::<JThrowable<'_>>(exception)?;
+    // Not `cast_local`, which looks the class up by the context class loader of the thread. That of
+    // a job that ends may be closed; then it looks up the class of what the loader throws, by the
+    // same loader, without end.
+    // SAFETY: the reference is that of an `EcholessException`, which is a `Throwable`.
+    let exception = unsafe { JThrowable::from_raw(env, exception.into_raw()) };
     env.throw(exception)
 }
 

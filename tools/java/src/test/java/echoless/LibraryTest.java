@@ -4,10 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
 /** The jobs of one cluster each have a class loader, and each loads the library. */
@@ -68,5 +76,54 @@ class LibraryTest {
     while (matcher.find()) {
       assertFalse(java.nio.file.Files.exists(folder.resolve(matcher.group(1))));
     }
+  }
+
+  /** Flink closes the class loader of a job that ends, whose threads may still be in a call. */
+  @Test
+  void aClosedContextClassLoaderIsNoObstacle() throws Exception {
+    ClassLoader closed =
+        new ClassLoader(null) {
+          @Override
+          protected Class<?> loadClass(String name, boolean resolve) {
+            throw new IllegalStateException("closed");
+          }
+        };
+    FutureTask<Void> calls =
+        new FutureTask<>(
+            () -> {
+              Thread.currentThread().setContextClassLoader(closed);
+              OutputStream full =
+                  new OutputStream() {
+                    @Override
+                    public void write(int one) throws IOException {
+                      throw new IOException("full");
+                    }
+                  };
+              try (Filter filter = Filter.of("fingerprint:memory=64KiB");
+                  SharedFilter shared = SharedFilter.of("bloom:k=4,memory=64KiB");
+                  Partitions parts =
+                      Partitions.open(
+                          "fingerprint:memory=64KiB", Hashing.DEFAULT, 2, 0, 1)) {
+                assertThrows(EcholessException.class, () -> filter.observe(new long[1], 2, null));
+                assertThrows(EcholessException.class, () -> shared.observe(new long[1], 2, null));
+                assertThrows(EcholessException.class, () -> parts.load(0, nothing()));
+                assertThrows(EcholessException.class, () -> Filter.of("no filter"));
+                assertThrows(EcholessException.class, () -> Filter.load(nothing()));
+                assertThrows(UncheckedIOException.class, () -> filter.save(full));
+                assertThrows(UncheckedIOException.class, () -> parts.save(0, full));
+                ByteArrayOutputStream saved = new ByteArrayOutputStream();
+                filter.save(saved);
+                Filter.load(new ByteArrayInputStream(saved.toByteArray())).close();
+                assertEquals(0, filter.report().observed());
+                assertEquals(0, parts.report().observed());
+              }
+              return null;
+            });
+    new Thread(calls).start();
+    calls.get();
+  }
+
+  private static InputStream nothing() {
+    return InputStream.nullInputStream();
   }
 }
