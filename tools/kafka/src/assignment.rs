@@ -24,8 +24,8 @@ use crate::partition::{FilterConfig, Partition};
 use crate::report::Filters;
 
 /// How long an owner waits in one callback for what those before it hold: their unfinished
-/// transactions, which Kafka aborts when they time out, and their journals. Below the 5 minutes after which a member that does
-/// not poll is excluded.
+/// transactions, which Kafka aborts when they time out, and their journals. Below the 5 minutes
+/// after which a member that does not poll is excluded.
 const MOST_WAIT: Duration = Duration::from_secs(120);
 
 /// How long one call waits.

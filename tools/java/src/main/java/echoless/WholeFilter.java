@@ -48,7 +48,8 @@ abstract sealed class WholeFilter extends Resource permits Filter, SharedFilter 
 
   /**
    * Probes and inserts hashes from the position of a direct buffer on, in native order, without
-   * copying them. The position does not move, and no thread may write or free the buffer during the call.
+   * copying them. The position does not move, and no thread may write or free the buffer during
+   * the call.
    */
   public long observe(ByteBuffer directHashes, int n, long[] verdicts) {
     return judgeDirect(true, directHashes, n, verdicts);
