@@ -2,6 +2,10 @@
 
 use thiserror::Error;
 
+/// The command that makes a file of a kind that Wireshark knows one that is framed here.
+const CONVERT: &str = "editcap -F pcapng FILE -";
+const AND_CONVERT: &str = " (editcap -F pcapng FILE - converts it)";
+
 /// A capture file that cannot be framed further. The blocks before the error are good.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -10,7 +14,10 @@ pub enum FrameError {
     #[error("the file is empty: expected a pcap or pcapng file")]
     Empty,
     /// The input begins like no known file.
-    #[error("invalid magic={found} at byte 0: expected a pcap or pcapng file")]
+    #[error(
+        "invalid magic={found} at byte 0: expected a pcap or pcapng file ({CONVERT} converts many \
+         others, such as ERF)"
+    )]
     Unrecognised {
         /// The first bytes in hexadecimal.
         found: String,
@@ -18,11 +25,13 @@ pub enum FrameError {
     /// The input is a known kind of file that is not framed here.
     #[error(
         "invalid file={name} at byte 0: expected pcap (microseconds or nanoseconds) or pcapng, \
-         not compressed"
+         not compressed{}", if *.is_capture { AND_CONVERT } else { "" }
     )]
     Unsupported {
         /// The name of the kind.
         name: &'static str,
+        /// Whether it holds packets, and Wireshark's programs read it.
+        is_capture: bool,
     },
     /// A field has a value that the format does not allow.
     #[error("invalid {field}={value} in the block at byte {offset}: expected {allowed}")]

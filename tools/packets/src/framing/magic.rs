@@ -13,28 +13,30 @@ pub(super) enum FileKind {
     Pcapng,
 }
 
-/// Magic numbers in pcap headers with the same file header but other packet headers, and the
-/// writers they are known for (libpcap `sf-pcap.c`, Wireshark `libpcap.h`).
-const PCAP_VARIANTS: [(u32, &str); 6] = [
-    (0xa1b2_cd34, "Kuznetzov's modified pcap"),
-    (0xa1b2_34cd, "Mesquita's modified pcap"),
-    (0xa12b_3c4d, "Navtel pcap"),
-    (0xa1b2_c3cb, "BPF program savefile"),
-    (0x1c00_01ac, "Ixia lcap (hardware)"),
-    (0x1c00_01ab, "Ixia lcap (software)"),
+/// Magic numbers in pcap headers with the same file header but other packet headers, the writers
+/// they are known for (libpcap `sf-pcap.c`, Wireshark `libpcap.h`), and whether Wireshark reads
+/// them.
+const PCAP_VARIANTS: [(u32, &str, bool); 6] = [
+    (0xa1b2_cd34, "Kuznetzov's modified pcap", true),
+    (0xa1b2_34cd, "Mesquita's modified pcap", false),
+    (0xa12b_3c4d, "Navtel pcap", false),
+    (0xa1b2_c3cb, "BPF program savefile", false),
+    (0x1c00_01ac, "Ixia lcap (hardware)", true),
+    (0x1c00_01ab, "Ixia lcap (software)", true),
 ];
 
-/// First bytes of other files that are often given by mistake.
-const OTHER_FILES: [(&[u8], &str); 9] = [
-    (b"\x1f\x8b", "gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"\x04\x22\x4d\x18", "lz4"),
-    (b"\xfd7zX", "xz"),
-    (b"BZh", "bzip2"),
-    (b"snoo", "snoop"),
-    (b"GMBU", "Microsoft Network Monitor 2"),
-    (b"RTSS", "Microsoft Network Monitor 1"),
-    (b"XCP\0", "NetXRay"),
+/// First bytes of other files that are often given by mistake, and whether Wireshark reads packets
+/// in them.
+const OTHER_FILES: [(&[u8], &str, bool); 9] = [
+    (b"\x1f\x8b", "gzip", false),
+    (b"\x28\xb5\x2f\xfd", "zstd", false),
+    (b"\x04\x22\x4d\x18", "lz4", false),
+    (b"\xfd7zX", "xz", false),
+    (b"BZh", "bzip2", false),
+    (b"snoo", "snoop", true),
+    (b"GMBU", "Microsoft Network Monitor 2", true),
+    (b"RTSS", "Microsoft Network Monitor 1", true),
+    (b"XCP\0", "NetXRay", true),
 ];
 
 /// How the files begin that can be framed, and what they are.
@@ -59,17 +61,16 @@ pub(super) fn recognise(magic: [u8; MAGIC_LEN]) -> Result<FileKind, FrameError> 
         return Ok(*kind);
     }
     let (big, little) = (u32::from_be_bytes(magic), u32::from_le_bytes(magic));
-    let variant = PCAP_VARIANTS
-        .iter()
-        .find(|(n, _)| [big, little].contains(n));
-    let other = OTHER_FILES
-        .iter()
-        .find(|(first, _)| magic.starts_with(first));
-    match variant
-        .map(|(_, name)| name)
-        .or(other.map(|(_, name)| name))
-    {
-        Some(name) => Err(FrameError::Unsupported { name }),
+    let variants = PCAP_VARIANTS.iter();
+    let mut variants = variants.filter(|(number, ..)| [big, little].contains(number));
+    let others = OTHER_FILES.iter();
+    let mut others = others.filter(|(first, ..)| magic.starts_with(first));
+    let variant = variants.next().map(|(_, name, read)| (name, read));
+    match variant.or_else(|| others.next().map(|(_, name, read)| (name, read))) {
+        Some((name, is_capture)) => Err(FrameError::Unsupported {
+            name,
+            is_capture: *is_capture,
+        }),
         None => Err(unrecognised(&magic)),
     }
 }

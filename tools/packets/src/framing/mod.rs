@@ -11,7 +11,7 @@
 //! | pcapng 1.0, 1.2 | `0a0d0d0a` and the byte order magic | both byte orders, many sections |
 //!
 //! Formats with other packet headers (Kuznetzov's modified pcap and others) and compressed files
-//! are rejected by name.
+//! are rejected by name; ERF has no magic number. The errors name the command that converts them.
 //!
 //! Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 

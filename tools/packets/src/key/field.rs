@@ -23,7 +23,7 @@ pub enum Field {
     Mpls,
     /// PPPoE session headers.
     Pppoe,
-    /// What follows the IP packet in the frame, and the PRP trailer of any frame.
+    /// What follows the IP packet or ARP message in the frame, and the PRP trailer of any frame.
     Padding,
     /// IPv4 type of service and IPv6 traffic class.
     Tos,

@@ -14,7 +14,7 @@
 //! | `lan-id` | the network that a redundant copy came over, in PRP trailers and HSR tags |
 //! | `mpls` | all MPLS labels, and whether there are any |
 //! | `pppoe` | PPPoE session headers, and whether there are any |
-//! | `padding` | what follows the IP packet in the frame: padding, frame check sequence; and the PRP trailer of any frame |
+//! | `padding` | what follows the IP packet or ARP message in the frame: padding, frame check sequence; and the PRP trailer of any frame |
 //! | `tos` | IPv4 type of service, IPv6 traffic class: DSCP and ECN |
 //! | `ttl` | IPv4 time to live, IPv6 hop limit, time to live of MPLS labels |
 //! | `ip-id` | IPv4 identification, but not of fragments |

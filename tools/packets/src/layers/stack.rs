@@ -8,6 +8,8 @@ use super::transport::{self, Transport};
 use super::tunnel::{self, Entry};
 use crate::packet::Packet;
 
+const ETHERTYPE_ARP: u16 = 0x0806;
+
 /// More levels of encapsulation than this are payload.
 const MAX_LEVELS: usize = 8;
 
@@ -85,7 +87,8 @@ pub struct Layers {
     pub transport: Option<Transport>,
     /// The bytes behind the last header that was read, up to the end of the IP packet or frame.
     pub payload: Span,
-    /// The bytes of the frame behind the IP packet: padding, and perhaps a frame check sequence.
+    /// The bytes of the frame behind the IP packet or the ARP message: padding, and perhaps a frame
+    /// check sequence.
     pub trailer: Span,
     /// The number of bytes that the IP packet has beyond the frame; 0 unless the frame was
     /// shortened before it was captured.
@@ -112,7 +115,8 @@ impl Layers {
     }
 
     /// The layers of the packet that this one carries in a tunnel: MPLS pseudowire (with a control
-    /// word), GRE, ERSPAN, IP in IP, Ethernet in IP, VXLAN, Geneve, GTP-U, TZSP, L2TP or MPLS in
+    /// word), NSH, TRILL, GRE, PPP in GRE, ERSPAN, IP in IP, Ethernet in IP, VXLAN, VXLAN-GPE,
+    /// Geneve, GTP-U, TZSP, L2TP, LISP, Teredo, CAPWAP, the mirror of Juniper routers or MPLS in
     /// UDP. `bytes` are those of the packet.
     ///
     /// `None` if there is no tunnel, or if no packet can be read in it.
@@ -164,7 +168,7 @@ impl Layers {
         let link = self
             .link
             .filter(|_| self.start == 0 && prp::is_marked(&trailer))?;
-        let last = if self.network.is_some() {
+        let last = if self.network.is_some() || self.trailer.wire_len() > 0 {
             &mut self.trailer
         } else {
             &mut self.payload
@@ -253,8 +257,32 @@ impl Layers {
                 Err(IpFault::Cut) => layers.truncated = true,
                 Err(IpFault::Malformed) => layers.malformed = true,
             }
+        } else if content.ethertype == ETHERTYPE_ARP {
+            layers.end_arp(bytes);
         }
         layers
+    }
+
+    /// Takes what follows an ARP message off the payload: a message is shorter than the shortest
+    /// frame of Ethernet. Hardware, protocol, the lengths of both addresses, operation; then the
+    /// addresses of both sides.
+    #[cold]
+    fn end_arp(&mut self, bytes: &[u8]) {
+        let at = self.payload.start;
+        let Some([hardware, protocol]) = bytes.get(at + 4..at + 6).map(|two| [two[0], two[1]])
+        else {
+            return;
+        };
+        let end = at + 8 + 2 * (usize::from(hardware) + usize::from(protocol));
+        if end < self.payload.wire_end {
+            self.trailer = Span {
+                start: end,
+                end: bytes.len().max(end),
+                wire_end: self.payload.wire_end,
+            };
+            self.payload.end = self.payload.end.min(end);
+            self.payload.wire_end = end;
+        }
     }
 
     /// Sets the IP header, and with it the end of the payload; reads what the packet carries.

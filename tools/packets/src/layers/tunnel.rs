@@ -1,6 +1,7 @@
 //! Tunnels: where the packet that another one carries begins.
 //!
-//! UDP tunnels are recognised by the destination port.
+//! UDP tunnels are recognised by the destination port, those with a port at the server alone by
+//! either.
 
 use super::shim::{ETHERTYPE_MPLS, ShimKind};
 use super::stack::Layers;
@@ -22,11 +23,20 @@ const PORT_GTP_U: u16 = 2152;
 const PORT_TZSP: u16 = 37008;
 const PORT_L2TP: u16 = 1701;
 const PORT_MPLS: u16 = 6635;
+const PORT_VXLAN_GPE: u16 = 4790;
+const PORT_LISP: u16 = 4341;
+const PORT_TEREDO: u16 = 3544;
+const PORT_CAPWAP_DATA: u16 = 5247;
+const PORT_JUNIPER_MIRROR: u16 = 30030;
 
 /// The EtherType of bridged Ethernet in GRE and Geneve.
 const ETHERTYPE_BRIDGED: u16 = 0x6558;
 const ETHERTYPE_ERSPAN: u16 = 0x88be;
 const ETHERTYPE_ERSPAN_3: u16 = 0x22eb;
+/// PPP in GRE version 1.
+const ETHERTYPE_PPP: u16 = 0x880b;
+const ETHERTYPE_NSH: u16 = 0x894f;
+const ETHERTYPE_TRILL: u16 = 0x22f3;
 
 /// What a packet begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +88,11 @@ impl Content {
 pub(super) fn content(layers: &Layers, bytes: &[u8]) -> Option<Content> {
     let at = layers.payload.start;
     let Some(transport) = layers.transport else {
-        return pseudowire(layers, bytes);
+        return match layers.ethertype {
+            ETHERTYPE_NSH => nsh(bytes, at),
+            ETHERTYPE_TRILL => trill(bytes, at),
+            _ => pseudowire(layers, bytes),
+        };
     };
     match (transport.kind, transport.protocol) {
         (TransportKind::Other, PROTOCOL_IPV4) => Some(Content::ip(at, IpVersion::V4)),
@@ -96,7 +110,14 @@ pub(super) fn content(layers: &Layers, bytes: &[u8]) -> Option<Content> {
             PORT_TZSP => tzsp(bytes, at),
             PORT_L2TP => l2tp(bytes, at),
             PORT_MPLS => Some(Content::announced(at, ETHERTYPE_MPLS)),
-            _ => None,
+            PORT_VXLAN_GPE => vxlan_gpe(bytes, at),
+            PORT_LISP => lisp(bytes, at),
+            PORT_JUNIPER_MIRROR => juniper_mirror(bytes, at),
+            destination => match [destination, be16(bytes, transport.start)?] {
+                ports if ports.contains(&PORT_TEREDO) => teredo(bytes, at),
+                ports if ports.contains(&PORT_CAPWAP_DATA) => capwap(bytes, at),
+                _ => None,
+            },
         },
         (_, _) => None,
     }
@@ -122,8 +143,16 @@ fn gre(bytes: &[u8], at: usize) -> Option<Content> {
     const ROUTING: u16 = 0x4000;
     const KEY: u16 = 0x2000;
     const SEQUENCE: u16 = 0x1000;
+    const ACKNOWLEDGEMENT: u16 = 0x0080;
+    const VERSION: u16 = 7;
     let (flags, ethertype) = (be16(bytes, at)?, be16(bytes, at + 2)?);
-    if flags & (ROUTING | 7) != 0 {
+    // RFC 2637: version 1 carries PPP, in packets with a sequence number.
+    if flags & VERSION == 1 && flags & (ROUTING | CHECKSUM) == 0 && ethertype == ETHERTYPE_PPP {
+        let optional = (flags & (KEY | SEQUENCE | ACKNOWLEDGEMENT)).count_ones() as usize;
+        let has_content = flags & KEY != 0 && flags & SEQUENCE != 0;
+        return has_content.then(|| Content::link(at + 4 + 4 * optional, LinkType::PPP));
+    }
+    if flags & (ROUTING | VERSION) != 0 {
         return None;
     }
     let optional = (flags & (CHECKSUM | KEY | SEQUENCE)).count_ones() as usize;
@@ -137,7 +166,113 @@ fn gre(bytes: &[u8], at: usize) -> Option<Content> {
             let subheader = usize::from(bytes.get(at + 11)? & 1) * 8;
             Some(Content::frame(at + 12 + subheader))
         }
+        ETHERTYPE_NSH => nsh(bytes, at),
         other => Some(Content::announced(at, other)),
+    }
+}
+
+/// What a next protocol of the Network Service Header announces; VXLAN-GPE and LISP-GPE have the
+/// same numbers.
+fn next_protocol(bytes: &[u8], at: usize, number: u8) -> Option<Content> {
+    match number {
+        1 => Some(Content::ip(at, IpVersion::V4)),
+        2 => Some(Content::ip(at, IpVersion::V6)),
+        3 => Some(Content::frame(at)),
+        4 => nsh(bytes, at),
+        5 => Some(Content::announced(at, ETHERTYPE_MPLS)),
+        _ => None,
+    }
+}
+
+/// Network Service Header (RFC 8300): version, flags, time to live, length in words; the kind of
+/// metadata, next protocol, path; metadata.
+fn nsh(bytes: &[u8], at: usize) -> Option<Content> {
+    const VERSION: u16 = 0xc000;
+    const LEAST_WORDS: u16 = 2;
+    let first = be16(bytes, at)?;
+    let words = first & 0x3f;
+    if first & VERSION != 0 || words < LEAST_WORDS {
+        return None;
+    }
+    next_protocol(bytes, at + usize::from(words) * 4, *bytes.get(at + 3)?)
+}
+
+/// TRILL (RFC 6325): version, flags, length of the options in words, hop count; two nicknames.
+fn trill(bytes: &[u8], at: usize) -> Option<Content> {
+    const VERSION: u16 = 0xc000;
+    let first = be16(bytes, at)?;
+    let options = usize::from(first >> 6 & 0x1f) * 4;
+    (first & VERSION == 0).then(|| Content::frame(at + 6 + options))
+}
+
+/// draft-ietf-nvo3-vxlan-gpe: VXLAN whose last reserved byte in front of the network identifier is
+/// the next protocol, if a flag says so.
+fn vxlan_gpe(bytes: &[u8], at: usize) -> Option<Content> {
+    const VERSION: u8 = 0x30;
+    const NEXT_PROTOCOL: u8 = 0x04;
+    let flags = *bytes.get(at)?;
+    if flags & VERSION != 0 {
+        return None;
+    }
+    if flags & NEXT_PROTOCOL == 0 {
+        return vxlan(bytes, at);
+    }
+    next_protocol(bytes, at + 8, *bytes.get(at + 3)?)
+}
+
+/// LISP (RFC 9300): flags, nonce or map versions, instance or locators; 8 bytes. With the flag of
+/// RFC 9305 the last byte of the first word is the next protocol.
+fn lisp(bytes: &[u8], at: usize) -> Option<Content> {
+    const NEXT_PROTOCOL: u8 = 0x04;
+    let flags = *bytes.get(at)?;
+    if flags & NEXT_PROTOCOL != 0 {
+        return next_protocol(bytes, at + 8, *bytes.get(at + 3)?);
+    }
+    Some(Content::ip(at + 8, link::version(bytes.get(at + 8..)?)?))
+}
+
+/// The mirror of Juniper routers: two identifiers of 4 bytes, then IP.
+fn juniper_mirror(bytes: &[u8], at: usize) -> Option<Content> {
+    Some(Content::ip(at + 8, link::version(bytes.get(at + 8..)?)?))
+}
+
+/// Teredo (RFC 4380): IPv6 behind an authentication and an origin, either of which may be absent.
+fn teredo(bytes: &[u8], mut at: usize) -> Option<Content> {
+    const AUTHENTICATION: u16 = 1;
+    const ORIGIN: u16 = 0;
+    if be16(bytes, at)? == AUTHENTICATION {
+        let (client, value) = (*bytes.get(at + 2)?, *bytes.get(at + 3)?);
+        // Behind both, a nonce of 8 bytes and a confirmation.
+        at += 4 + usize::from(client) + usize::from(value) + 9;
+    }
+    if be16(bytes, at)? == ORIGIN {
+        at += 8;
+    }
+    let version = link::version(bytes.get(at..)?)?;
+    (version == IpVersion::V6).then(|| Content::ip(at, version))
+}
+
+/// The data of CAPWAP (RFC 5415): an unencrypted header of so many words, and a frame.
+///
+/// ```text
+/// | preamble 8 | length 5 | radio 5 | binding 5 | T F L W M K | flags 3 |    T: a frame of the
+/// | fragment 16 | offset 13 | reserved 3 | ...                                 binding
+/// ```
+fn capwap(bytes: &[u8], at: usize) -> Option<Content> {
+    const NATIVE: u16 = 1 << 8;
+    const FRAGMENT: u16 = 1 << 7;
+    const KEEP_ALIVE: u16 = 1 << 3;
+    const WIRELESS: u16 = 1;
+    let (first, second) = (be16(bytes, at)?, be16(bytes, at + 2)?);
+    let words = usize::from(first >> 3 & 0x1f);
+    if first >> 8 != 0 || words < 2 || second & (FRAGMENT | KEEP_ALIVE) != 0 {
+        return None;
+    }
+    let frame = at + words * 4;
+    match (second & NATIVE != 0, second >> 9 & 0x1f) {
+        (false, _) => Some(Content::frame(frame)),
+        (true, WIRELESS) => Some(Content::link(frame, LinkType::IEEE802_11)),
+        (true, _) => None,
     }
 }
 

@@ -29,35 +29,44 @@ fn pcapng() -> Vec<u8> {
 
 #[test]
 fn other_files_are_named() {
-    let cases: [(&[u8], &str); 14] = [
-        (b"\xa1\xb2\xcd\x34....", "Kuznetzov's modified pcap"),
-        (b"\x34\xcd\xb2\xa1....", "Kuznetzov's modified pcap"),
-        (b"\xa1\xb2\x34\xcd....", "Mesquita's modified pcap"),
-        (b"\xa1\x2b\x3c\x4d....", "Navtel pcap"),
-        (b"\xa1\xb2\xc3\xcb....", "BPF program savefile"),
-        (b"\xac\x01\x00\x1c....", "Ixia lcap (hardware)"),
-        (b"\xab\x01\x00\x1c....", "Ixia lcap (software)"),
-        (b"\x1f\x8b\x08\x00", "gzip"),
-        (b"\x28\xb5\x2f\xfd", "zstd"),
-        (b"\x04\x22\x4d\x18", "lz4"),
-        (b"\xfd7zXZ\x00", "xz"),
-        (b"BZh9", "bzip2"),
-        (b"snoop\0\0\0", "snoop"),
-        (b"GMBU", "Microsoft Network Monitor 2"),
+    let cases: [(&[u8], &str, bool); 15] = [
+        (b"\xa1\xb2\xcd\x34....", "Kuznetzov's modified pcap", true),
+        (b"\x34\xcd\xb2\xa1....", "Kuznetzov's modified pcap", true),
+        (b"\xa1\xb2\x34\xcd....", "Mesquita's modified pcap", false),
+        (b"\xa1\x2b\x3c\x4d....", "Navtel pcap", false),
+        (b"\xa1\xb2\xc3\xcb....", "BPF program savefile", false),
+        (b"\xac\x01\x00\x1c....", "Ixia lcap (hardware)", true),
+        (b"\xab\x01\x00\x1c....", "Ixia lcap (software)", true),
+        (b"\x1f\x8b\x08\x00", "gzip", false),
+        (b"\x28\xb5\x2f\xfd", "zstd", false),
+        (b"\x04\x22\x4d\x18", "lz4", false),
+        (b"\xfd7zXZ\x00", "xz", false),
+        (b"BZh9", "bzip2", false),
+        (b"snoop\0\0\0", "snoop", true),
+        (b"GMBU", "Microsoft Network Monitor 2", true),
+        (b"XCP\0", "NetXRay", true),
     ];
-    for (file, name) in cases {
-        let expected = format!(
+    for (file, name, is_capture) in cases {
+        let mut expected = format!(
             "invalid file={name} at byte 0: expected pcap (microseconds or nanoseconds) or \
              pcapng, not compressed"
         );
+        if is_capture {
+            expected += " (editcap -F pcapng FILE - converts it)";
+        }
         assert_eq!(error_of(file), (0, expected));
     }
+    // The last one is an ERF record of Ethernet.
     for (file, found) in [
         (&b"hello"[..], "68656c6c"),
         (b"ab", "6162"),
         (b"\xa1\xb2\xc4", "a1b2c4"),
+        (b"\0\0\0\0\0\xf1Se\x02\x04\0D\0\0\x002", "00000000"),
     ] {
-        let expected = format!("invalid magic={found} at byte 0: expected a pcap or pcapng file");
+        let expected = format!(
+            "invalid magic={found} at byte 0: expected a pcap or pcapng file (editcap -F pcapng \
+             FILE - converts many others, such as ERF)"
+        );
         assert_eq!(error_of(file), (0, expected));
         let (_, error) = blocks(file);
         assert!(!error.unwrap().is_cut());

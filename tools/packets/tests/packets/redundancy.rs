@@ -154,3 +154,40 @@ fn the_path_of_an_hsr_tag_is_ignored_by_default_and_nothing_else() {
         assert_eq!(equal, (116..120).contains(&bit), "{bit}");
     }
 }
+
+#[test]
+fn padding_behind_an_arp_message_is_padding() {
+    let stack = Stack::new(vec![
+        Header::ethernet(),
+        Header::Opaque { ethertype: 0x0806 },
+    ]);
+    let mut message = vec![0, 1, 8, 0, 6, 4, 0, 1];
+    message.extend([7; 20]);
+    let key = |reader: &KeyReader, frame: &[u8]| key_of(reader, &stack.packet(frame));
+    let (ignoring, strict) = (reader(From::Link, "padding"), reader(From::Link, "none"));
+    let short = stack.bytes(&message);
+    let padded = |with: u8| [&short[..], &[with; 18]].concat();
+    assert_eq!(key(&ignoring, &short), key(&ignoring, &padded(0)));
+    assert_eq!(key(&ignoring, &padded(0)), key(&ignoring, &padded(9)));
+    assert_ne!(key(&strict, &short), key(&strict, &padded(0)));
+    assert_ne!(key(&strict, &padded(0)), key(&strict, &padded(9)));
+    // The message itself is compared, and so are addresses of other lengths.
+    for at in 14..short.len() {
+        let mut other = padded(0);
+        other[at] ^= 1;
+        assert_ne!(key(&ignoring, &short), key(&ignoring, &other), "byte {at}");
+    }
+    // Lengths that do not fit in the frame.
+    for at in [14 + 4, 14 + 5] {
+        let mut long = padded(0);
+        long[at] = 200;
+        let mut other = long.clone();
+        *other.last_mut().expect("bytes") ^= 1;
+        assert_ne!(key(&ignoring, &long), key(&ignoring, &other));
+    }
+    // With the trailer of either network behind the padding.
+    let lan = |network| prp(&stack, &[&message[..], &[0; 18]].concat(), 0, network, 3);
+    let default = reader(From::Link, "lan-id");
+    assert_eq!(key(&default, &lan(0xa)), key(&default, &lan(0xb)));
+    assert_eq!(key(&ignoring, &lan(0xa)), key(&ignoring, &short));
+}

@@ -86,7 +86,12 @@ fn erspan() {
 #[test]
 fn tunnels_in_udp() {
     let ip = inner_ip();
-    for (port, start) in [(4789, Some(36)), (8472, Some(36)), (4790, None)] {
+    for (port, start) in [
+        (4789, Some(36)),
+        (8472, Some(36)),
+        (4790, Some(36)),
+        (4788, None),
+    ] {
         let vxlan = [8, 0, 0, 0, 0, 0, 1, 0];
         assert_eq!(inner_start_in_udp(port, &[&vxlan, &ETHERNET, &ip]), start);
         // The network identifier is not valid.
@@ -116,6 +121,139 @@ fn tunnels_in_udp() {
         gtp(&[0x34, 255, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x85, 0, 0, 0, 0]),
         None
     );
+}
+
+#[test]
+fn headers_with_a_next_protocol() {
+    let ip = inner_ip();
+    // VXLAN-GPE, LISP-GPE and NSH have the same numbers.
+    let nsh = |next: u8| [0x0f, 0xc2, 1, next, 0, 0, 1, 255];
+    let next: [(u8, &[u8], Option<usize>); 6] = [
+        (1, &[], Some(0)),
+        (3, &ETHERNET, Some(0)),
+        (4, &nsh(1), Some(8)),
+        (5, &[0, 0, 0x11, 9], Some(0)),
+        // The other version of IP, and a number without a meaning.
+        (2, &[], None),
+        (6, &[], None),
+    ];
+    for (number, between, start) in next {
+        let start = |at: usize| start.map(|more| at + more);
+        let gpe = [0x0c, 0, 0, number, 0, 0, 1, 0];
+        assert_eq!(inner_start_in_udp(4790, &[&gpe, between, &ip]), start(36));
+        let lisp = [0x04, 0, 0, number, 0, 0, 1, 0];
+        assert_eq!(inner_start_in_udp(4341, &[&lisp, between, &ip]), start(36));
+        let in_gre = [&[0, 0, 0x89, 0x4f][..], &nsh(number)].concat();
+        assert_eq!(inner_start(47, &[&in_gre, between, &ip]), start(32));
+        // Behind an EtherType, with metadata of 16 bytes.
+        let frame = Stack::new(vec![
+            Header::ethernet(),
+            Header::Opaque { ethertype: 0x894f },
+        ]);
+        let metadata = [&[0x0f, 0xc6, 1, number, 0, 0, 1, 255][..], &[7; 16]].concat();
+        assert_eq!(start_in(&frame, &[&metadata, between, &ip]), start(14 + 24));
+        // Version 1, and a length without the path.
+        for first in [[0x4f, 0xc6], [0x0f, 0xc1]] {
+            let wrong = [&first[..], &metadata[2..]].concat();
+            assert_eq!(start_in(&frame, &[&wrong, between, &ip]), None);
+        }
+    }
+    // A version of VXLAN-GPE that is not known.
+    let gpe = [0x1c, 0, 0, 1, 0, 0, 1, 0];
+    assert_eq!(inner_start_in_udp(4790, &[&gpe, &ip]), None);
+}
+
+#[test]
+fn mirrors_and_access_points() {
+    let ip = inner_ip();
+    let mirror = [1, 0, 0, 1, 0x40, 0, 0, 1];
+    assert_eq!(inner_start_in_udp(30030, &[&mirror, &ip]), Some(36));
+    assert_eq!(inner_start_in_udp(30030, &[&mirror, &[0x99], &ip]), None);
+    let lisp = [0x80, 0, 0, 1, 0, 0, 0, 1];
+    assert_eq!(inner_start_in_udp(4341, &[&lisp, &ip]), Some(36));
+
+    let capwap = |header: &[u8]| inner_start_in_udp(5247, &[header, &ETHERNET, &ip]);
+    assert_eq!(capwap(&[0, 0x10, 2, 0, 0, 1, 0, 0]), Some(36));
+    // With the address of a radio.
+    let longer = [0, 0x20, 2, 0x10, 0, 1, 0, 0, 6, 2, 0, 0, 0, 0, 1, 0];
+    assert_eq!(capwap(&longer), Some(44));
+    // A fragment, a keep-alive, an encrypted packet, a frame of another binding.
+    assert_eq!(capwap(&[0, 0x10, 2, 0x80, 0, 1, 0, 0]), None);
+    assert_eq!(capwap(&[0, 0x10, 2, 0x08, 0, 1, 0, 0]), None);
+    assert_eq!(capwap(&[1, 0x10, 2, 0, 0, 1, 0, 0]), None);
+    assert_eq!(capwap(&[0, 0x10, 5, 0, 0, 1, 0, 0]), None);
+    // A frame of IEEE 802.11: data, three addresses, sequence, LLC and SNAP.
+    let mut wireless = vec![8, 1, 0, 0];
+    wireless.extend([2; 18]);
+    wireless.extend([0, 0, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+    let native = [0, 0x10, 3, 0, 0, 1, 0, 0];
+    assert_eq!(
+        inner_start_in_udp(5247, &[&native, &wireless, &ip]),
+        Some(36)
+    );
+    // The way back has the port at its source.
+    let udp = |source, destination| Header::Udp {
+        source,
+        destination,
+        checksum: 0,
+    };
+    let back = Stack::new(vec![Header::ipv4(), udp(5247, 40_000)]);
+    let header = [0, 0x10, 2, 0, 0, 1, 0, 0];
+    assert_eq!(start_in(&back, &[&header, &ETHERNET, &ip]), Some(36));
+
+    let frame = Stack::new(vec![
+        Header::ethernet(),
+        Header::Opaque { ethertype: 0x22f3 },
+    ]);
+    let trill = |header: &[u8]| start_in(&frame, &[header, &ETHERNET, &ip]);
+    assert_eq!(trill(&[0, 0x21, 0, 1, 0, 2]), Some(20));
+    // An option of a word, and version 1.
+    assert_eq!(trill(&[0, 0x61, 0, 1, 0, 2, 0, 0, 0, 0]), Some(24));
+    assert_eq!(trill(&[0x40, 0x21, 0, 1, 0, 2]), None);
+}
+
+#[test]
+fn ppp_in_gre() {
+    let ip = inner_ip();
+    let ppp = |header: &[u8]| inner_start(47, &[header, &[0xff, 3, 0, 0x21], &ip]);
+    let start = [0x30, 1, 0x88, 0x0b, 0, 9, 0, 1, 0, 0, 0, 1];
+    assert_eq!(ppp(&start), Some(32));
+    let acknowledges = [0x30, 0x81, 0x88, 0x0b, 0, 9, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2];
+    assert_eq!(ppp(&acknowledges), Some(36));
+    // An acknowledgement alone, no key, version 2.
+    assert_eq!(ppp(&[0x20, 0x81, 0x88, 0x0b, 0, 0, 0, 1, 0, 0, 0, 2]), None);
+    assert_eq!(ppp(&[0x10, 1, 0x88, 0x0b, 0, 0, 0, 1]), None);
+    assert_eq!(ppp(&[0x30, 2, 0x88, 0x0b, 0, 9, 0, 1, 0, 0, 0, 1]), None);
+}
+
+#[test]
+fn teredo() {
+    let ip = Stack::new(vec![Header::ipv6(), Header::tcp()]).bytes(b"inner");
+    let start = |udp: [u16; 2], between: &[u8]| {
+        let udp = Header::Udp {
+            source: udp[0],
+            destination: udp[1],
+            checksum: 0,
+        };
+        let stack = Stack::new(vec![Header::ipv4(), udp]);
+        let bytes = stack.bytes(&[between, &ip].concat());
+        let inner = Layers::outermost(&stack.packet(&bytes)).inner(&bytes)?;
+        assert_eq!(bytes[inner.network?.start..], ip);
+        Some(inner.start)
+    };
+    let origin = [0, 0, 1, 2, 3, 4, 5, 6];
+    let mut authentication = vec![0, 1, 2, 3];
+    authentication.extend([9; 2 + 3 + 9]);
+    for udp in [[1, 3544], [3544, 1]] {
+        assert_eq!(start(udp, &[]), Some(28));
+        assert_eq!(start(udp, &origin), Some(36));
+        assert_eq!(start(udp, &authentication), Some(46));
+        let both = [&authentication[..], &origin].concat();
+        assert_eq!(start(udp, &both), Some(54));
+    }
+    assert_eq!(start([1, 3545], &[]), None);
+    // IPv4 is none.
+    assert_eq!(inner_start_in_udp(3544, &[&inner_ip()]), None);
 }
 
 #[test]
