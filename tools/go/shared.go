@@ -70,8 +70,9 @@ func (s *Shared) Report() (Report, error) {
 	})
 }
 
-// SaveFile saves the filter as Filter.SaveFile does, while no other goroutine uses it, which is an
-// error with the code Busy. Calls that begin meanwhile wait until it is saved.
+// SaveFile saves the filter as Filter.SaveFile does, while other goroutines use it, of which none
+// waits. The state has the keys of the calls that had ended before, and each later key or not: take
+// the position first.
 func (s *Shared) SaveFile(path string, position []byte) error {
 	text, err := cString("path", path)
 	if err != nil {

@@ -16,6 +16,9 @@ pub(super) struct Recorder {
     /// later ones observe is part of their copies.
     buckets: u64,
     copied_end: u64,
+    /// The most keys, and whether there were more.
+    most: u64,
+    is_full: bool,
     recorded: Recorded,
 }
 
@@ -28,11 +31,13 @@ pub(super) struct Recorded {
 }
 
 impl Recorder {
-    /// For a partition of a filter with so many `buckets`, none of which is copied.
-    pub(super) fn new(has_duplicates: bool, buckets: u64) -> Self {
+    /// For a partition of a filter with so many `buckets`, none of which is copied. Keeps `most`
+    /// keys.
+    pub(super) fn new(has_duplicates: bool, buckets: u64, most: u64) -> Self {
         Self {
             has_duplicates,
             buckets,
+            most,
             ..Self::default()
         }
     }
@@ -45,6 +50,9 @@ impl Recorder {
 
     /// Records a batch that was observed at a clock of `clock` or later.
     pub(super) fn record(&mut self, batch: Batch<'_>, clock: Option<u64>, verdicts: &[u64]) {
+        if self.is_full {
+            return;
+        }
         let Recorded { keys, ticks } = &mut self.recorded;
         let has_clock = clock.is_some() || batch.ticks() != Ticks::Unmoved;
         if has_clock {
@@ -66,11 +74,18 @@ impl Recorder {
                 });
             }
         }
+        if keys.len() as u64 > self.most {
+            // What is there is of no use.
+            self.recorded = Recorded::default();
+            self.is_full = true;
+        }
     }
 
     /// Moves the keys so far into `into`, which is empty, and whose memory the next keys get.
-    pub(super) const fn take(&mut self, into: &mut Recorded) {
+    /// `None` if there were too many.
+    pub(super) fn take(&mut self, into: &mut Recorded) -> Option<()> {
         std::mem::swap(&mut self.recorded, into);
+        (!self.is_full).then_some(())
     }
 }
 
@@ -117,7 +132,7 @@ mod tests {
             .iter_mut()
             .map(|recorder| {
                 let mut taken = Recorded::default();
-                recorder.take(&mut taken);
+                recorder.take(&mut taken).unwrap();
                 taken
             })
             .collect();
@@ -137,7 +152,7 @@ mod tests {
 
     /// A recorder of a partition that is copied.
     fn recorder(has_duplicates: bool) -> Recorder {
-        let mut recorder = Recorder::new(has_duplicates, 4);
+        let mut recorder = Recorder::new(has_duplicates, 4, 100);
         recorder.set_copied(4);
         recorder
     }
@@ -168,12 +183,27 @@ mod tests {
     #[test]
     fn keys_of_buckets_that_are_still_to_be_copied_are_not_recorded() {
         let keys = [0, 1 << 62, 2 << 62, 3 << 62, u64::MAX].map(KeyHash);
-        let mut recorder = [Recorder::new(false, 4)];
+        let mut recorder = [Recorder::new(false, 4, 100)];
         for (copied, expected) in [(0, 0), (1, 1), (3, 3), (4, 5)] {
             recorder[0].set_copied(copied);
             recorder[0].record(Batch::new(&keys), None, &[0]);
             let expected: Vec<u64> = keys[..expected].iter().map(|key| key.get()).collect();
             assert_eq!(drained(&mut recorder), (expected, vec![]));
+        }
+    }
+    #[test]
+    fn a_recorder_with_too_many_keys_has_none() {
+        let (mut recorder, mut taken) = (Recorder::new(true, 4, 5), Recorded::default());
+        recorder.set_copied(4);
+        for expected in [Some(()), Some(()), None, None] {
+            recorder.record(Batch::new(&KEYS[..2]), None, &[0]);
+            if expected.is_none() {
+                recorder.record(Batch::new(&KEYS), None, &[0]);
+                recorder.record(Batch::new(&KEYS), None, &[0]);
+            }
+            assert_eq!(recorder.take(&mut taken), expected);
+            assert_eq!(taken.keys.is_empty(), expected.is_none());
+            taken = Recorded::default();
         }
     }
 }

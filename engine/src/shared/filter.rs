@@ -159,12 +159,14 @@ impl SharedFilter {
         }
     }
 
-    /// Copies lines, from number `first` on. Exclusive, so that they are those of one point.
-    pub(crate) fn copy_lines(&mut self, first: usize, into: &mut [Line]) {
+    /// Copies lines, from number `first` on, word by word: each word as it is at some point of the
+    /// call.
+    pub(crate) fn copy_lines(&self, first: usize, into: &mut [Line]) {
         let (words, _) = self.words.as_chunks();
         for (line, words) in into.iter_mut().zip(&words[first..]) {
-            // Relaxed: the exclusive borrow orders all accesses before.
-            *line = Line(words.each_ref().map(|word| word.load(Ordering::Relaxed)));
+            // Acquire: pairs with the Release half of the updates in `observe_word`, so that the
+            // counts behind a copy have what its keys' threads counted before.
+            *line = Line(words.each_ref().map(|word| word.load(Ordering::Acquire)));
         }
     }
 

@@ -95,16 +95,21 @@ impl FilterSpec {
                 sum.evictions += progress.evictions;
             }
         }
-        write_state(&header, sum, bytes, output, |lines, buffer| {
-            copy_range(filters, lines, buffer);
-        })
+        let copy = |lines: &Range<u64>, buffer: &mut [Line]| copy_range(filters, lines, buffer);
+        write_state(&header, sum.tick, copy, || sum, bytes, output)
     }
 }
 
 impl SharedFilter {
-    /// Writes the state of the filter, with up to 64 MiB of the caller. No thread records keys
-    /// meanwhile, as the exclusive borrow shows: [`Arc::get_mut`](std::sync::Arc::get_mut) or a
-    /// scope of threads that has ended gives one. Otherwise as [`FilterSpec::save`].
+    /// Writes the state of the filter, with up to 64 MiB of the caller. Otherwise as
+    /// [`FilterSpec::save`].
+    ///
+    /// Other threads can use the filter meanwhile, and none of them waits, also if `output` does.
+    /// The state has the keys that were observed before the call (as far as the filter still holds
+    /// them), and each key that is observed meanwhile or not: it is not that of one point in
+    /// time. Its counts are those at the end of the call. Where `bytes` are a position in an
+    /// input, read it before the call: the keys behind it are then observed again, and those of
+    /// them that the state has are duplicates.
     ///
     /// # Errors
     /// [`StateError::Build`] if there are too many `bytes`; [`StateError::Io`] if `output` fails.
@@ -115,7 +120,7 @@ impl SharedFilter {
     /// use echoless::{KeyHasher, SharedSpec, Verdict};
     /// let hasher = KeyHasher::seeded(0);
     /// let spec: SharedSpec = "row4x16:memory=1MiB".parse()?;
-    /// let mut filter = spec.build()?;
+    /// let filter = spec.build()?;
     /// filter.observe_one(hasher.hash(b"call 17"));
     /// let mut file = Vec::new();
     /// filter.save(&hasher, b"line 1", &mut file)?;
@@ -128,35 +133,41 @@ impl SharedFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn save(
-        &mut self,
+        &self,
         hasher: &KeyHasher,
         bytes: &[u8],
         output: impl Write,
     ) -> Result<(), StateError> {
         let spec = SharedSpec::new(self.memory_bytes()).layout(self.layout());
-        let tally = self.report().tally;
-        let fresh = tally.fresh.unwrap_or(0);
-        let progress = Progress {
-            // Duplicates are not counted.
-            observed: fresh,
-            fresh,
-            evictions: tally.evictions.unwrap_or(0),
-            tick: 0,
+        // Behind the lines, so that a key that is observed meanwhile is not in a line alone.
+        let progress = || {
+            let tally = self.report().tally;
+            let fresh = tally.fresh.unwrap_or(0);
+            Progress {
+                // Duplicates are not counted.
+                observed: fresh,
+                fresh,
+                evictions: tally.evictions.unwrap_or(0),
+                tick: 0,
+            }
         };
         let header = Header::new(&spec, hasher)?;
-        write_state(&header, progress, bytes, output, |lines, buffer| {
+        let copy = |lines: &Range<u64>, buffer: &mut [Line]| {
             self.copy_lines(lines.start as usize, buffer);
-        })
+        };
+        write_state(&header, 0, copy, progress, bytes, output)
     }
 }
 
-/// Writes the state of the lines of a header, which `copy` copies.
+/// Writes the state of the lines of a header, which `copy` copies at the clock `tick`, and then
+/// what `progress` returns.
 fn write_state(
     header: &Header,
-    progress: Progress,
+    tick: u64,
+    mut copy: impl FnMut(&Range<u64>, &mut [Line]),
+    progress: impl FnOnce() -> Progress,
     bytes: &[u8],
     output: impl Write,
-    mut copy: impl FnMut(&Range<u64>, &mut [Line]),
 ) -> Result<(), StateError> {
     let mut writer = StateWriter::new(output, header)?;
     let lines = &header.part;
@@ -165,9 +176,9 @@ fn write_state(
         let block = first..lines.end.min(first + MOST_BLOCK_LINES as u64);
         let count = (block.end - first) as usize;
         let copy = |buffer: &mut [Line]| copy(&block, buffer);
-        writer.append_block_with(first, progress.tick, count, copy)?;
+        writer.append_block_with(first, tick, count, copy)?;
     }
-    writer.append_commit(progress, bytes)?;
+    writer.append_commit(progress(), bytes)?;
     writer.end().map(drop)
 }
 

@@ -287,6 +287,41 @@ fn a_cut_that_panics_or_fails_blocks_no_thread() {
     assert!(saved(&filter).is_ok());
 }
 
+/// Keys that come while an output hangs have a limit. The save ends with it, and nothing else does.
+#[test]
+fn keys_beyond_the_limit_end_the_save_and_no_batch() {
+    for (most, fails) in [(0, true), (199, true), (1 << 20, false)] {
+        let partitions = small().build_line_partitions(2).unwrap();
+        let filter = OrderedFilter::builder(partitions).saver_keys(most).build();
+        let number = AtomicUsize::new(0);
+        let meanwhile = || {
+            let next = || hasher().hash_u64(number.fetch_add(1, Ordering::Relaxed) as u64);
+            let keys: Vec<KeyHash> = (0..500).map(|_| next()).collect();
+            let mut verdicts = Verdicts::new();
+            filter.handle().observe(&keys, &mut verdicts).unwrap();
+            assert!(verdicts.count_duplicates() < 10);
+        };
+        let output = Broken {
+            left: 1 << 20,
+            panics: false,
+            meanwhile: &meanwhile,
+        };
+        let result = filter.save(&small(), &hasher(), output, |saver| {
+            (saver.ticket(), Vec::new())
+        });
+        match result {
+            Err(SaveError::Keys(limit)) => assert!(fails && limit == most, "{limit}"),
+            other => assert!(!fails && other.is_ok(), "{other:?}"),
+        }
+        meanwhile();
+        // The next save is as good as any.
+        let file = saved(&filter).unwrap();
+        let restored = SavedState::open(&file[..]).unwrap().restore().unwrap();
+        let own = filter.shutdown().unwrap();
+        assert_eq!(lines(&[restored.filter]), lines(own.filters()));
+    }
+}
+
 #[test]
 fn filters_of_another_specification_are_not_saved() {
     for other in ["rowlru:form=line,memory=8KiB", "qqht:form=line,memory=4KiB"] {

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use echoless::filters::lines::Progress;
 use echoless::memory::Line;
@@ -36,7 +38,7 @@ fn observe(filter: &SharedFilter, keys: &[KeyHash]) -> Vec<u64> {
     verdicts.words().to_vec()
 }
 
-fn save(filter: &mut SharedFilter) -> Vec<u8> {
+fn save(filter: &SharedFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
     filter
         .save(&hasher(), b"of the caller", &mut bytes)
@@ -62,10 +64,10 @@ fn report(filter: &SharedFilter) -> Report {
 
 /// A filter of 8 lines with some keys.
 fn small() -> Vec<u8> {
-    let mut filter = spec("row2x32:memory=512B").build().unwrap();
+    let filter = spec("row2x32:memory=512B").build().unwrap();
     let keys: Vec<KeyHash> = (0..100).map(|key| hasher().hash_u64(key)).collect();
     observe(&filter, &keys);
-    save(&mut filter)
+    save(&filter)
 }
 
 proptest! {
@@ -77,30 +79,73 @@ proptest! {
         cut in 0.0_f64..1.0,
     ) {
         let spec = SharedSpec::new(memory).layout(layout);
-        let mut filter = spec.build().unwrap();
+        let filter = spec.build().unwrap();
         let keys: Vec<KeyHash> = keys.iter().map(|key| hasher().hash_u64(*key)).collect();
         let (first, rest) = keys.split_at((keys.len() as f64 * cut) as usize);
         observe(&filter, first);
-        let bytes = save(&mut filter);
+        let bytes = save(&filter);
 
         let saved = SavedState::open(&bytes[..]).unwrap();
         saved.check(&spec, &hasher()).unwrap();
         let restored = saved.restore_shared().unwrap();
         prop_assert_eq!(restored.bytes, b"of the caller");
         prop_assert_eq!(Some(restored.progress.fresh), filter.report().tally.fresh);
-        let mut restored = restored.filter;
+        let restored = restored.filter;
         prop_assert_eq!(report(&restored), report(&filter));
-        prop_assert_eq!(&save(&mut restored), &bytes, "saved again");
+        prop_assert_eq!(&save(&restored), &bytes, "saved again");
         prop_assert_eq!(observe(&restored, rest), observe(&filter, rest));
         prop_assert_eq!(report(&restored), report(&filter));
-        prop_assert_eq!(save(&mut restored), save(&mut filter));
+        prop_assert_eq!(save(&restored), save(&filter));
     }
 }
 
-/// A reference from an `Arc` is exclusive once no other thread has one.
+/// Threads observe during all of a save. The state has all keys from before it, and of the later
+/// ones those that threads had observed when their word was copied.
+#[test]
+fn a_filter_is_saved_while_threads_observe() {
+    for layout in LAYOUTS {
+        let spec = SharedSpec::new(3 << 20).layout(layout);
+        let filter = spec.build().unwrap();
+        let keys: Vec<KeyHash> = (0..3000).map(|key| hasher().hash_u64(key)).collect();
+        let (before, during) = keys.split_at(1000);
+        observe(&filter, before);
+        let ends = AtomicBool::new(false);
+        let bytes = thread::scope(|scope| {
+            let users: Vec<_> = during
+                .chunks(1000)
+                .map(|keys| {
+                    let (filter, ends) = (&filter, &ends);
+                    scope.spawn(move || {
+                        while !ends.load(Ordering::Relaxed) {
+                            observe(filter, keys);
+                        }
+                    })
+                })
+                .collect();
+            let bytes: Vec<_> = (0..20).map(|_| save(&filter)).collect();
+            ends.store(true, Ordering::Relaxed);
+            users.into_iter().for_each(|user| user.join().unwrap());
+            bytes
+        });
+        for bytes in &bytes {
+            let restored = load(bytes).unwrap();
+            let found = before.iter().filter(|key| restored.contains(**key));
+            // Ageing forgets some.
+            assert!(found.count() >= 990, "{layout:?}");
+            let fresh = restored.report().tally.fresh;
+            assert!((Some(990)..=Some(3000)).contains(&fresh), "{fresh:?}");
+        }
+        // At the end all keys are there.
+        let last = load(&save(&filter)).unwrap();
+        assert_eq!(report(&last), report(&filter));
+        let kept = |filter: &SharedFilter| keys.iter().filter(|key| filter.contains(**key)).count();
+        assert_eq!(kept(&last), kept(&filter));
+    }
+}
+
 #[test]
 fn what_threads_recorded_before_a_save_stays_recorded() {
-    let mut filter = Arc::new(spec("bloom:k=4,memory=1MiB").build().unwrap());
+    let filter = Arc::new(spec("bloom:k=4,memory=1MiB").build().unwrap());
     let keys: Vec<KeyHash> = (0..40_000).map(|key| hasher().hash_u64(key)).collect();
     let threads: Vec<_> = keys
         .chunks(10_000)
@@ -112,7 +157,7 @@ fn what_threads_recorded_before_a_save_stays_recorded() {
     for thread in threads {
         thread.join().unwrap();
     }
-    let bytes = save(Arc::get_mut(&mut filter).unwrap());
+    let bytes = save(&filter);
     let restored = load(&bytes).unwrap();
     assert!(keys.iter().all(|key| restored.contains(*key)));
     assert_eq!(restored.report().tally.fresh, filter.report().tally.fresh);
@@ -120,12 +165,12 @@ fn what_threads_recorded_before_a_save_stays_recorded() {
 
 #[test]
 fn empty_blocks_take_a_few_bytes() {
-    let mut filter = spec("row4x16:memory=4MiB").build().unwrap();
+    let filter = spec("row4x16:memory=4MiB").build().unwrap();
     // A key of the first line, and one of the last.
     for key in [7, u64::MAX] {
         filter.observe_one(KeyHash::from_uniform(key));
     }
-    let bytes = save(&mut filter);
+    let bytes = save(&filter);
     assert!((2 << 20..(2 << 20) + 400).contains(&bytes.len()));
     let restored = load(&bytes).unwrap();
     assert!(restored.contains(KeyHash::from_uniform(u64::MAX)));
@@ -186,8 +231,8 @@ fn other_filters_and_hashers_are_rejected_with_what_differs() {
         assert!(matches!(error, StateError::Mismatch { .. }), "{error:?}");
         assert_eq!(error.to_string(), format!("invalid state with {text}"));
     }
-    let mut bloom = spec("bloom:k=4,memory=512B").build().unwrap();
-    let bloom = save(&mut bloom);
+    let bloom = spec("bloom:k=4,memory=512B").build().unwrap();
+    let bloom = save(&bloom);
     let bloom = SavedState::open(&bloom[..]).unwrap();
     let error = bloom.check(&spec("bloom:k=5,memory=512B"), &hasher());
     let text = "invalid state with k=4: expected k=5";
@@ -355,11 +400,11 @@ fn states_of_every_layout_are_as_they_were() {
         "/tests/specs/shared_states"
     ));
     for name in ["row4x16", "row2x32", "bloom", "ageing"] {
-        let mut filter = spec(&format!("{name}:memory=1KiB")).build().unwrap();
+        let filter = spec(&format!("{name}:memory=1KiB")).build().unwrap();
         for number in 0..1000 {
             filter.observe_one(hasher().hash_u64(number % 400));
         }
-        let bytes = save(&mut filter);
+        let bytes = save(&filter);
         let path = folder.join(format!("{name}.state"));
         if std::env::var_os("UPDATE_STATES").is_some() {
             fs::create_dir_all(&folder).unwrap();
@@ -367,9 +412,9 @@ fn states_of_every_layout_are_as_they_were() {
         }
         let found = fs::read(&path).unwrap();
         assert!(found == bytes, "{name} is not {}", path.display());
-        let mut restored = load(&found).unwrap();
+        let restored = load(&found).unwrap();
         assert_eq!(report(&restored), report(&filter), "{name}");
-        assert_eq!(save(&mut restored), found, "{name}");
+        assert_eq!(save(&restored), found, "{name}");
     }
     assert_eq!(fs::read_dir(folder).unwrap().count(), 4);
 }

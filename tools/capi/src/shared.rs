@@ -113,8 +113,8 @@ pub unsafe extern "C" fn echoless_shared_report(
     })
 }
 
-/// As `echoless_filter_save_file`, while no other thread uses the filter, which is an error. Calls
-/// that begin meanwhile wait until it is saved.
+/// As `echoless_filter_save_file`, while other threads use the filter, of which none waits. The
+/// state has the keys of the calls that had ended before, and each later key or not.
 ///
 /// # Safety
 /// As `echoless_filter_save_file`.

@@ -193,6 +193,8 @@ impl From<SaveError> for Failure {
             SaveError::State(error) => error.into(),
             SaveError::Exchange(error) => error.into(),
             SaveError::Busy => Self::new(Code::Busy, error.to_string()),
+            // The output is too slow.
+            SaveError::Keys(_) => Self::new(Code::Io, error.to_string()),
             _ => Self::new(Code::Unsupported, error.to_string()),
         }
     }

@@ -3,22 +3,19 @@
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::{PoisonError, TryLockError};
 
-use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
 use echoless::state::SavedState;
 use echoless::{KeyHash, KeyHasher, Report, SharedFilter, SharedSpec, Verdicts};
 
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::filter::{read_file, write_file};
 use crate::keys::{Keys, check_masks, observe_blocks};
 
 /// A filter that any number of threads use at the same time; see [`SharedFilter`]. No call waits
-/// for another one, except for a save.
+/// for another one.
 #[derive(Debug)]
 pub struct Shared {
-    /// Only a save, which must be alone, locks it for writing. Readers write no common cache line.
-    filter: ShardedLock<SharedFilter>,
+    filter: SharedFilter,
     spec: SharedSpec,
     hasher: KeyHasher,
 }
@@ -39,15 +36,10 @@ impl Shared {
         let spec: SharedSpec = spec.parse()?;
         let filter = spec.build()?;
         Ok(Self {
-            filter: ShardedLock::new(filter),
+            filter,
             spec,
             hasher,
         })
-    }
-
-    fn filter(&self) -> ShardedLockReadGuard<'_, SharedFilter> {
-        // A save that panicked has changed nothing.
-        self.filter.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The specification.
@@ -66,11 +58,10 @@ impl Shared {
         keys: &(impl Keys + ?Sized),
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
-        let filter = self.filter();
         BUFFERS.with_borrow_mut(|(hashes, verdicts)| {
             let hasher = &self.hasher;
             observe_blocks(keys, None, hasher, hashes, duplicates, |batch, words| {
-                filter.observe(batch.keys(), verdicts);
+                self.filter.observe(batch.keys(), verdicts);
                 words.copy_from_slice(verdicts.words());
             })
         })
@@ -86,7 +77,6 @@ impl Shared {
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
         check_masks(keys.len(), None, duplicates.len())?;
-        let filter = self.filter();
         BUFFERS.with_borrow_mut(|(hashes, _)| {
             observe_blocks(
                 keys,
@@ -97,45 +87,39 @@ impl Shared {
                 |batch, words| {
                     words.fill(0);
                     for (index, key) in batch.keys().iter().enumerate() {
-                        words[index / 64] |= u64::from(filter.contains(*key)) << (index % 64);
+                        words[index / 64] |= u64::from(self.filter.contains(*key)) << (index % 64);
                     }
                 },
             )
         })
     }
 
-    /// Removes all keys, while no thread observes any.
+    /// Removes all keys. If threads observe keys or save meanwhile, some of these are forgotten.
     pub fn clear(&self) {
-        self.filter().clear();
+        self.filter.clear();
     }
 
     /// The memory of the filter's state, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.filter().memory_bytes()
+        self.filter.memory_bytes()
     }
 
     /// Counters and error estimates. This may read the memory of the filter.
     #[must_use]
     pub fn report(&self) -> Report {
-        self.filter().report()
+        self.filter.report()
     }
 
-    /// Writes the state with `bytes` of the caller, while no other call uses the filter. Calls that
-    /// begin meanwhile wait. The secret of the hasher is not in it.
+    /// Writes the state with `bytes` of the caller, while other calls use the filter, of which none
+    /// waits, also if `output` does, or calls the filter itself. The state has the keys of all
+    /// calls that had ended before; see [`SharedFilter::save`]. The secret of the hasher is not in
+    /// it.
     ///
     /// # Errors
-    /// [`Code::Busy`] if other calls use the filter, [`Code::Io`] if `output` fails.
+    /// [`Code::Io`](crate::Code::Io) if `output` fails.
     pub fn save(&self, bytes: &[u8], output: impl Write) -> Result<(), Failure> {
-        let mut filter = match self.filter.try_write() {
-            Ok(filter) => filter,
-            Err(TryLockError::Poisoned(error)) => error.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                let text = "other threads use the shared filter: expected none while it is saved";
-                return Err(Failure::new(Code::Busy, text));
-            }
-        };
-        Ok(filter.save(&self.hasher, bytes, output)?)
+        Ok(self.filter.save(&self.hasher, bytes, output)?)
     }
 
     /// As [`save`](Self::save), into a file that is replaced as a whole.
@@ -149,7 +133,7 @@ impl Shared {
     /// Restores the filter of a state, and the bytes of the caller in it.
     ///
     /// # Errors
-    /// As [`Filter::load`](crate::Filter::load); [`Code::StateMismatch`] also if the state is not
+    /// As [`Filter::load`](crate::Filter::load); [`Code::StateMismatch`](crate::Code::StateMismatch) also if the state is not
     /// that of a shared filter.
     pub fn load(
         input: impl Read,
@@ -161,7 +145,7 @@ impl Shared {
         state.check(&spec, &hasher)?;
         let restored = state.restore_shared()?;
         let shared = Self {
-            filter: ShardedLock::new(restored.filter),
+            filter: restored.filter,
             spec,
             hasher,
         };

@@ -149,16 +149,21 @@ fn threads_of_a_shared_filter_find_each_key_fresh_once() {
     assert_eq!(shared.spec().to_string(), "row2x32:memory=4MiB");
 }
 
-/// A writer that uses the filter which is being saved, from another thread.
-struct Busy<'a>(&'a Shared);
+/// A writer that uses the filter which is being saved, itself and in another thread that it waits
+/// for.
+struct Using<'a>(&'a Shared, Vec<u8>);
 
-impl std::io::Write for Busy<'_> {
+impl std::io::Write for Using<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let saved = std::thread::scope(|scope| {
-            let save = scope.spawn(|| self.0.save(b"", std::io::sink()));
-            save.join().unwrap()
-        });
-        assert_eq!(saved.unwrap_err().code, Code::Busy);
+        let other = || {
+            assert!(self.0.observe(&Numbers(&[1, 2, 7]), &mut [0]).unwrap() >= 2);
+            assert_eq!(self.0.contains(&Numbers(&[1, 7]), &mut [0]).unwrap(), 2);
+            assert_eq!(self.0.report().tally.fresh, Some(3));
+            self.0.save(b"", std::io::sink()).unwrap();
+        };
+        other();
+        std::thread::scope(|scope| scope.spawn(other).join().unwrap());
+        self.1.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -168,13 +173,12 @@ impl std::io::Write for Busy<'_> {
 }
 
 #[test]
-fn a_shared_filter_is_saved_while_no_call_uses_it() {
-    let shared = Shared::new("row2x32:memory=64KiB", hasher()).unwrap();
+fn a_shared_filter_is_saved_while_its_output_uses_it() {
+    let shared = Shared::new("row2x32:memory=3MiB", hasher()).unwrap();
     shared.observe(&Numbers(&[1, 2]), &mut [0]).unwrap();
-    let mut state = Vec::new();
-    shared.save(b"line 2", &mut state).unwrap();
-    shared.save(b"", Busy(&shared)).unwrap();
-    shared.save(b"", std::io::sink()).unwrap();
+    let mut output = Using(&shared, Vec::new());
+    shared.save(b"line 2", &mut output).unwrap();
+    let state = output.1;
 
     let load = |hasher, limit| Shared::load(&state[..], hasher, limit);
     let (loaded, bytes) = load(hasher(), u64::MAX).unwrap();

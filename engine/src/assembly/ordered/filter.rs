@@ -15,6 +15,7 @@ use crate::assembly::replace::{NotReplaceable, ReplaceError, replace};
 use crate::assembly::shutdown::ShutdownError;
 use crate::assembly::status::EngineCounts;
 use crate::filters::Filter;
+use crate::hash::KeyHash;
 use crate::memory::process::Process;
 use crate::partition::{Partitioned, Partitioning};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, available_parallelism, check, unpoisoned};
@@ -36,6 +37,7 @@ pub struct OrderedBuilder<F> {
     policy: LossPolicy,
     wait: Option<Wait>,
     saver_rest: u32,
+    saver_keys: Option<u64>,
 }
 
 /// A filter for all threads whose verdicts are those of a single thread: batches apply in the order
@@ -119,6 +121,8 @@ pub(super) struct OrderedState<F> {
     pub(super) is_saved: AtomicBool,
     /// For how many times as long as it has written a block that thread sleeps.
     pub(super) saver_rest: u32,
+    /// The most keys that are recorded for that thread.
+    pub(super) saver_keys: u64,
     /// The process whose threads take turns.
     process: Process,
 }
@@ -144,6 +148,7 @@ impl<F: Filter> OrderedFilter<F> {
             policy: LossPolicy::default(),
             wait: None,
             saver_rest: default_saver_rest(),
+            saver_keys: None,
         }
     }
 
@@ -258,13 +263,25 @@ impl<F: Filter> OrderedBuilder<F> {
     }
 
     /// How long the thread that [saves](OrderedFilter::save) the filter sleeps after each block of
-    /// 1 MiB: so many times as long as it has written the block. With 0 it takes a whole core; a
+    /// 1 MiB: so many times as long as it has worked on the block. With 0 it takes a whole core; a
     /// rest of 3 leaves three quarters of the core to the threads that observe, and a save takes
-    /// four times as long. The default depends on the number of cores: 3 with two of them, 0 with
+    /// four times as long. The time of a block beyond 4 ms is a wait for the output, and part of the
+    /// rest. The default depends on the number of cores: 3 with two of them, 0 with
     /// eight or more, so that the blocks take an eighth of the machine.
     #[must_use]
     pub const fn saver_rest(mut self, times: u32) -> Self {
         self.saver_rest = times;
+        self
+    }
+
+    /// The most keys that are kept in memory for a thread that [saves](OrderedFilter::save) the
+    /// filter, each partition its share: keys that come while it writes a block. A key takes 8
+    /// bytes, with a clock 16. When more come, because the output hangs, the save ends with
+    /// [`SaveError::Keys`](crate::assembly::SaveError::Keys), and the batches go on. The default is
+    /// as many as take the memory of the filter, or 64 MiB if that is more.
+    #[must_use]
+    pub const fn saver_keys(mut self, most: u64) -> Self {
+        self.saver_keys = Some(most);
         self
     }
 
@@ -273,6 +290,10 @@ impl<F: Filter> OrderedBuilder<F> {
     pub fn build(self) -> OrderedFilter<F> {
         let (partitioning, filters) = self.filter.into_parts();
         let wait = self.wait.unwrap_or_else(|| Wait::auto(filters.len()));
+        let saver_keys = self.saver_keys.unwrap_or_else(|| {
+            let memory: u64 = filters.iter().map(Filter::memory_bytes).sum();
+            LEAST_SAVER_KEYS.max(memory / size_of::<KeyHash>() as u64)
+        });
         let partitions = filters.into_iter().map(OrderedPartition::new).collect();
         OrderedFilter {
             shared: Arc::new(OrderedState {
@@ -283,11 +304,15 @@ impl<F: Filter> OrderedBuilder<F> {
                 tickets: CachePadded::new(AtomicU64::new(0)),
                 is_saved: AtomicBool::new(false),
                 saver_rest: self.saver_rest,
+                saver_keys,
                 process: Process::current(),
             }),
         }
     }
 }
+
+/// The default of a small filter: 64 MiB, half a second of the fastest streams.
+const LEAST_SAVER_KEYS: u64 = 1 << 23;
 
 /// An eighth of the time of all cores is for the saver.
 fn default_saver_rest() -> u32 {

@@ -20,7 +20,11 @@
 //! The saver sleeps after each block (`saver_rest`): where all cores are busy, a thread that does
 //! not would take a share of them as large as that of any other thread, for as long as it runs.
 //! Only the time of the block counts, and not that of the keys: their number grows with the sleep,
-//! so where they come faster than a saver that rests could write them, the save would not end.
+//! so where they come faster than a saver that rests could write them, the save would not end. Of a
+//! block it counts at most [`MOST_WORK`], and an output that hangs is a rest itself.
+//!
+//! While an output hangs, keys are recorded. Their number has a limit (`saver_keys`), beyond which
+//! the partition stops recording, the save ends with [`SaveError::Keys`], and the batches go on.
 //!
 //! A ticket of the saver passes all partitions that record, so what is taken is a consistent cut,
 //! and so is the state: that of a run that ended at the last ticket.
@@ -30,7 +34,7 @@ use std::fmt;
 use std::io::Write;
 use std::slice;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::filter::{OrderedFilter, OrderedState};
 use super::handle::{OrderedHandle, Ticket};
@@ -57,6 +61,9 @@ pub enum SaveError {
     Changed,
     /// Another thread saves the filter.
     Busy,
+    /// More keys came during a write of the output than
+    /// [`saver_keys`](crate::assembly::OrderedBuilder::saver_keys) allows, which is this number.
+    Keys(u64),
 }
 
 impl fmt::Display for SaveError {
@@ -69,6 +76,11 @@ impl fmt::Display for SaveError {
                 write!(f, "cannot save the filter: {reason}")
             }
             Self::Busy => write!(f, "cannot save the filter: another thread saves it"),
+            Self::Keys(most) => write!(
+                f,
+                "cannot save the filter: its output is too slow: expected at most {most} keys to \
+                 remember while a block is written"
+            ),
         }
     }
 }
@@ -79,7 +91,7 @@ impl Error for SaveError {
         match self {
             // Its text is that of the error inside.
             Self::State(error) => error.source(),
-            Self::Exchange(_) | Self::Changed | Self::Busy => None,
+            Self::Exchange(_) | Self::Changed | Self::Busy | Self::Keys(_) => None,
         }
     }
 }
@@ -105,8 +117,9 @@ impl<F: LineFilter> OrderedFilter<F> {
     /// `cut` takes the ticket at which the state ends, and returns it with the bytes of the caller
     /// for its [commit](crate::state::Commit), such as a position in an input: under the lock of
     /// the input, both are of the same point. The state is that of a run that ended there. Keys
-    /// that are observed meanwhile are kept in memory until the block after them is written, and
+    /// that are observed meanwhile are kept in memory until the block before them is written, and
     /// are part of the state, so that it takes more bytes than the filter has memory.
+    /// [`saver_keys`](crate::assembly::OrderedBuilder::saver_keys) limits their number.
     ///
     /// # Errors
     /// [`SaveError`]. `output` has part of a state then, so it should be a file of
@@ -164,11 +177,12 @@ impl<F: LineFilter> OrderedFilter<F> {
                         tick = filter.progress().tick;
                         filter.copy_lines((first - lines.start) as usize, &mut block);
                         if first == lines.start {
-                            owned.record(Recorder::new(duplicates, all_buckets));
+                            let most = self.state().saver_keys / count as u64;
+                            owned.record(Recorder::new(duplicates, all_buckets, most));
                         }
                     }
                     let recorder = recorder(index, owned)?;
-                    recorder.take(&mut keys[index]);
+                    take(recorder, &mut keys[index], self.state())?;
                     if index == partition {
                         recorder.set_copied(end / bucket_lines);
                     }
@@ -177,7 +191,7 @@ impl<F: LineFilter> OrderedFilter<F> {
                 write_recorded(&mut keys, &mut writer, clock)?;
                 let start = Instant::now();
                 writer.append_block(first, tick, &block)?;
-                thread::sleep(start.elapsed() * self.state().saver_rest);
+                thread::sleep(rest(start.elapsed(), self.state().saver_rest));
             }
         }
         let (ticket, bytes) = cut(&mut handle);
@@ -185,7 +199,7 @@ impl<F: LineFilter> OrderedFilter<F> {
         let mut clock = 0;
         ticket.visit(count, |index, owned| {
             clock = owned.clock();
-            recorder(index, owned)?.take(&mut keys[index]);
+            take(recorder(index, owned)?, &mut keys[index], self.state())?;
             owned.end_recording();
             let progress = filter(index, owned)?.progress();
             sum = Progress {
@@ -202,6 +216,26 @@ impl<F: LineFilter> OrderedFilter<F> {
         writer.end()?;
         Ok(())
     }
+}
+
+/// The most time of a block of 1 MiB that counts as work of the saver, and not of the output: 250
+/// MB/s, about what an output that compresses takes.
+const MOST_WORK: Duration = Duration::from_millis(4);
+
+/// How long the saver sleeps after a block that took `elapsed`: `times` as long as it worked, less
+/// the time for which it waited for the output.
+fn rest(elapsed: Duration, times: u32) -> Duration {
+    let work = elapsed.min(MOST_WORK);
+    (work * times).saturating_sub(elapsed - work)
+}
+
+/// Takes the keys of a recorder, if it has all of them.
+fn take<F>(
+    recorder: &mut Recorder,
+    into: &mut Recorded,
+    state: &OrderedState<F>,
+) -> Result<(), SaveError> {
+    recorder.take(into).ok_or(SaveError::Keys(state.saver_keys))
 }
 
 /// The filter of a partition.
@@ -249,5 +283,26 @@ impl<F> Drop for Recording<'_, F> {
         }
         // Release: pairs with the Acquire in `begin`.
         self.0.is_saved.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rest_is_a_multiple_of_the_work_and_not_of_the_wait() {
+        let ms = Duration::from_millis;
+        for (elapsed, times, expected) in [
+            (1, 0, 0),
+            (1, 3, 3),
+            (4, 3, 12),
+            (5, 3, 11),
+            (16, 3, 0),
+            (10_000, 3, 0),
+            (10_000, 7, 0),
+        ] {
+            assert_eq!(rest(ms(elapsed), times), ms(expected), "{elapsed} ms");
+        }
     }
 }

@@ -65,11 +65,8 @@ abstract sealed class Resource implements AutoCloseable
     return handle;
   }
 
-  /**
-   * Saves, so that a call from inside of the stream is an exception: that of a {@link SharedFilter}
-   * would wait for itself.
-   */
-  final void saving(LongConsumer save) {
+  /** Saves, so that a call from inside of the stream is an exception that says so. */
+  void saving(LongConsumer save) {
     long handle = handle();
     if (!saver.compareAndSet(null, Thread.currentThread())) {
       throw new EcholessException(Code.BUSY, "another thread saves the " + name + ": expected one");

@@ -1,6 +1,7 @@
 package echoless;
 
 import java.io.InputStream;
+import java.util.function.LongConsumer;
 
 /**
  * A filter that all threads use at the same time, without locks: of equal keys of several threads,
@@ -34,5 +35,11 @@ public final class SharedFilter extends WholeFilter {
    */
   public static SharedFilter load(InputStream in, Hashing hashing, long memoryLimit) {
     return restore(true, in, hashing, memoryLimit, SharedFilter::new);
+  }
+
+  /** All threads use the filter meanwhile, the stream included. */
+  @Override
+  void saving(LongConsumer save) {
+    save.accept(handle());
   }
 }

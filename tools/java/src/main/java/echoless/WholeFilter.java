@@ -92,8 +92,11 @@ abstract sealed class WholeFilter extends Resource permits Filter, SharedFilter 
 
   /**
    * Writes the state with bytes of the caller, such as a position in a stream, while no other
-   * thread uses the filter, which is an exception. Calls that begin meanwhile are one, too, but
-   * those of a {@link SharedFilter} wait until it is saved. The stream stays open.
+   * thread uses the filter, which is an exception. Calls that begin meanwhile are one, too. The
+   * stream stays open.
+   *
+   * <p>A {@link SharedFilter} is used meanwhile, and no call waits for its stream. The state has the
+   * keys of the calls that had ended before, and each key of the others or not.
    *
    * @throws java.io.UncheckedIOException if the stream fails
    */

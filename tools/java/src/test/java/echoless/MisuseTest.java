@@ -210,27 +210,6 @@ class MisuseTest {
     saver.get();
   }
 
-  /** It would wait for itself, and others wait for it. */
-  @Test
-  void aStreamThatUsesTheSharedFilterThatIsSavedToIt() throws InterruptedException {
-    try (SharedFilter shared = SharedFilter.of("row4x16:memory=1MiB")) {
-      long[] one = new long[1];
-      OutputStream inside =
-          new OutputStream() {
-            @Override
-            public void write(int unused) {
-              shared.observe(one, 1, one);
-            }
-          };
-      rejects(
-          Code.BUSY,
-          "the stream uses the filter that is saved to it: expected another one",
-          () -> shared.save(inside));
-      assertEquals(0, shared.report().fresh());
-      shared.save(OutputStream.nullOutputStream());
-    }
-  }
-
   /** Calls of several threads, which close the filter under each other. */
   @Test
   void threadsThatDoNotCare() throws Exception {
