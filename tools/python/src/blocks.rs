@@ -6,7 +6,7 @@ use echoless_foreign::{Failure, Hashes, Keys, check_masks};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-use crate::errors::raise;
+use crate::errors::{raise, reserve};
 use crate::keys::{Batch, Input};
 
 /// The keys between two checks for signals, about 10 ms. A multiple of 64, so that a block has
@@ -48,7 +48,10 @@ pub(crate) fn verdicts<'py>(
         }
         Input::Many(keys) => keys,
     };
-    let mut duplicates = vec![0; keys.len().div_ceil(64)];
+    let mut duplicates = Vec::new();
+    let words = keys.len().div_ceil(64);
+    reserve(&mut duplicates, words)?;
+    duplicates.resize(words, 0);
     check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len()).map_err(raise)?;
     for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
         if number > 0 {

@@ -31,6 +31,14 @@ pub(crate) fn invalid(
     raise(Failure::argument(name, value, allowed))
 }
 
+/// Makes room for more, as much as there is memory for.
+pub(crate) fn reserve<T>(into: &mut Vec<T>, more: usize) -> Result<(), PyErr> {
+    into.try_reserve(more).map_err(|_| {
+        let text = format!("cannot allocate memory for {more} more keys");
+        PyMemoryError::new_err(text)
+    })
+}
+
 /// An object of a type that is not allowed.
 pub(crate) fn wrong_type(
     name: &'static str,

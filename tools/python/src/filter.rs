@@ -161,14 +161,15 @@ impl Filter {
     ///
     /// * a list, tuple or other iterable of bytes, str, int, or tuples of them (several fields as
     ///   one key; None is a missing field),
-    /// * a numpy array of integers, bytes of fixed width (S, V), str or objects,
+    /// * a numpy array of integers, bytes of fixed width (S, V), times, str or objects,
     /// * Arrow data (pyarrow, polars, pandas, duckdb): integers, dates, times, strings, binary, and
     ///   dictionaries (categories) of them; a struct, record batch, table or data frame is a key of
-    ///   several fields,
+    ///   several fields, and its index is none of them,
     /// * a list of columns: arrays whose rows are the fields of one key.
     ///
-    /// Arrays are read in place; do not write to them during the call. Nulls are an error in one
-    /// column of keys, and missing fields in several.
+    /// Keys are equal by value; the README has a table. Arrow data are read in place, arrays of
+    /// numpy are copied. Missing and masked values are an error in one column of keys, and missing
+    /// fields in several.
     ///
     /// With a window, ``times`` moves the clock: an int for all keys, or one for each key. Times
     /// with a unit (datetime64, Arrow timestamps) are converted to the ticks of the filter. An
@@ -197,7 +198,7 @@ impl Filter {
     ) -> PyResult<Bound<'py, PyAny>> {
         let input = Input::read(keys, &self.hasher)?;
         let times = times
-            .map(|times| Times::read(times, self.tick))
+            .map(|times| Times::read(times, self.tick, input.len()))
             .transpose()?;
         let mut locked = self.lock()?;
         let filter = locked.get()?;

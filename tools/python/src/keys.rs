@@ -4,13 +4,14 @@ use echoless::{KeyHash, KeyHasher};
 use echoless_foreign::{Keys, hash_all};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyRange, PyString, PyTuple};
 
-use crate::columns::{Column, Piece, piece_of_column, pieces_of_arrow, rows};
-use crate::errors::{invalid, wrong_type};
+use crate::columns::{Column, Piece, Values, piece_of_column, pieces_of_arrow, rows};
+use crate::errors::{invalid, reserve, wrong_type};
+use crate::numbers::{Meaning, WIDE};
 use crate::numpy::Array;
 use crate::output::Form;
-use crate::{arrow, numpy};
+use crate::{arrow, numpy, pandas};
 
 const ALLOWED: &str = "bytes, str, int, or a tuple of them";
 
@@ -36,21 +37,40 @@ impl Input {
         if is_key(object) {
             return hash_key(object, hasher).map(Self::One);
         }
-        let (pieces, form) = if let Some(arrays) = arrow::import(object)? {
-            (pieces_of_arrow(&arrays)?, Form::of(object)?)
-        } else if numpy::is_array(object) {
-            let piece = match numpy::import(object)? {
-                Array::Column(column) => piece_of_column(column, 0)?,
-                Array::Objects(list) => hash_each(&list, hasher)?,
-            };
-            (vec![piece], Form::Numpy)
-        } else if let Some(columns) = columns_of(object)? {
-            (rows(&columns)?, Form::of(&object.get_item(0)?)?)
+        let (pieces, form) = if let Some(columns) = pandas::columns(object)? {
+            let columns = columns
+                .iter()
+                .map(column_of)
+                .collect::<PyResult<Vec<_>>>()?;
+            (rows(&columns)?, Form::Numpy)
         } else {
-            (vec![hash_each(object, hasher)?], Form::Numpy)
+            // A series of pandas may be one of Arrow, but its verdicts are of numpy.
+            let values = &pandas::values(object)?;
+            let form = Form::of(object);
+            if numpy::is_array(values) {
+                let piece = match numpy::import(values)? {
+                    Array::Column(column) => piece_of_column(column, 0)?,
+                    Array::Objects(list) => hash_each(&list, hasher)?,
+                };
+                (vec![piece], Form::Numpy)
+            } else if let Some(arrays) = arrow::import(values)? {
+                (pieces_of_arrow(&arrays)?, form)
+            } else if let Some((columns, form)) = columns_of(values)? {
+                (rows(&columns)?, form)
+            } else {
+                (vec![hash_each(values, hasher)?], Form::Numpy)
+            }
         };
         let len = pieces.iter().map(Keys::len).sum();
         Ok(Self::Many(Batch { pieces, len, form }))
+    }
+
+    /// The number of keys.
+    pub(crate) const fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(batch) => batch.len,
+        }
     }
 
     /// The hashes of all keys.
@@ -109,14 +129,19 @@ pub(crate) fn hash_key(object: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResul
     if let Ok(fields) = object.cast::<PyTuple>() {
         return hash_fields(fields, hasher);
     }
-    number(object).map(|number| hasher.hash_u64(number))
+    let (number, meaning) = number(object)?;
+    let mut hash = [KeyHash::default()];
+    meaning.hash(hasher, &[number], &mut hash);
+    Ok(hash[0])
 }
 
 /// A number of 64 bits, with a sign or without.
-fn number(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+fn number(object: &Bound<'_, PyAny>) -> PyResult<(u64, Meaning)> {
     let number = match object.extract::<i64>() {
-        Ok(number) => return Ok(number as u64),
-        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => object.extract(),
+        Ok(number) => return Ok((number as u64, Meaning::Signed)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
+            object.extract().map(|number| (number, Meaning::Unsigned))
+        }
         Err(error) => Err(error),
     };
     number.map_err(|error: PyErr| {
@@ -135,34 +160,44 @@ fn number(object: &Bound<'_, PyAny>) -> PyResult<u64> {
 /// A field of a tuple.
 enum Field<'py> {
     Missing,
-    Number([u8; 8]),
+    Number(u64, Meaning, [u8; WIDE]),
     Bytes(Bound<'py, PyBytes>),
+    Copied(Vec<u8>),
     Text(Bound<'py, PyString>),
 }
 
-fn hash_fields(fields: &Bound<'_, PyTuple>, hasher: &KeyHasher) -> PyResult<KeyHash> {
-    let fields = fields.iter().map(|field| {
+impl<'py> Field<'py> {
+    fn of(field: &Bound<'py, PyAny>) -> PyResult<Self> {
         Ok(if field.is_none() {
-            Field::Missing
+            Self::Missing
         } else if let Ok(bytes) = field.cast::<PyBytes>() {
-            Field::Bytes(bytes.clone())
+            Self::Bytes(bytes.clone())
         } else if let Ok(text) = field.cast::<PyString>() {
-            Field::Text(text.clone())
+            Self::Text(text.clone())
+        } else if let Ok(bytes) = field.cast::<PyByteArray>() {
+            Self::Copied(bytes.to_vec())
         } else {
-            Field::Number(number(&field)?.to_le_bytes())
+            let (number, meaning) = number(field)?;
+            Self::Number(number, meaning, [0; WIDE])
         })
-    });
-    let fields = fields.collect::<PyResult<Vec<_>>>()?;
-    let slices = fields.iter().map(|field| {
-        Ok(match field {
-            Field::Missing => None,
-            Field::Number(bytes) => Some(&bytes[..]),
-            Field::Bytes(bytes) => Some(bytes.as_bytes()),
-            Field::Text(text) => Some(text.to_str()?.as_bytes()),
+    }
+
+    fn bytes(&mut self) -> PyResult<Option<&[u8]>> {
+        Ok(match self {
+            Self::Missing => None,
+            Self::Number(number, meaning, wide) => Some(meaning.field(*number, wide)),
+            Self::Bytes(bytes) => Some(bytes.as_bytes()),
+            Self::Copied(bytes) => Some(bytes),
+            Self::Text(text) => Some(text.to_str()?.as_bytes()),
         })
-    });
-    let slices = slices.collect::<PyResult<Vec<_>>>()?;
-    Ok(hasher.hash_fields(slices))
+    }
+}
+
+fn hash_fields(fields: &Bound<'_, PyTuple>, hasher: &KeyHasher) -> PyResult<KeyHash> {
+    let fields = fields.iter().map(|field| Field::of(&field));
+    let mut fields = fields.collect::<PyResult<Vec<_>>>()?;
+    let slices = fields.iter_mut().map(Field::bytes);
+    Ok(hasher.hash_fields(slices.collect::<PyResult<Vec<_>>>()?))
 }
 
 /// The hashes of the keys of an iterable.
@@ -172,9 +207,15 @@ fn hash_each(keys: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<Piece> {
         let allowed = format!("{ALLOWED}; or a sequence, a numpy array or Arrow data");
         return Err(wrong_type("keys", name, allowed));
     };
-    let mut hashes = Vec::with_capacity(keys.len().unwrap_or(0));
+    let mut hashes = Vec::new();
+    if keys.is_exact_instance_of::<PyRange>() {
+        // Lengths are hints, and only this one can be too long and true.
+        reserve(&mut hashes, keys.len().unwrap_or(usize::MAX))?;
+    }
     for key in iterator {
-        hashes.push(hash_key(&key?, hasher)?);
+        let hash = hash_key(&key?, hasher)?;
+        reserve(&mut hashes, 1)?;
+        hashes.push(hash);
         if hashes.len() % SIGNAL_KEYS == 0 {
             keys.py().check_signals()?;
         }
@@ -182,8 +223,8 @@ fn hash_each(keys: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<Piece> {
     Ok(Piece::Hashes(hashes))
 }
 
-/// The columns of a list or tuple of arrays.
-fn columns_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Vec<Column>>>> {
+/// The columns of a list or tuple of arrays, and the form of their verdicts.
+fn columns_of(object: &Bound<'_, PyAny>) -> PyResult<Option<(Vec<Vec<Column>>, Form)>> {
     if !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
         return Ok(None);
     }
@@ -192,25 +233,51 @@ fn columns_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Vec<Column>>>> {
             && !item.is_instance_of::<PyTuple>()
             && (numpy::is_array(item) || arrow::exports(item)?))
     };
-    if object.len()? == 0 || !is_column(&object.get_item(0)?)? {
+    // What a subclass has in place of items is not asked.
+    let items = match object.cast::<PyList>() {
+        Ok(list) => list.to_tuple(),
+        Err(_) => object.cast::<PyTuple>()?.clone(),
+    };
+    let Ok(first) = items.get_item(0) else {
+        return Ok(None);
+    };
+    if !is_column(&first)? {
         return Ok(None);
     }
-    let columns = object.try_iter()?.map(|item| {
-        let item = item?;
-        if let Some(arrays) = arrow::import(&item)? {
-            return arrays.iter().map(Column::of_arrow).collect();
-        }
-        if numpy::is_array(&item)
-            && let Array::Column(column) = numpy::import(&item)?
-        {
-            return Ok(vec![column]);
-        }
-        let name = item.get_type().name()?;
-        Err(wrong_type(
-            "column",
-            name,
-            "Arrow data, or a numpy array of integers or bytes",
-        ))
-    });
-    columns.collect::<PyResult<_>>().map(Some)
+    let columns = items.iter().map(|item| column_of(&item));
+    let columns = columns.collect::<PyResult<_>>()?;
+    Ok(Some((columns, Form::of(&first))))
+}
+
+/// The pieces of a column.
+fn column_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<Column>> {
+    let values = &pandas::values(object)?;
+    if numpy::is_array(values) {
+        return Ok(vec![match numpy::import(values)? {
+            Array::Column(column) => column,
+            Array::Objects(list) => column_of_objects(&list)?,
+        }]);
+    } else if let Some(arrays) = arrow::import(values)? {
+        return arrays.iter().map(Column::of_arrow).collect();
+    }
+    let name = object.get_type().name()?;
+    Err(wrong_type("column", name, "Arrow data or a numpy array"))
+}
+
+/// The column of the fields that some objects are.
+fn column_of_objects(objects: &Bound<'_, PyAny>) -> PyResult<Column> {
+    let (mut bytes, mut offsets, mut valid) = (Vec::new(), vec![0], Vec::new());
+    for object in objects.try_iter()? {
+        let mut field = Field::of(&object?)?;
+        let field = field.bytes()?;
+        valid.push(field.is_some());
+        bytes.extend_from_slice(field.unwrap_or_default());
+        offsets.push(bytes.len() as i64);
+    }
+    let len = valid.len();
+    let values = Values::Long {
+        bytes: bytes.into(),
+        offsets: offsets.into(),
+    };
+    Ok(Column::new(values, Some(valid.into()), len))
 }

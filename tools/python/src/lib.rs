@@ -2,8 +2,8 @@
 //!
 //! A call reads its keys into pieces of memory or hashes ([`keys`], [`columns`]), which needs the
 //! interpreter, releases it, and judges block by block ([`blocks`]); the verdicts become an array
-//! ([`output`]). Only [`arrow`] and [`numpy`] have unsafe code: they turn memory that Python
-//! objects own into buffers that keep these objects alive.
+//! ([`output`]). Only [`arrow`] has unsafe code: it takes over the structs of the interface of
+//! Arrow. [`numbers`] says which numbers are equal.
 
 mod arrow;
 mod blocks;
@@ -12,9 +12,11 @@ mod errors;
 mod filter;
 mod keys;
 mod lab;
+mod numbers;
 mod numpy;
 mod options;
 mod output;
+mod pandas;
 mod shared;
 mod times;
 

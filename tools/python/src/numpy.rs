@@ -1,48 +1,72 @@
-//! Arrays of numpy, without copying: what `__array_interface__` says about their memory.
-#![allow(unsafe_code)]
+//! Arrays of numpy. Their memory is copied once, by numpy and with the interpreter held: nothing
+//! that Python has keeps it in its place (`resize(refcheck=False)`, `__setstate__`), and other
+//! threads may write to it.
+//!
+//! Only the methods of `ndarray` itself are called, which read the array as it is. What a subclass
+//! says about itself (`__len__`, `dtype`, `__array_interface__`) is not asked.
 
-use std::panic::AssertUnwindSafe;
-use std::ptr::NonNull;
-use std::sync::Arc;
-
-use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyBytes, PyList, PyType};
 
 use crate::columns::{Column, Values};
 use crate::errors::{invalid, wrong_type};
+use crate::numbers::Meaning;
 
 /// What is allowed, for messages.
-const ALLOWED: &str = "integers, bytes of fixed width (S or V), datetime64, str or objects";
+const ALLOWED: &str =
+    "integers, bytes of fixed width (S or V), datetime64, timedelta64, str or objects";
 
 /// An array as keys.
 pub(crate) enum Array<'py> {
-    /// Its memory.
+    /// A copy of its memory.
     Column(Column),
     /// A list of its elements, which are objects or strings of numpy.
     Objects(Bound<'py, PyAny>),
 }
 
-/// Whether the object is an array of numpy. If numpy is not installed, nothing is.
-pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
+/// The class `numpy.ndarray`. If numpy is not installed, there is none.
+fn ndarray<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyType>> {
     static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let array = NDARRAY.import(object.py(), "numpy", "ndarray");
-    array.is_ok_and(|array| object.is_instance(array).unwrap_or(false))
+    NDARRAY.import(py, "numpy", "ndarray")
 }
 
-/// The column of an array of one dimension.
-pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
-    let py = array.py();
-    let dimensions: usize = array.getattr("ndim")?.extract()?;
-    if dimensions != 1 {
-        return Err(invalid(
-            "keys",
-            format!("array of {dimensions} dimensions"),
-            "1 dimension",
-        ));
+/// Whether the object is an array of numpy.
+pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
+    // The real type, and not what `__class__` says.
+    let class = object.get_type();
+    ndarray(object.py()).is_ok_and(|array| class.is_subclass(array).unwrap_or(false))
+}
+
+/// An attribute of an array, by the descriptor of `ndarray`.
+fn attribute<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let descriptor = ndarray(array.py())?.getattr(name)?;
+    descriptor.call_method1("__get__", (array,))
+}
+
+/// The result of a method of `ndarray`.
+fn method<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    ndarray(array.py())?.call_method1(name, (array,))
+}
+
+/// The only dimension of an array.
+fn length(array: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let shape: Vec<usize> = attribute(array, "shape")?.extract()?;
+    match shape[..] {
+        [len] => Ok(len),
+        _ => {
+            let value = format!("array of {} dimensions", shape.len());
+            Err(invalid("keys", value, "1 dimension"))
+        }
     }
-    let dtype = array.getattr("dtype")?;
+}
+
+/// The column of an array of one dimension. A value that is masked, or no time (`NaT`), is a null.
+pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+    let len = length(array)?;
+    let dtype = attribute(array, "dtype")?;
     let kind: String = dtype.getattr("kind")?.extract()?;
     let width: usize = dtype.getattr("itemsize")?.extract()?;
     let is_native: bool = dtype.getattr("isnative")?.extract()?;
@@ -50,75 +74,133 @@ pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     if !is_native || dtype.getattr("hasobject")?.extract::<bool>()? && kind != "O" {
         return reject();
     }
-    let numpy = py.import("numpy")?;
-    let array = match (kind.as_str(), width) {
-        ("U" | "O" | "T", _) => return Ok(Array::Objects(array.call_method0("tolist")?)),
-        ("S" | "V", _) | ("i" | "u" | "M", 8) => array.clone(),
-        ("i", _) => array.call_method1("astype", ("int64",))?,
-        ("u", _) => array.call_method1("astype", ("uint64",))?,
+    let nulls = mask(array, len)?;
+    if matches!(&*kind, "U" | "O" | "T") {
+        let list = method(array, "tolist")?;
+        let list = list.cast_into::<PyList>()?;
+        for row in nulls.iter().flat_map(masked_rows) {
+            // Also one that is shorter by now.
+            list.set_item(row, array.py().None())?;
+        }
+        return Ok(Array::Objects(list.into_any()));
+    }
+    let meaning = match (&*kind, width) {
+        ("S" | "V", 1..) => None,
+        ("i", 1 | 2 | 4 | 8) => Some(Meaning::Signed),
+        ("u", 1 | 2 | 4 | 8) => Some(Meaning::Unsigned),
+        ("M", 8) => Some(Meaning::Instant(unit(&dtype)?)),
+        ("m", 8) => Some(Meaning::Duration(unit(&dtype)?)),
         _ => return reject(),
     };
-    let flags = array.getattr("flags")?;
-    let is_plain =
-        flags.getattr("c_contiguous")?.is_truthy()? && flags.getattr("aligned")?.is_truthy()?;
-    // A copy of an array that has gaps or is not aligned.
-    let array = if is_plain {
-        array
-    } else {
-        numpy.call_method1("require", (array, py.None(), ("C", "A")))?
+    let bytes = copied(array)?;
+    if !attribute(array, "dtype")?.is(&dtype) || Some(bytes.len()) != len.checked_mul(width) {
+        return Err(changed());
+    }
+    let Some(meaning) = meaning else {
+        let bytes = buffer(bytes);
+        // Without zeros at the end, which numpy does not return either when an element is read.
+        let trim = kind == "S";
+        let values = Values::Fixed { bytes, width, trim };
+        return Ok(Array::Column(Column::new(values, nulls, len)));
     };
-    let len = array.len()?;
-    let values = match kind.as_str() {
-        "S" | "V" => Values::Fixed {
-            bytes: buffer(&array, len * width)?,
-            width,
-            // What numpy does when an element is read.
-            trim: kind == "S",
-        },
-        _ => Values::Numbers {
-            numbers: ScalarBuffer::new(buffer(&array, len * 8)?, 0, len),
-            signed: kind != "u",
-        },
+    let numbers = numbers(bytes, width, matches!(meaning, Meaning::Signed));
+    let nulls = match meaning {
+        Meaning::Instant(_) | Meaning::Duration(_) => {
+            let is_time = numbers.iter().map(|time| *time != NOT_A_TIME);
+            NullBuffer::union(nulls.as_ref(), Some(&is_time.collect()))
+        }
+        Meaning::Signed | Meaning::Unsigned | Meaning::OfDay(_) => nulls,
     };
-    let unit = if kind == "M" {
-        let data = numpy.call_method1("datetime_data", (dtype,))?;
-        let (unit, count): (String, u64) = data.extract()?;
-        let nanoseconds = match unit.as_str() {
-            "ns" => 1,
-            "us" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            "D" => 86_400_000_000_000,
-            _ => {
-                return Err(wrong_type(
-                    "times",
-                    format!("datetime64[{unit}]"),
-                    "D to ns",
-                ));
-            }
-        };
-        Some(count * nanoseconds)
-    } else {
-        None
-    };
-    Ok(Array::Column(Column::new(values, None, len, unit)))
+    let values = Values::Numbers { numbers, meaning };
+    Ok(Array::Column(Column::new(values, nulls, len)))
 }
 
-/// The memory of an array without gaps, which stays as long as the buffer.
-fn buffer(array: &Bound<'_, PyAny>, len: usize) -> PyResult<Buffer> {
-    if len == 0 {
-        return Ok(Buffer::default());
+/// `NaT` of numpy.
+const NOT_A_TIME: u64 = i64::MIN as u64;
+
+fn changed() -> PyErr {
+    invalid(
+        "keys",
+        "array that changes during the call",
+        "one that stays",
+    )
+}
+
+/// The bytes of all elements in their order, without gaps. One call of C: no other thread runs
+/// between the look at the array and the end of the copy.
+fn copied(array: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
+    Ok(method(array, "tobytes")?.cast_into::<PyBytes>()?.into())
+}
+
+fn buffer(bytes: PyBackedBytes) -> Buffer {
+    Buffer::from(bytes::Bytes::from_owner(bytes))
+}
+
+/// Integers of some width in 64 bits.
+fn numbers(bytes: PyBackedBytes, width: usize, signed: bool) -> ScalarBuffer<u64> {
+    if width == 8 && bytes.as_ptr().cast::<u64>().is_aligned() {
+        return buffer(bytes).into();
     }
-    let interface = array.getattr("__array_interface__")?;
-    let (address, _): (usize, bool) = interface.get_item("data")?.extract()?;
-    let Some(start) = NonNull::new(address as *mut u8) else {
-        return Err(invalid("keys", "array without memory", "an array"));
+    let widen = |value: &[u8]| {
+        let is_negative = signed && value[width - 1] >= 0x80;
+        let mut wide = [if is_negative { 0xff } else { 0 }; 8];
+        wide[..width].copy_from_slice(value);
+        u64::from_le_bytes(wide)
     };
-    let owner = Arc::new(AssertUnwindSafe(array.clone().unbind()));
-    // SAFETY: numpy states that its memory is at the address, `len` bytes without gaps, and keeps
-    // it there while the array is referenced, which the owner does. The caller must not write to
-    // the array during the call, as documented.
-    Ok(unsafe { Buffer::from_custom_allocation(start, len, owner) })
+    bytes.chunks_exact(width).map(widen).collect()
+}
+
+/// The nanoseconds of a unit of times, such as `[ms]` or `[15m]`.
+fn unit(dtype: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let data = (dtype.py().import("numpy")?).call_method1("datetime_data", (dtype,))?;
+    let (unit, count): (String, u64) = data.extract()?;
+    let nanoseconds: Option<u64> = match &*unit {
+        "ns" => Some(1),
+        "us" => Some(1_000),
+        "ms" => Some(1_000_000),
+        "s" => Some(1_000_000_000),
+        "m" => Some(60_000_000_000),
+        "h" => Some(3_600_000_000_000),
+        "D" => Some(86_400_000_000_000),
+        "W" => Some(604_800_000_000_000),
+        _ => None,
+    };
+    let unit = nanoseconds.and_then(|nanoseconds| nanoseconds.checked_mul(count));
+    let unit = unit.filter(|unit| *unit <= Meaning::MOST_UNIT);
+    unit.ok_or_else(|| wrong_type("times", dtype, "units from W to ns, and less than a year"))
+}
+
+/// The values that are not masked, if the array has a mask.
+fn mask(array: &Bound<'_, PyAny>, len: usize) -> PyResult<Option<NullBuffer>> {
+    static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = array.py();
+    let class = MASKED.import(py, "numpy.ma", "MaskedArray")?;
+    if !array.get_type().is_subclass(class)? {
+        return Ok(None);
+    }
+    let module = py.import("numpy.ma")?;
+    let mask = module.call_method1("getmask", (array,))?;
+    if mask.is(&module.getattr("nomask")?) {
+        return Ok(None);
+    }
+    let is_mask = is_array(&mask) && {
+        let kind: String = attribute(&mask, "dtype")?.getattr("kind")?.extract()?;
+        kind == "b"
+    };
+    let bytes = if is_mask { Some(copied(&mask)?) } else { None };
+    match bytes {
+        Some(bytes) if bytes.len() == len => {
+            Ok(Some(bytes.iter().map(|byte| *byte == 0).collect()))
+        }
+        _ => Err(invalid(
+            "keys",
+            "array with another mask",
+            "a bool for each value",
+        )),
+    }
+}
+
+/// The rows that are masked.
+fn masked_rows(nulls: &NullBuffer) -> impl Iterator<Item = usize> {
+    (0..nulls.len()).filter(|row| nulls.is_null(*row))
 }

@@ -13,15 +13,14 @@ pub(crate) enum Form {
 
 impl Form {
     /// The form for keys in this object.
-    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let module = object.get_type().module()?;
-        let module = module.to_str()?;
-        let root = module.split('.').next();
-        Ok(if root == Some("pyarrow") {
-            Self::PyArrow
-        } else {
-            Self::Numpy
-        })
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> Self {
+        // A class may have anything as its module.
+        let module = object.get_type().module().ok();
+        let name = module.as_ref().and_then(|module| module.to_str().ok());
+        match name.and_then(|name| name.split('.').next()) {
+            Some("pyarrow") => Self::PyArrow,
+            _ => Self::Numpy,
+        }
     }
 
     /// The bits of the verdicts as an array of `len` booleans, true for a duplicate.

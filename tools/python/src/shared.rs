@@ -16,7 +16,7 @@ use crate::keys::{Input, hash_key};
 use crate::options::{self, hasher};
 
 /// A filter that any number of threads use at the same time. Of equal keys of several threads
-/// exactly one is fresh. No call waits for another one, except for ``save``.
+/// exactly one is fresh. No call waits for another one.
 ///
 /// ``SharedFilter("row4x16:memory=64MiB")`` takes a specification: ``row4x16``, ``row2x32``,
 /// ``bloom:k=4`` or ``ageing:k=4``; ``SharedFilter(memory="64MiB")`` is a ``row4x16``. Keys and
@@ -118,8 +118,9 @@ impl SharedFilter {
         report_dict(py, &report)
     }
 
-    /// Saves the filter and ``data`` of the program as ``Filter.save`` does, while no other thread
-    /// uses it, which is an error. Calls that begin meanwhile wait until it is saved.
+    /// Saves the filter and ``data`` of the program as ``Filter.save`` does, while other threads use
+    /// it, of which none waits. The state has the keys of the calls that had ended before, and each
+    /// later key or not: take the position first.
     ///
     /// >>> import os, tempfile
     /// >>> from echoless import SharedFilter

@@ -1,12 +1,14 @@
 //! When keys came: ticks, from numbers or from times with a unit.
 
+use arrow_schema::DataType;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use crate::columns::Column;
 use crate::errors::{invalid, wrong_type};
+use crate::numbers::Meaning;
 use crate::numpy::Array;
-use crate::{arrow, numpy};
+use crate::{arrow, numpy, pandas};
 
 const ALLOWED: &str = "an int for all keys, or a list of them, a numpy array or Arrow column of \
      integers or times, one for each key";
@@ -53,32 +55,43 @@ pub(crate) enum Times {
 }
 
 impl Times {
-    pub(crate) fn read(object: &Bound<'_, PyAny>, tick: Option<Tick>) -> PyResult<Self> {
+    /// Reads the times of `count` keys.
+    pub(crate) fn read(
+        object: &Bound<'_, PyAny>,
+        tick: Option<Tick>,
+        count: usize,
+    ) -> PyResult<Self> {
         if object.is_instance_of::<PyInt>() {
             return tick_of(object).map(Self::All);
         }
         let mut ticks = Vec::new();
-        if let Some(arrays) = arrow::import(object)? {
-            for array in &arrays {
-                push_ticks(&Column::of_arrow(array)?, tick, &mut ticks)?;
-            }
-            return Ok(Self::Each(ticks));
-        }
-        let list = if numpy::is_array(object) {
-            match numpy::import(object)? {
+        let mut values = pandas::values(object)?;
+        if numpy::is_array(&values) {
+            match numpy::import(&values)? {
                 Array::Column(column) => {
                     push_ticks(&column, tick, &mut ticks)?;
                     return Ok(Self::Each(ticks));
                 }
-                Array::Objects(list) => list,
+                Array::Objects(list) => values = list,
             }
-        } else {
-            object.clone()
-        };
-        let Ok(times) = list.try_iter() else {
+        } else if let Some(arrays) = arrow::import(&values)? {
+            for array in &arrays {
+                if let DataType::Struct(_) = array.data_type() {
+                    return Err(wrong_type("times", "rows of several fields", ALLOWED));
+                }
+                push_ticks(&Column::of_arrow(array)?, tick, &mut ticks)?;
+            }
+            return Ok(Self::Each(ticks));
+        }
+        let Ok(times) = values.try_iter() else {
             return Err(wrong_type("times", object.get_type().name()?, ALLOWED));
         };
         for time in times {
+            if ticks.len() == count {
+                let value = format!("more than {count}");
+                let allowed = format!("{count}, one for each key");
+                return Err(invalid("number of ticks", value, allowed));
+            }
             ticks.push(tick_of(&time?)?);
         }
         Ok(Self::Each(ticks))
@@ -100,17 +113,19 @@ fn push_ticks(column: &Column, tick: Option<Tick>, ticks: &mut Vec<u64>) -> PyRe
         return Err(invalid(
             "times",
             format!("null at row {}", first + row),
-            "no nulls",
+            "no nulls, and no NaT",
         ));
     }
-    let Some((numbers, signed, unit)) = column.numbers() else {
+    let Some((numbers, meaning)) = column.numbers() else {
         return Err(wrong_type("times", "bytes or strings", ALLOWED));
     };
-    if signed && let Some(row) = numbers.iter().position(|time| (*time as i64) < 0) {
+    if meaning != Meaning::Unsigned
+        && let Some(row) = numbers.iter().position(|time| (*time as i64) < 0)
+    {
         let value = format!("{} at row {}", numbers[row] as i64, first + row);
-        return Err(invalid("times", value, "0 or more, and no NaT"));
+        return Err(invalid("times", value, "0 or more"));
     }
-    let Some(unit) = unit else {
+    let Some(unit) = meaning.unit() else {
         ticks.extend_from_slice(numbers);
         return Ok(());
     };

@@ -28,7 +28,7 @@ def new(**options):
 fields = st.one_of(st.none(), st.binary(max_size=5), st.integers(-(2**63), 2**64 - 1))
 keys = st.one_of(
     st.binary(max_size=20),
-    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-(2**63), 2**64 - 1),
     st.tuples(fields, fields),
 )
 
@@ -62,7 +62,7 @@ def test_negative_numbers_are_equal_in_every_type():
     for dtype in ["i1", "i2", "i4", "i8"]:
         filter = new()
         filter.observe(np.array([-1, -7], dtype))
-        assert filter.contains([-1, -7, 2**64 - 1, 255]).tolist() == [True, True, True, False]
+        assert filter.contains([-1, -7, 2**64 - 1, 255]).tolist() == [True, True, False, False]
 
 
 def test_bytes_of_fixed_width_are_read_as_numpy_reads_them():

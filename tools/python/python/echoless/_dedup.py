@@ -82,7 +82,8 @@ def _dedup(items, key, filter, time, counts, batch):
 
 def _judge(filter, items, keys, times):
     try:
-        duplicates = filter.observe(keys, times).tolist()
+        # As an iterator: a list of arrays would be columns, whose rows are the keys.
+        duplicates = filter.observe(iter(keys), times).tolist()
     except (TypeError, ValueError):
         # Nothing was judged. One by one, the exception comes where it belongs.
         for index, item in enumerate(items):
@@ -90,6 +91,6 @@ def _judge(filter, items, keys, times):
             if not filter.observe_one(keys[index], time):
                 yield item
         return
-    for item, duplicate in zip(items, duplicates):
+    for item, duplicate in zip(items, duplicates, strict=True):
         if not duplicate:
             yield item
