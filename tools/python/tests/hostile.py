@@ -1,7 +1,8 @@
 """Random calls of everything that the package has, with objects that lie about themselves.
 
-``python hostile.py CALLS SEED``: an exception of any kind is fine, a panic of the library or a
-signal is not. ``test_hostile.py`` runs it.
+``python hostile.py CALLS SEED`` makes random calls, ``python hostile.py matrix`` one for each type,
+lie and entry: an exception of any kind is fine, a panic of the library or a signal is not.
+``test_hostile.py`` runs both.
 """
 
 import datetime
@@ -455,6 +456,86 @@ def broken(r, filter):
     return bytes(state)
 
 
+# Types, and how an object of each is made of a class that is like it.
+BASES = {
+    object: lambda lying: lying(),
+    list: lambda lying: lying([1, "a"]),
+    tuple: lambda lying: lying((1, "a")),
+    dict: lambda lying: lying({1: 2}),
+    set: lambda lying: lying({1, 2}),
+    int: lambda lying: lying(7),
+    float: lambda lying: lying(7),
+    str: lambda lying: lying("a"),
+    bytes: lambda lying: lying(b"a"),
+    bytearray: lambda lying: lying(b"a"),
+    np.ndarray: lambda lying: np.arange(5).view(lying),
+    np.ma.MaskedArray: lambda lying: np.ma.array([1, 2], mask=[0, 1]).view(lying),
+    np.recarray: lambda lying: np.zeros(3, "u8,S3").view(lying),
+}
+if pd:
+    BASES[pd.Series] = lambda lying: lying([1, 2])
+    BASES[pd.DataFrame] = lambda lying: lying({"a": [1, 2], "b": ["x", None]})
+if pl:
+    BASES[pl.Series] = lambda lying: lying([1, 2])
+    BASES[pl.DataFrame] = lambda lying: lying({"a": [1, 2], "b": ["x", None]})
+
+ENTRIES = {
+    "observe": lambda f, s, it: f.observe(it),
+    "contains": lambda f, s, it: f.contains(it),
+    "shared observe": lambda f, s, it: s.observe(it),
+    "shared contains": lambda f, s, it: s.contains(it),
+    "observe_one": lambda f, s, it: f.observe_one(it),
+    "shared observe_one": lambda f, s, it: s.observe_one(it),
+    "one of many": lambda f, s, it: f.observe([it, 1]),
+    "a field": lambda f, s, it: f.observe([(1, it)]),
+    "a column": lambda f, s, it: f.observe([it, np.arange(5)]),
+    "the second column": lambda f, s, it: f.observe([np.arange(5), it]),
+    "times": lambda f, s, it: f.observe([1, 2], times=it),
+    "time": lambda f, s, it: f.observe_one(1, time=it),
+    "advance_to": lambda f, s, it: f.advance_to(it),
+    "dedup key": lambda f, s, it: list(echoless.dedup([1, 2], key=lambda _: it)),
+    "dedup time": lambda f, s, it: list(echoless.dedup([1], window=5, time=lambda _: it)),
+    "dedup filter": lambda f, s, it: list(echoless.dedup([1], filter=it)),
+    "evaluate": lambda f, s, it: echoless.evaluate(["bloom:k=2,memory=1KiB"], it),
+    "plan": lambda f, s, it: echoless.plan(it, "1KiB", budget=0, max_fpr=0.1, max_fnr=0.1),
+    "plan memory": lambda f, s, it: echoless.plan([1, 2], it, budget=0),
+    "spec": lambda f, s, it: Filter(it),
+    "memory": lambda f, s, it: Filter(memory=it),
+    "window": lambda f, s, it: Filter(memory="64KiB", window=it),
+    "fpr": lambda f, s, it: Filter(memory="64KiB", fpr=it),
+    "tick": lambda f, s, it: Filter(memory="64KiB", tick=it),
+    "seed": lambda f, s, it: Filter(memory="64KiB", seed=it),
+    "secret": lambda f, s, it: Filter(memory="64KiB", secret=it),
+    "shared spec": lambda f, s, it: SharedFilter(it),
+    "save": lambda f, s, it: f.save(os.devnull + "/none", it),
+    "shared save": lambda f, s, it: s.save(it),
+    "load": lambda f, s, it: Filter.load(os.devnull, seed=it),
+    "restore": lambda f, s, it: Filter._restore(it, 0, None),
+}
+
+
+def matrix():
+    """Every type, with every lie, into every entry."""
+    faulthandler.enable()
+    count = 0
+    filter, shared = Filter(memory="64KiB", window=10), SharedFilter(memory="64KiB")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for base, lie, entry in itertools.product(BASES, LIES, ENTRIES):
+            r = random.Random(count)
+            count += 1
+            try:
+                it = BASES[base](type("Lying", (base,), LIES[lie](r)))
+                ENTRIES[entry](filter, shared, it)
+            except Exception:
+                pass
+            except BaseException:
+                print(f"{entry} of {base} that lies about {lie}", flush=True)
+                raise
+        os.chdir("/")
+    print(f"{count} calls, none with a signal")
+
+
 def main(count, seed):
     faulthandler.enable()
     if resource:
@@ -490,4 +571,7 @@ def main(count, seed):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    if sys.argv[1] == "matrix":
+        matrix()
+    else:
+        main(int(sys.argv[1]), int(sys.argv[2]))

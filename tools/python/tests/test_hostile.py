@@ -18,12 +18,9 @@ ALLOCATORS = {
 }
 
 
-@pytest.mark.parametrize("allocator", ALLOCATORS)
-def test_random_calls_end_without_a_signal(allocator):
-    calls = os.environ.get("ECHOLESS_HOSTILE_CALLS", "300")
-    seed = os.environ.get("ECHOLESS_HOSTILE_SEED", "1")
+def run_hostile(allocator, *arguments):
     run = subprocess.run(
-        [sys.executable, Path(__file__).parent / "hostile.py", calls, seed],
+        [sys.executable, Path(__file__).parent / "hostile.py", *arguments],
         env={**os.environ, **ALLOCATORS[allocator]},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -33,6 +30,16 @@ def test_random_calls_end_without_a_signal(allocator):
     )
     assert run.returncode == 0, (run.stdout[-2000:], run.stderr[-4000:])
     print(run.stdout)
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_random_calls_end_without_a_signal(allocator):
+    calls = os.environ.get("ECHOLESS_HOSTILE_CALLS", "300")
+    run_hostile(allocator, calls, os.environ.get("ECHOLESS_HOSTILE_SEED", "1"))
+
+
+def test_every_type_with_every_lie_into_every_entry():
+    run_hostile("debug", "matrix")
 
 
 class Long:

@@ -3,6 +3,7 @@
 import copy
 import multiprocessing
 import pickle
+import threading
 
 import pytest
 from hypothesis import given
@@ -53,6 +54,41 @@ def test_a_state_of_a_shared_filter(tmp_path):
             SharedFilter.load(path, **options)
     with pytest.raises(FileNotFoundError):
         SharedFilter.load(tmp_path / "none")
+
+
+def test_a_shared_filter_is_used_while_it_is_saved(tmp_path):
+    filter = SharedFilter("bloom:k=4,memory=4MiB")
+    before = [f"before {number}" for number in range(1000)]
+    filter.observe(before)
+    path, failed, done = tmp_path / "shared.state", [], threading.Event()
+
+    def run(call):
+        try:
+            call()
+        except BaseException as error:
+            failed.append(error)
+
+    def save():
+        for _ in range(20):
+            filter.save(path, b"line 1000")
+            loaded = SharedFilter.load(path)
+            assert loaded.data == b"line 1000" and loaded.contains(before).all()
+        done.set()
+
+    def use():
+        number = 0
+        while not done.is_set() and not failed:
+            number += 1
+            filter.observe_one(number % 5000)
+            filter.observe([number % 5000, "a"])
+            filter.contains("a")
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in [save, use, use]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
 
 
 def test_states_that_do_not_fit(tmp_path):
