@@ -133,7 +133,10 @@ fn a_filter_is_saved_while_threads_observe() {
             // Ageing forgets some.
             assert!(found.count() >= 990, "{layout:?}");
             let fresh = restored.report().tally.fresh;
-            assert!((Some(990)..=Some(3000)).contains(&fresh), "{fresh:?}");
+            assert!(fresh >= Some(990), "{layout:?}: {fresh:?}");
+            if let SharedLayout::Bloom { .. } = layout {
+                assert!(fresh <= Some(3000), "{layout:?}: {fresh:?}");
+            }
         }
         // At the end all keys are there.
         let last = load(&save(&filter)).unwrap();

@@ -137,6 +137,10 @@ pub(crate) fn hash_key(object: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResul
 
 /// A number of 64 bits, with a sign or without.
 fn number(object: &Bound<'_, PyAny>) -> PyResult<(u64, Meaning)> {
+    if !object.is_instance_of::<PyInt>() && numpy::is_array(object) {
+        // One without dimensions has an index, and may be masked.
+        return Err(wrong_type("key", object.get_type().name()?, ALLOWED));
+    }
     let number = match object.extract::<i64>() {
         Ok(number) => return Ok((number as u64, Meaning::Signed)),
         Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
@@ -231,7 +235,9 @@ fn columns_of(object: &Bound<'_, PyAny>) -> PyResult<Option<(Vec<Vec<Column>>, F
     let is_column = |item: &Bound<'_, PyAny>| -> PyResult<bool> {
         Ok(!is_key(item)
             && !item.is_instance_of::<PyTuple>()
-            && (numpy::is_array(item) || arrow::exports(item)?))
+            && (numpy::is_array(item)
+                || arrow::exports(item)?
+                || pandas::is_of(item, "pandas", "Series")?))
     };
     // What a subclass has in place of items is not asked.
     let items = match object.cast::<PyList>() {

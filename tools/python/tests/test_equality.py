@@ -281,6 +281,8 @@ def test_objects_that_are_not_their_values_are_no_keys():
         "months": np.array(["2026-01"], "M8[M]"),
         "no unit": np.array(["NaT"], "M8"),
         "nothing": np.zeros(2, "V0"),
+        "a masked number": iter([np.ma.array(5, mask=True)]),
+        "an array": [(1, np.array(5))],
         "datetimes": [datetime.datetime(2026, 1, 1)],
         "structured masks": np.ma.array([(1, 2)], dtype="i4,i4", mask=[(0, 1)]),
         "Arrow of no width": pa.array([b""], pa.binary(0)),
