@@ -181,6 +181,7 @@ mod isa;
 mod kernels;
 mod limits;
 pub mod memory;
+pub mod message;
 mod options;
 mod partition;
 mod report;

@@ -6,6 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
+pub(crate) use echoless::message::{one_line, without_controls};
 use echoless::{BuildError, ExchangeError, MemoryError, SpecError};
 use echoless_durable::JournalError;
 use echoless_lab::LabError;
@@ -19,9 +20,6 @@ pub(crate) const ENDED_BY_SIGNAL: u8 = 128;
 
 /// The exit code of a run that failed.
 pub(crate) const FAILED: u8 = 2;
-
-/// The most characters of a message.
-const LONGEST_MESSAGE: usize = 4000;
 
 /// The error that ended a run.
 #[derive(Debug, Error)]
@@ -201,32 +199,6 @@ pub(crate) fn report(outcome: Result<ExitCode, Failure>) -> ExitCode {
             ExitCode::from(FAILED)
         }
     }
-}
-
-/// The text with escapes in place of control characters, which names of files may hold.
-pub(crate) fn without_controls(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            plain.extend(character.escape_default());
-        } else {
-            plain.push(character);
-        }
-    }
-    plain
-}
-
-/// A message on one line. A very long one loses its middle.
-pub(crate) fn one_line(message: &str) -> String {
-    let line = without_controls(message);
-    let characters = line.chars().count();
-    if characters <= LONGEST_MESSAGE {
-        return line;
-    }
-    let half = LONGEST_MESSAGE / 2;
-    let start: String = line.chars().take(half).collect();
-    let end: String = line.chars().skip(characters - half).collect();
-    format!("{start} .. {end}")
 }
 
 /// Writes a line to standard error about input that is read all the same.

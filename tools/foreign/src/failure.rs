@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use echoless::assembly::SaveError;
+use echoless::message::one_line;
 use echoless::state::StateError;
 use echoless::{BuildError, ExchangeError, MemoryError, SpecError};
 
@@ -78,14 +79,15 @@ pub const CODES: [Code; 15] = [
 pub struct Failure {
     /// What programs compare.
     pub code: Code,
-    /// One line for people: what, where, what is allowed.
+    /// One line for people: what, where, what is allowed. What it repeats of the caller has
+    /// [no control characters](echoless::message::one_line).
     pub text: String,
 }
 
 impl Failure {
-    /// A failure with this text.
-    pub fn new(code: Code, text: impl Into<String>) -> Self {
-        let text = text.into();
+    /// A failure with this text, on one line.
+    pub fn new(code: Code, text: impl AsRef<str>) -> Self {
+        let text = one_line(text.as_ref());
         Self { code, text }
     }
 
@@ -102,8 +104,7 @@ impl Failure {
     /// The same failure with a file, at the beginning of its text.
     #[must_use]
     pub fn of_path(self, path: &Path) -> Self {
-        let text = format!("{}: {}", path.display(), self.text);
-        Self { text, ..self }
+        Self::new(self.code, format!("{}: {}", path.display(), self.text))
     }
 }
 

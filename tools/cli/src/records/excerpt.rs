@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use echoless::message::without_controls;
+
 /// The most bytes of an excerpt: a time with an offset in any usual format.
 const MOST: usize = 40;
 
@@ -32,13 +34,7 @@ impl fmt::Display for Excerpt {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("`")?;
         for chunk in self.bytes[..self.len.into()].utf8_chunks() {
-            for character in chunk.valid().chars() {
-                if character.is_control() {
-                    write!(out, "{}", character.escape_default())?;
-                } else {
-                    write!(out, "{character}")?;
-                }
-            }
+            out.write_str(&without_controls(chunk.valid()))?;
             write!(out, "{}", chunk.invalid().escape_ascii())?;
         }
         out.write_str(if self.is_cut { "..`" } else { "`" })
