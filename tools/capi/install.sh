@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs the library for C programs on Linux, once it is built:
 #
-#     cargo build --release -p echoless-capi
+#     cargo build --profile dist -p echoless-capi
 #     tools/capi/install.sh PREFIX [FOLDER]
 #
-# PREFIX is such as /usr/local; FOLDER has the libraries, target/release if it is left out. With
+# PREFIX is such as /usr/local; FOLDER has the libraries, target/dist if it is left out. With
 # DESTDIR everything is put below that folder, for a package.
 set -eu
 
@@ -14,7 +14,7 @@ if [ $# -lt 1 ] || [ $# -gt 2 ]; then
 fi
 prefix=$1
 here=$(cd "$(dirname "$0")" && pwd)
-from=${2:-${CARGO_TARGET_DIR:-$here/../../target}/release}
+from=${2:-${CARGO_TARGET_DIR:-$here/../../target}/dist}
 to=${DESTDIR:-}$prefix
 version=$(sed -n 's/^#define ECHOLESS_VERSION "\(.*\)"$/\1/p' "$here/include/echoless.h")
 

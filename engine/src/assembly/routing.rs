@@ -126,6 +126,12 @@ impl Router {
         }
     }
 
+    /// Gives back the memory of the last batch, all messages of which are sent.
+    pub(super) fn release(&mut self) {
+        self.buffers.fill_with(KeyBuffer::default);
+        (self.messages, self.ticks) = (Vec::new(), Vec::new());
+    }
+
     /// Divides the keys of a batch, of fewer than 2^31 keys, into messages, and resets `selections`
     /// to them.
     pub(super) fn route(&mut self, keys: &[KeyHash], selections: &mut Selections) {

@@ -3,7 +3,7 @@
  * Every function returns 0 or an echoless_status, and echoless_last_error() has the text. Handles
  * are freed with the _free function of their kind; one that was freed, or is of another kind, is an
  * error in every call. Pointers to keys, masks and texts are trusted: each function says how much
- * it reads and writes there. Before 1.0 the interface may change with every version; the name of
+ * it reads and writes there, and the one must be apart from the other. Before 1.0 the interface may change with every version; the name of
  * the shared library has the whole version. */
 
 
@@ -135,8 +135,8 @@ typedef struct {
 } echoless_hashing;
 
 // The keys of a call, by value. Make it with `echoless_hashes()`, `echoless_numbers()`,
-// `echoless_fixed()`, `echoless_slices()`, `echoless_packed()` or `echoless_packets()`, and add
-// ticks with `echoless_at()`. What it points to is read during the call only.
+// `echoless_fixed()`, `echoless_slices()`, `echoless_packed()`, `echoless_packed32()` or
+// `echoless_packets()`, and add ticks with `echoless_at()`. What it points to is read during the call only.
 typedef struct {
     // An `echoless_form`.
     uint32_t form;
@@ -184,11 +184,12 @@ typedef struct {
     uint64_t window_ticks;
 } echoless_report;
 
-// Takes bytes of a state; returns 0, or anything else to end the save with an error.
+// Takes bytes of a state; returns 0, or anything else to end the save with an error. It must
+// return: a `longjmp` or an exception of C++ must not leave it.
 typedef int (*echoless_write)(void *context, const uint8_t *bytes, size_t length);
 
 // Gives bytes of a state: writes up to `capacity` of them and their number, 0 at the end; returns
-// 0, or anything else to end the load with an error.
+// 0, or anything else to end the load with an error. As `echoless_write`, it must return.
 typedef int (*echoless_read)(void *context, uint8_t *bytes, size_t capacity, size_t *length);
 
 // A function that is called at the point of the stream where a state ends.
@@ -486,7 +487,7 @@ int echoless_ordered_report(echoless_ordered *ordered, echoless_report *report);
 // state is that of one point of the stream. There `before` is called, then the ticket of the point
 // is taken, then `position` writes the bytes of the caller, at most 65,536: so `before` can lock
 // the input, and `position` read its position and unlock it. Both may be NULL. From a thread that
-// holds no ticket.
+// holds no ticket; `position` must not observe or report with the filter, which would wait for it.
 //
 // # Safety
 // `path` ends with a NUL; the functions take `context`.
@@ -615,6 +616,13 @@ static inline echoless_slice echoless_text(const char *text) {
 static inline echoless_keys echoless_packed(const void *bytes, const int64_t *offsets,
                                             size_t count) {
     echoless_keys keys = {ECHOLESS_FORM_PACKED64, 0, 0, count, bytes, offsets, NULL};
+    return keys;
+}
+
+/* The same with offsets of 32 bits, as those of Arrow's utf8 and binary. */
+static inline echoless_keys echoless_packed32(const void *bytes, const int32_t *offsets,
+                                              size_t count) {
+    echoless_keys keys = {ECHOLESS_FORM_PACKED32, 0, 0, count, bytes, offsets, NULL};
     return keys;
 }
 

@@ -61,7 +61,8 @@ protected:
     Handle *handle_ = nullptr;
 };
 
-/* The verdicts of a call. The memory is used again by the next one. */
+/* The verdicts of a call. The memory is used again by later ones. After a call that failed they are
+ * those of the call before. */
 class verdicts {
 public:
     bool operator[](std::size_t index) const { return echoless_is_duplicate(words_.data(), index); }
@@ -71,19 +72,31 @@ public:
     /* Runs a call with memory for the verdicts of `keys`. */
     template <class Handle, class Observe>
     void of(Observe observe, Handle *handle, const echoless_keys &keys) {
-        words_.resize(keys.count / 64 + 1);
-        check(observe(handle, keys, words_.data(), &duplicates_));
-        keys_ = keys.count;
+        next_.resize(keys.count / 64 + 1);
+        std::uint64_t duplicates = 0;
+        check(observe(handle, keys, next_.data(), &duplicates));
+        take(keys.count, duplicates);
     }
     /* Waits for the oldest batch in flight; false if there is none. */
     bool drain(echoless_port *port, std::size_t most) {
-        words_.resize(most / 64 + 1);
-        check(echoless_port_drain(port, words_.data(), words_.size(), &keys_, &duplicates_));
-        return keys_ > 0;
+        next_.resize(most / 64 + 1);
+        std::size_t keys = 0;
+        std::uint64_t duplicates = 0;
+        check(echoless_port_drain(port, next_.data(), next_.size(), &keys, &duplicates));
+        take(keys, duplicates);
+        return keys > 0;
     }
 
 private:
+    void take(std::size_t keys, std::uint64_t duplicates) noexcept {
+        words_.swap(next_);
+        keys_ = keys;
+        duplicates_ = duplicates;
+    }
+
     std::vector<std::uint64_t> words_;
+    /* Where a call writes, until it has succeeded. */
+    std::vector<std::uint64_t> next_;
     std::size_t keys_ = 0;
     std::uint64_t duplicates_ = 0;
 };
@@ -122,12 +135,21 @@ public:
                        const echoless_hashing *hashing = nullptr,
                        std::uint64_t memory_limit = UINT64_MAX) {
         std::vector<std::uint8_t> bytes(position ? std::size_t{1} << 16 : 0);
-        std::size_t length = 0;
-        filter loaded;
-        loaded.fill(echoless_filter_load_file, path.c_str(), hashing, memory_limit,
-                    position ? bytes.data() : nullptr, bytes.size(), &length);
-        if (position) position->assign(bytes.data(), bytes.data() + length);
-        return loaded;
+        for (;;) {
+            std::size_t length = 0;
+            filter loaded;
+            int status = echoless_filter_load_file(path.c_str(), hashing, memory_limit,
+                                                   position ? bytes.data() : nullptr,
+                                                   bytes.size(), &length, &loaded.handle_);
+            /* Again, with room for the bytes. */
+            if (status != ECHOLESS_OK && position && length > bytes.size()) {
+                bytes.resize(length);
+                continue;
+            }
+            check(status);
+            if (position) position->assign(bytes.data(), bytes.data() + length);
+            return loaded;
+        }
     }
     void save(const std::string &path, const void *position = nullptr, std::size_t length = 0) {
         auto bytes = static_cast<const std::uint8_t *>(position);

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::ops::Range;
 use std::ptr;
 use std::slice;
 
@@ -18,7 +19,7 @@ pub(crate) fn call(run: impl FnOnce() -> Result<(), Failure>) -> c_int {
         Ok(()) => return 0,
         Err(failure) => failure,
     };
-    let text = CString::new(failure.text.replace('\0', "\\0")).unwrap_or_default();
+    let text = CString::new(failure.text).unwrap_or_default();
     // A call from the destructor of another thread-local finds none.
     let _ = LAST_ERROR.try_with(|last| last.replace(text));
     failure.code.number()
@@ -99,7 +100,22 @@ pub(crate) unsafe fn slice_mut<'a, T>(
     Ok(unsafe { slice::from_raw_parts_mut(data, count) })
 }
 
-fn check_pointer<T>(name: &'static str, data: *const T, count: usize) -> Result<(), Failure> {
+/// The most bytes that a process can have: no 64-bit processor maps more.
+const MOST_BYTES: usize = if usize::BITS == 64 {
+    1 << 57
+} else {
+    isize::MAX as usize
+};
+
+/// Checks a pointer to one value or more.
+///
+/// # Errors
+/// As [`slice`].
+pub(crate) fn check_pointer<T>(
+    name: &'static str,
+    data: *const T,
+    count: usize,
+) -> Result<(), Failure> {
     if data.is_null() {
         return Err(Failure::argument(name, "NULL", "a pointer"));
     }
@@ -107,7 +123,8 @@ fn check_pointer<T>(name: &'static str, data: *const T, count: usize) -> Result<
         let allowed = format!("an address divisible by {}", align_of::<T>());
         return Err(Failure::argument(name, format!("{data:p}"), allowed));
     }
-    if count > isize::MAX as usize / size_of::<T>().max(1) {
+    let most = MOST_BYTES.min(usize::MAX - data.addr());
+    if count > most / size_of::<T>().max(1) {
         return Err(Failure::argument(
             name,
             format!("{count} values"),
@@ -179,23 +196,94 @@ pub(crate) unsafe fn hasher(hashing: *const echoless_hashing) -> Result<KeyHashe
     Ok(KeyHasher::keyed(secret))
 }
 
-/// Writes a result of the call, if the caller wants it.
+/// Memory of the caller: its name in messages, and its addresses.
+pub(crate) type Memory = (&'static str, Range<usize>);
+
+/// The memory of `count` values.
+pub(crate) fn memory<T>(name: &'static str, data: *const T, count: usize) -> Memory {
+    let bytes = count.saturating_mul(size_of::<T>());
+    (name, data.addr()..data.addr().saturating_add(bytes))
+}
+
+/// Checks that nothing that a call writes is also something else that it writes.
 ///
 /// # Errors
-/// [`Failure`] if the pointer is misaligned.
+/// [`Failure`] with the first two that overlap.
+pub(crate) fn check_apart(written: &[Memory]) -> Result<(), Failure> {
+    for (index, memory) in written.iter().enumerate() {
+        check_not_written(&written[..index], memory)?;
+    }
+    Ok(())
+}
+
+/// Checks that nothing that a call writes is `memory`.
 ///
-/// # Safety
-/// `into` is NULL or points to memory for a value that nothing else uses during the call.
-pub(crate) unsafe fn write_if_wanted<T>(
+/// # Errors
+/// As [`check_apart`].
+pub(crate) fn check_not_written(written: &[Memory], (name, bytes): &Memory) -> Result<(), Failure> {
+    let overlaps = |other: &Range<usize>| {
+        let start = bytes.start.max(other.start);
+        start < bytes.end.min(other.end)
+    };
+    match written.iter().find(|(_, other)| overlaps(other)) {
+        None => Ok(()),
+        Some((other, _)) => {
+            let allowed = format!("memory apart from that of {other}");
+            Err(Failure::argument(
+                name,
+                format!("{:#x}", bytes.start),
+                allowed,
+            ))
+        }
+    }
+}
+
+/// A place of the caller for one result. It is checked before a call does anything, so that a call
+/// that fails has changed nothing.
+pub(crate) struct Place<T> {
     name: &'static str,
     into: *mut T,
-    value: T,
-) -> Result<(), Failure> {
-    if into.is_null() {
-        return Ok(());
+}
+
+impl<T> Place<T> {
+    /// The place that a call must have.
+    ///
+    /// # Errors
+    /// [`Failure`] if the pointer is NULL or misaligned.
+    ///
+    /// # Safety
+    /// `into` is NULL or points to memory for a value that nothing else uses during the call, and
+    /// the place is used no longer.
+    pub(crate) unsafe fn new(name: &'static str, into: *mut T) -> Result<Self, Failure> {
+        check_pointer(name, into, 1)?;
+        Ok(Self { name, into })
     }
-    check_pointer(name, into, 1)?;
-    // SAFETY: not NULL and aligned; the caller answers for the memory.
-    unsafe { ptr::write(into, value) };
-    Ok(())
+
+    /// A place that the caller can leave out.
+    ///
+    /// # Errors
+    /// [`Failure`] if the pointer is misaligned.
+    ///
+    /// # Safety
+    /// As [`new`](Self::new).
+    pub(crate) unsafe fn optional(name: &'static str, into: *mut T) -> Result<Self, Failure> {
+        if into.is_null() {
+            return Ok(Self { name, into });
+        }
+        // SAFETY: as of the caller.
+        unsafe { Self::new(name, into) }
+    }
+
+    /// Its memory; none if it was left out.
+    pub(crate) fn memory(&self) -> Memory {
+        memory(self.name, self.into, usize::from(!self.into.is_null()))
+    }
+
+    /// Writes the result, unless the place was left out.
+    pub(crate) fn write(&self, value: T) {
+        if !self.into.is_null() {
+            // SAFETY: not NULL and aligned, as checked; the caller of `new` answers for the memory.
+            unsafe { ptr::write(self.into, value) };
+        }
+    }
 }

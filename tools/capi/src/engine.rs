@@ -3,14 +3,18 @@
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use echoless::{Engine, FilterSpec, KeyHash, KeyHasher, LineFilter, Port, Verdicts, report_of};
-use echoless_foreign::{Code, Failure, Keys, ReportFields, Table, exclusive, hash_all};
+use echoless_foreign::{
+    Code, Failure, Keys, ReportFields, Table, exclusive, give_back, give_back_verdicts, hash_all,
+};
 
-use crate::call::{call, echoless_hashing, hasher, slice_mut, text, write_if_wanted};
-use crate::filter::write_report;
-use crate::keys::{echoless_keys, with_keys, write_handle};
+use crate::call::{
+    Place, call, check_apart, check_pointer, echoless_hashing, hasher, memory, slice_mut, text,
+};
+use crate::filter::ReportPlace;
+use crate::keys::{echoless_keys, with_keys};
 
 /// A handle: workers, each with a partition of a filter in lines. Any thread may use it.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ struct PortOf {
     hasher: KeyHasher,
     hashes: Vec<KeyHash>,
     verdicts: Verdicts,
+    /// `verdicts` are those of the oldest batch, which is not drained yet.
+    is_answered: bool,
 }
 
 static ENGINES: Table<Arc<Workers>> = Table::new(6, "engine");
@@ -55,8 +61,11 @@ pub unsafe extern "C" fn echoless_engine_new(
     out: *mut *mut echoless_engine,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller answers for the text and the hashing.
-        let (spec, hasher) = unsafe { (text("spec", spec, None)?, hasher(hashing)?) };
+        // SAFETY: the caller answers for the pointers.
+        let (out, spec, hasher) = unsafe {
+            let out = Place::new("out", out)?;
+            (out, text("spec", spec, None)?, hasher(hashing)?)
+        };
         let spec: FilterSpec = spec.parse()?;
         let filter = spec.build_line_partitions(partitions)?;
         let (engine, _) = Engine::builder(filter).build()?;
@@ -65,8 +74,8 @@ pub unsafe extern "C" fn echoless_engine_new(
             has_ended: AtomicBool::new(false),
             hasher,
         }))?;
-        // SAFETY: the caller answers for `out`.
-        unsafe { write_handle("out", out, handle, |handle| ENGINES.remove(handle)) }
+        out.write(handle.pointer());
+        Ok(())
     })
 }
 
@@ -87,6 +96,8 @@ pub unsafe extern "C" fn echoless_port_new(
     out: *mut *mut echoless_port,
 ) -> c_int {
     call(|| {
+        // SAFETY: the caller answers for the memory.
+        let out = unsafe { Place::new("out", out)? };
         let workers = Arc::clone(&*ENGINES.get(engine)?);
         // Relaxed: a port that is opened at the same time fails with its first batch.
         if workers.has_ended.load(Ordering::Relaxed) {
@@ -99,9 +110,10 @@ pub unsafe extern "C" fn echoless_port_new(
             hasher: workers.hasher.clone(),
             hashes: Vec::new(),
             verdicts: Verdicts::new(),
+            is_answered: false,
         }))?;
-        // SAFETY: the caller answers for `out`.
-        unsafe { write_handle("out", out, handle, |handle| PORTS.remove(handle)) }
+        out.write(handle.pointer());
+        Ok(())
     })
 }
 
@@ -136,14 +148,15 @@ pub unsafe extern "C" fn echoless_port_submit(
         with_port(port, |port| {
             let submit = |keys: &dyn Keys, ticks: Option<&[u64]>| {
                 let hashes = hash_all(keys, &port.hasher, &mut port.hashes);
-                match ticks.and_then(<[u64]>::last) {
-                    Some(tick) => port.port.submit_at(*tick, hashes)?,
-                    None => port.port.submit(hashes)?,
-                }
-                Ok(())
+                let submitted = match ticks.and_then(<[u64]>::last) {
+                    Some(tick) => port.port.submit_at(*tick, hashes),
+                    None => port.port.submit(hashes),
+                };
+                give_back(&mut port.hashes);
+                Ok(submitted?)
             };
             // SAFETY: the caller answers for the keys.
-            unsafe { with_keys(&keys, submit) }
+            unsafe { with_keys(&keys, &[], submit) }
         })
     })
 }
@@ -168,21 +181,33 @@ pub unsafe extern "C" fn echoless_port_drain(
     call(|| {
         with_port(port, |port| {
             // SAFETY: the caller answers for the pointers.
-            unsafe {
-                // What did not fit is still there.
-                if port.verdicts.is_empty() {
-                    port.port.drain(&mut port.verdicts)?;
-                }
-                let words = port.verdicts.words();
-                if words.len() > capacity {
-                    let allowed = format!("{} words or more", words.len());
-                    return Err(Failure::argument("capacity", capacity, allowed));
-                }
-                slice_mut("duplicates", duplicates, words.len())?.copy_from_slice(words);
-                write_if_wanted("keys", keys, port.verdicts.len())?;
-                write_if_wanted("count", count, port.verdicts.count_duplicates())?;
-                port.verdicts.reset(0);
+            let (keys, count) = unsafe {
+                (
+                    Place::optional("keys", keys)?,
+                    Place::optional("count", count)?,
+                )
+            };
+            if capacity > 0 {
+                check_pointer("duplicates", duplicates, capacity)?;
             }
+            let words = memory("duplicates", duplicates, capacity);
+            check_apart(&[words, keys.memory(), count.memory()])?;
+            // What did not fit is still there.
+            if !port.is_answered {
+                port.port.drain(&mut port.verdicts)?;
+                port.is_answered = true;
+            }
+            let words = port.verdicts.words();
+            if words.len() > capacity {
+                let allowed = format!("{} words or more", words.len());
+                return Err(Failure::argument("capacity", capacity, allowed));
+            }
+            // SAFETY: as above.
+            unsafe { slice_mut("duplicates", duplicates, words.len())?.copy_from_slice(words) };
+            keys.write(port.verdicts.len());
+            count.write(port.verdicts.count_duplicates());
+            give_back_verdicts(&mut port.verdicts);
+            port.is_answered = false;
             Ok(())
         })
     })
@@ -194,8 +219,22 @@ pub unsafe extern "C" fn echoless_port_drain(
 #[unsafe(no_mangle)]
 pub extern "C" fn echoless_port_wait(port: *mut echoless_port, milliseconds: u64) -> c_int {
     call(|| {
-        let timeout = Duration::from_millis(milliseconds);
-        with_port(port, |port| Ok(port.port.wait(timeout)?))
+        let end = Instant::now().checked_add(Duration::from_millis(milliseconds));
+        with_port(port, |port| {
+            // Of a batch, each partition has an answer, and the port waits for one at a time.
+            while !port.is_answered && port.port.in_flight() > 0 {
+                match port.port.poll(&mut port.verdicts) {
+                    Ok(is_answered) => port.is_answered = is_answered,
+                    // A drain returns it at once.
+                    Err(_) => break,
+                }
+                if !port.is_answered {
+                    let rest = end.map_or(Duration::MAX, |end| end - Instant::now());
+                    port.port.wait(rest)?;
+                }
+            }
+            Ok(())
+        })
     })
 }
 
@@ -210,10 +249,10 @@ pub unsafe extern "C" fn echoless_engine_report(
     report: *mut ReportFields,
 ) -> c_int {
     call(|| {
-        let workers = Arc::clone(&*ENGINES.get(engine)?);
-        let found = workers.engine.report()?;
         // SAFETY: the caller answers for the struct.
-        unsafe { write_report(&found, report) }
+        let place = unsafe { ReportPlace::new(report)? };
+        place.write(&Arc::clone(&*ENGINES.get(engine)?).engine.report()?);
+        Ok(())
     })
 }
 
@@ -229,6 +268,11 @@ pub unsafe extern "C" fn echoless_engine_shutdown(
     report: *mut ReportFields,
 ) -> c_int {
     call(|| {
+        let place = match report.is_null() {
+            true => None,
+            // SAFETY: the caller answers for the struct.
+            false => Some(unsafe { ReportPlace::new(report)? }),
+        };
         let workers = Arc::clone(&*ENGINES.get(engine)?);
         workers.has_ended.store(true, Ordering::Relaxed);
         let filter = workers.engine.shutdown().map_err(|error| {
@@ -238,10 +282,9 @@ pub unsafe extern "C" fn echoless_engine_shutdown(
             };
             Failure::new(code, error.to_string())
         })?;
-        if report.is_null() {
-            return Ok(());
+        if let Some(place) = place {
+            place.write(&report_of(filter.filters()));
         }
-        // SAFETY: the caller answers for the struct.
-        unsafe { write_report(&report_of(filter.filters()), report) }
+        Ok(())
     })
 }

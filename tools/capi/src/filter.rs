@@ -1,14 +1,17 @@
 //! Filters that one thread at a time uses, and their states.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::io::{self, Read, Write};
 use std::sync::Mutex;
 
-use echoless::Report;
-use echoless_foreign::{Failure, Filter, ReportFields, Table, exclusive, hash_all};
+use echoless::{KeyHash, Report};
+use echoless_foreign::{Failure, Filter, Handle, ReportFields, Table, exclusive};
 
-use crate::call::{call, echoless_hashing, hasher, path, slice, slice_mut, text, write_if_wanted};
-use crate::keys::{echoless_keys, judge_keys, with_keys, write_handle};
+use crate::call::{
+    Memory, Place, call, check_apart, check_pointer, echoless_hashing, hasher, memory, path, slice,
+    slice_mut, text,
+};
+use crate::keys::{echoless_keys, judge_keys, with_keys};
 
 /// A handle: a filter of any kind. One thread at a time may use it; a call while another one runs
 /// is an error. After an error of a call nothing has changed, unless the function says otherwise.
@@ -44,11 +47,14 @@ pub unsafe extern "C" fn echoless_filter_new(
     out: *mut *mut echoless_filter,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller answers for the text and the hashing.
-        let (spec, hasher) = unsafe { (text("spec", spec, None)?, hasher(hashing)?) };
+        // SAFETY: the caller answers for the pointers.
+        let (out, spec, hasher) = unsafe {
+            let out = Place::new("out", out)?;
+            (out, text("spec", spec, None)?, hasher(hashing)?)
+        };
         let handle = FILTERS.insert(Mutex::new(Filter::new(spec, hasher)?))?;
-        // SAFETY: the caller answers for `out`.
-        unsafe { write_handle("out", out, handle, |handle| FILTERS.remove(handle)) }
+        out.write(handle.pointer());
+        Ok(())
     })
 }
 
@@ -121,16 +127,13 @@ pub unsafe extern "C" fn echoless_filter_hash(
 ) -> c_int {
     call(|| {
         with_filter(filter, |filter| {
+            // A `KeyHash` is a `u64` in memory (`repr(transparent)`).
+            let hashes = hashes.cast::<KeyHash>();
+            let written = [memory("hashes", hashes, keys.count)];
             // SAFETY: the caller answers for the pointers.
-            let into = unsafe { slice_mut("hashes", hashes, keys.count)? };
-            // SAFETY: as above.
             unsafe {
-                with_keys(&keys, |keys, _| {
-                    let mut buffer = Vec::new();
-                    let hashes = hash_all(keys, filter.hasher(), &mut buffer);
-                    for (into, hash) in into.iter_mut().zip(hashes) {
-                        *into = hash.get();
-                    }
+                with_keys(&keys, &written, |keys, _| {
+                    keys.hash(filter.hasher(), 0, slice_mut("hashes", hashes, keys.len())?);
                     Ok(())
                 })
             }
@@ -172,32 +175,53 @@ pub unsafe extern "C" fn echoless_filter_report(
     report: *mut ReportFields,
 ) -> c_int {
     call(|| {
+        // SAFETY: the caller answers for the struct.
+        let place = unsafe { ReportPlace::new(report)? };
         with_filter(filter, |filter| {
-            // SAFETY: the caller answers for the struct.
-            unsafe { write_report(&filter.report(), report) }
+            place.write(&filter.report());
+            Ok(())
         })
     })
 }
 
-/// Writes as much of a report as the caller knows.
-///
-/// # Safety
-/// `into` is NULL or points to a struct of the size that it says.
-pub(crate) unsafe fn write_report(report: &Report, into: *mut ReportFields) -> Result<(), Failure> {
-    // SAFETY: the first field is the size; the caller answers for it.
-    let size = unsafe { slice("report", into.cast::<usize>(), 1)?[0] };
-    if size < size_of::<usize>() {
-        let allowed = "sizeof(echoless_report), set before the call";
-        return Err(Failure::argument("size of report", size, allowed));
+/// The struct of a caller for a report, of the size that the caller knows.
+pub(crate) struct ReportPlace {
+    into: *mut u8,
+    size: usize,
+}
+
+impl ReportPlace {
+    /// # Errors
+    /// [`Failure`] if the pointer is NULL or misaligned, or the struct has no size.
+    ///
+    /// # Safety
+    /// `into` is NULL or points to a struct of the size that it says, which nothing else uses
+    /// during the call, and the place is used no longer.
+    pub(crate) unsafe fn new(into: *mut ReportFields) -> Result<Self, Failure> {
+        check_pointer("report", into, 1)?;
+        // SAFETY: the first field is the size; the caller answers for it.
+        let size = unsafe { into.cast::<usize>().read() };
+        if size < size_of::<usize>() {
+            let allowed = "sizeof(echoless_report), set before the call";
+            return Err(Failure::argument("size of report", size, allowed));
+        }
+        let size = size.min(size_of::<ReportFields>());
+        Ok(Self {
+            into: into.cast(),
+            size,
+        })
     }
-    let known = size.min(size_of::<ReportFields>());
-    let fields = ReportFields {
-        size: known,
-        ..ReportFields::from(report)
-    };
-    // SAFETY: both have `known` bytes.
-    unsafe { std::ptr::copy_nonoverlapping((&raw const fields).cast::<u8>(), into.cast(), known) };
-    Ok(())
+
+    /// Writes as much of a report as the caller knows.
+    pub(crate) fn write(&self, report: &Report) {
+        let fields = ReportFields {
+            size: self.size,
+            ..ReportFields::from(report)
+        };
+        let fields = (&raw const fields).cast::<u8>();
+        // SAFETY: both have so many bytes; the caller of `new` answers for those written.
+        unsafe { std::ptr::copy_nonoverlapping(fields, self.into, self.size) };
+    }
 }
 
 /// Writes the specification of the filter as a text with a NUL into `text`, which has `capacity`
@@ -217,17 +241,9 @@ pub unsafe extern "C" fn echoless_filter_spec(
         with_filter(filter, |filter| {
             let spec = filter.spec().to_string();
             // SAFETY: the caller answers for the pointers.
-            unsafe {
-                write_if_wanted("length", length, spec.len())?;
-                if spec.len() >= capacity {
-                    let allowed = format!("{} or more", spec.len() + 1);
-                    return Err(Failure::argument("capacity", capacity, allowed));
-                }
-                let into = slice_mut("text", text.cast::<u8>(), spec.len() + 1)?;
-                into[..spec.len()].copy_from_slice(spec.as_bytes());
-                into[spec.len()] = 0;
-            }
-            Ok(())
+            let into = unsafe { BytesPlace::new("text", text.cast(), capacity, length)? };
+            into.length.write(spec.len());
+            into.write(CString::new(spec).unwrap_or_default().as_bytes_with_nul())
         })
     })
 }
@@ -252,12 +268,13 @@ pub unsafe extern "C" fn echoless_filter_save_file(
     })
 }
 
-/// Takes bytes of a state; returns 0, or anything else to end the save with an error.
+/// Takes bytes of a state; returns 0, or anything else to end the save with an error. It must
+/// return: a `longjmp` or an exception of C++ must not leave it.
 pub type echoless_write =
     Option<unsafe extern "C" fn(context: *mut c_void, bytes: *const u8, length: usize) -> c_int>;
 
 /// Gives bytes of a state: writes up to `capacity` of them and their number, 0 at the end; returns
-/// 0, or anything else to end the load with an error.
+/// 0, or anything else to end the load with an error. As `echoless_write`, it must return.
 pub type echoless_read = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -325,9 +342,10 @@ pub unsafe extern "C" fn echoless_filter_lines(
 ) -> c_int {
     call(|| {
         with_filter(filter, |filter| {
-            let count = filter.lines()?;
             // SAFETY: the caller answers for the memory.
-            unsafe { write_if_wanted("lines", lines, count) }
+            let place = unsafe { Place::optional("lines", lines)? };
+            place.write(filter.lines()?);
+            Ok(())
         })
     })
 }
@@ -377,15 +395,13 @@ pub unsafe extern "C" fn echoless_filter_load_file(
     out: *mut *mut echoless_filter,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller answers for the path and the hashing.
-        let (path, hasher) = unsafe { (self::path(path)?, hasher(hashing)?) };
-        let (filter, saved) = Filter::load_file(&path, hasher, memory_limit)?;
         // SAFETY: the caller answers for the pointers.
-        unsafe {
-            write_bytes(&saved, bytes, capacity, length)?;
-            let handle = FILTERS.insert(Mutex::new(filter))?;
-            write_handle("out", out, handle, |handle| FILTERS.remove(handle))
-        }
+        let (loaded, path, hasher) = unsafe {
+            let loaded = LoadPlaces::new(bytes, capacity, length, out)?;
+            (loaded, self::path(path)?, hasher(hashing)?)
+        };
+        let (filter, saved) = Filter::load_file(&path, hasher, memory_limit)?;
+        loaded.write(&saved, || FILTERS.insert(Mutex::new(filter)))
     })
 }
 
@@ -411,7 +427,14 @@ pub unsafe extern "C" fn echoless_filter_load_parts(
     call(|| {
         let read = read.ok_or_else(|| Failure::argument("read", "NULL", "a function"))?;
         // SAFETY: the caller answers for the pointers.
-        let (contexts, hasher) = unsafe { (slice("contexts", contexts, count)?, hasher(hashing)?) };
+        let (loaded, contexts, hasher) = unsafe {
+            let loaded = LoadPlaces::new(bytes, capacity, length, out)?;
+            (
+                loaded,
+                slice("contexts", contexts, count)?,
+                hasher(hashing)?,
+            )
+        };
         let readers = contexts.iter().map(|context| {
             io::BufReader::new(Reader {
                 read,
@@ -419,35 +442,113 @@ pub unsafe extern "C" fn echoless_filter_load_parts(
             })
         });
         let (filter, saved) = Filter::load(readers, hasher, memory_limit)?;
-        // SAFETY: the caller answers for the pointers.
-        unsafe {
-            write_bytes(&saved.concat(), bytes, capacity, length)?;
-            let handle = FILTERS.insert(Mutex::new(filter))?;
-            write_handle("out", out, handle, |handle| FILTERS.remove(handle))
-        }
+        loaded.write(&saved.concat(), || FILTERS.insert(Mutex::new(filter)))
     })
 }
 
-/// Writes bytes of a state, unless the caller leaves them out.
-///
-/// # Safety
-/// `into` is NULL or points to `capacity` bytes, `length` is NULL or points to memory for a number.
-pub(crate) unsafe fn write_bytes(
-    saved: &[u8],
+/// Memory of the caller for bytes of any number, and a place for the number.
+struct BytesPlace {
+    name: &'static str,
     into: *mut u8,
     capacity: usize,
-    length: *mut usize,
-) -> Result<(), Failure> {
-    // SAFETY: the caller answers for the pointers.
-    unsafe { write_if_wanted("length", length, saved.len())? };
-    if into.is_null() {
-        return Ok(());
+    length: Place<usize>,
+}
+
+impl BytesPlace {
+    /// # Errors
+    /// [`Failure`] if a pointer is misaligned, or NULL with a capacity, or the memory is that of
+    /// the length.
+    ///
+    /// # Safety
+    /// `into` points to `capacity` bytes, and `length` is NULL or points to memory for a number;
+    /// nothing else uses either during the call, and the place is used no longer.
+    unsafe fn new(
+        name: &'static str,
+        into: *mut u8,
+        capacity: usize,
+        length: *mut usize,
+    ) -> Result<Self, Failure> {
+        if capacity > 0 {
+            check_pointer(name, into, capacity)?;
+        }
+        // SAFETY: as of the caller.
+        let length = unsafe { Place::optional("length", length)? };
+        let place = Self {
+            name,
+            into,
+            capacity,
+            length,
+        };
+        check_apart(&place.memory())?;
+        Ok(place)
     }
-    if saved.len() > capacity {
-        let allowed = format!("{} or more", saved.len());
-        return Err(Failure::argument("capacity", capacity, allowed));
+
+    fn memory(&self) -> [Memory; 2] {
+        let bytes = memory(self.name, self.into, self.capacity);
+        [bytes, self.length.memory()]
     }
-    // SAFETY: as above.
-    unsafe { slice_mut("bytes", into, saved.len())?.copy_from_slice(saved) };
-    Ok(())
+
+    /// Writes the bytes.
+    ///
+    /// # Errors
+    /// [`Failure`] if they do not fit.
+    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        if bytes.len() > self.capacity {
+            let allowed = format!("{} or more", bytes.len());
+            return Err(Failure::argument("capacity", self.capacity, allowed));
+        }
+        // SAFETY: so many bytes fit; the caller of `new` answers for them. What is written is
+        // memory of the library.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.into, bytes.len()) };
+        Ok(())
+    }
+}
+
+/// Where a load writes its results.
+pub(crate) struct LoadPlaces<H> {
+    bytes: BytesPlace,
+    out: Place<*mut H>,
+}
+
+impl<H> LoadPlaces<H> {
+    /// # Errors
+    /// As [`BytesPlace::new`]; [`Failure`] if there is no place for the handle.
+    ///
+    /// # Safety
+    /// As [`BytesPlace::new`], and `out` as in [`Place::new`].
+    pub(crate) unsafe fn new(
+        bytes: *mut u8,
+        capacity: usize,
+        length: *mut usize,
+        out: *mut *mut H,
+    ) -> Result<Self, Failure> {
+        // SAFETY: as of the caller.
+        let (bytes, out) = unsafe {
+            // NULL leaves them out, whatever the capacity.
+            let capacity = if bytes.is_null() { 0 } else { capacity };
+            let bytes = BytesPlace::new("bytes", bytes, capacity, length)?;
+            (bytes, Place::new("out", out)?)
+        };
+        let [memory, length] = bytes.memory();
+        check_apart(&[memory, length, out.memory()])?;
+        Ok(Self { bytes, out })
+    }
+
+    /// Writes the bytes of a state, unless the caller leaves them out, and the handle of what
+    /// `insert` puts into its table.
+    ///
+    /// # Errors
+    /// [`Failure`] if the bytes do not fit, or that of `insert`.
+    pub(crate) fn write(
+        &self,
+        saved: &[u8],
+        insert: impl FnOnce() -> Result<Handle, Failure>,
+    ) -> Result<(), Failure> {
+        self.bytes.length.write(saved.len());
+        if !self.bytes.into.is_null() {
+            self.bytes.write(saved)?;
+        }
+        self.out.write(insert()?.pointer());
+        Ok(())
+    }
 }

@@ -5,11 +5,14 @@ use std::ffi::{c_char, c_int, c_void};
 use std::slice;
 
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Failure, Fixed, Handle, Hashes, Keys, Numbers, Packed, Table};
+use echoless_foreign::{Failure, Fixed, Hashes, Keys, Numbers, Packed, Table};
 use echoless_packets::key::{KeyError, KeyOptions, KeyReader};
 use echoless_packets::{InterfaceId, LinkType, Packet};
 
-use crate::call::{call, slice, slice_mut, text, write_if_wanted};
+use crate::call::{
+    Memory, Place, call, check_apart, check_not_written, check_pointer, memory, slice, slice_mut,
+    text,
+};
 
 /// How the keys of a call lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +36,8 @@ pub enum echoless_form {
 }
 
 /// The keys of a call, by value. Make it with `echoless_hashes()`, `echoless_numbers()`,
-/// `echoless_fixed()`, `echoless_slices()`, `echoless_packed()` or `echoless_packets()`, and add
-/// ticks with `echoless_at()`. What it points to is read during the call only.
+/// `echoless_fixed()`, `echoless_slices()`, `echoless_packed()`, `echoless_packed32()` or
+/// `echoless_packets()`, and add ticks with `echoless_at()`. What it points to is read during the call only.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct echoless_keys {
@@ -125,6 +128,8 @@ pub unsafe extern "C" fn echoless_packet_keys_new(
     out: *mut *mut echoless_packet_keys,
 ) -> c_int {
     call(|| {
+        // SAFETY: the caller answers for the memory.
+        let out = unsafe { Place::new("out", out)? };
         let mut keys = KeyOptions::default();
         let mut link = LinkType::ETHERNET;
         if !options.is_null() {
@@ -155,9 +160,8 @@ pub unsafe extern "C" fn echoless_packet_keys_new(
             keys.skip_bytes = typed.skip_bytes;
         }
         let reader = KeyReader::new(keys).map_err(of_packets)?;
-        let handle = PACKET_KEYS.insert(PacketKeys { reader, link })?;
-        // SAFETY: the caller answers for `out`.
-        unsafe { write_handle("out", out, handle, |handle| PACKET_KEYS.remove(handle)) }
+        out.write(PACKET_KEYS.insert(PacketKeys { reader, link })?.pointer());
+        Ok(())
     })
 }
 
@@ -171,48 +175,39 @@ fn of_packets(error: KeyError) -> Failure {
     Failure::new(echoless_foreign::Code::InvalidSpec, error.to_string())
 }
 
-/// Writes a new handle, or frees it again if there is no place for it.
+/// Memory that a call reads: a slice of it, once it is known to be apart from what is written.
 ///
-/// # Safety
-/// `out` is NULL or points to memory for a handle.
-pub(crate) unsafe fn write_handle<H>(
-    name: &'static str,
-    out: *mut *mut H,
-    handle: Handle,
-    free: impl FnOnce(Handle) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let written = if out.is_null() {
-        Err(Failure::argument(name, "NULL", "a place for the handle"))
-    } else {
-        // SAFETY: not NULL; the caller answers for the memory.
-        unsafe { write_if_wanted(name, out, handle.pointer()) }
-    };
-    if written.is_err() {
-        free(handle)?;
-    }
-    written
-}
-
-/// The hashes at `data`.
+/// # Errors
+/// As [`slice`] and [`check_not_written`].
 ///
 /// # Safety
 /// As [`slice`].
-unsafe fn hashes<'a>(data: *const c_void, count: usize) -> Result<&'a [KeyHash], Failure> {
-    // SAFETY: as of the caller. A `KeyHash` is a `u64` in memory (`repr(transparent)`), and any
-    // number is one.
-    unsafe { slice("keys", data.cast::<KeyHash>(), count) }
+unsafe fn read<'a, T>(
+    written: &[Memory],
+    name: &'static str,
+    data: *const T,
+    count: usize,
+) -> Result<&'a [T], Failure> {
+    if count > 0 {
+        check_pointer(name, data, count)?;
+        check_not_written(written, &memory(name, data, count))?;
+    }
+    // SAFETY: as of the caller.
+    unsafe { slice(name, data, count) }
 }
 
 /// The keys of a call, which `with` gets in their form, and their ticks.
 ///
 /// # Errors
-/// [`Failure`] if the form is unknown or does not fit its pointers, or that of `with`.
+/// [`Failure`] if the form is unknown or does not fit its pointers, these are in memory that is
+/// `written`, or that of `with`.
 ///
 /// # Safety
 /// What the keys point to is as their form says, and stays and does not change during the call.
 #[inline]
 pub(crate) unsafe fn with_keys<T>(
     keys: &echoless_keys,
+    written: &[Memory],
     with: impl FnOnce(&dyn Keys, Option<&[u64]>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let echoless_keys {
@@ -227,7 +222,7 @@ pub(crate) unsafe fn with_keys<T>(
     let ticks = match ticks.is_null() {
         true => None,
         // SAFETY: not NULL; the caller answers for as many ticks as keys.
-        false => Some(unsafe { slice("ticks", ticks, count)? }),
+        false => Some(unsafe { read(written, "ticks", ticks, count)? }),
     };
     const HASHES: u32 = echoless_form::Hashes as u32;
     const NUMBERS: u32 = echoless_form::Numbers as u32;
@@ -237,13 +232,17 @@ pub(crate) unsafe fn with_keys<T>(
     const PACKED64: u32 = echoless_form::Packed64 as u32;
     const PACKETS: u32 = echoless_form::Packets as u32;
     match form {
-        // SAFETY: the caller answers for `count` hashes.
-        HASHES => with(&Hashes(unsafe { hashes(data, count)? }), ticks),
-        // SAFETY: the caller answers for `count` numbers.
-        NUMBERS => with(
-            &Numbers(unsafe { slice("keys", data.cast(), count)? }),
-            ticks,
-        ),
+        HASHES => {
+            // SAFETY: the caller answers for `count` hashes. A `KeyHash` is a `u64` in memory
+            // (`repr(transparent)`), and any number is one.
+            let hashes = unsafe { read(written, "keys", data.cast::<KeyHash>(), count)? };
+            with(&Hashes(hashes), ticks)
+        }
+        NUMBERS => {
+            // SAFETY: the caller answers for `count` numbers.
+            let numbers = unsafe { read(written, "keys", data.cast::<u64>(), count)? };
+            with(&Numbers(numbers), ticks)
+        }
         FIXED => {
             let length = match count.checked_sub(1) {
                 Some(last) => last
@@ -255,23 +254,29 @@ pub(crate) unsafe fn with_keys<T>(
                 return Err(Failure::argument("count", count, "what memory can hold"));
             };
             // SAFETY: the caller answers for the keys up to the end of the last one.
-            let bytes = unsafe { slice("keys", data.cast::<u8>(), length)? };
+            let bytes = unsafe { read(written, "keys", data.cast::<u8>(), length)? };
             with(&Fixed::new(bytes, width, stride, count)?, ticks)
         }
         SLICES => {
             // SAFETY: the caller answers for `count` slices, and for the bytes of each.
-            let slices = unsafe { slice("keys", data.cast::<echoless_slice>(), count)? };
+            let slices = unsafe { read(written, "keys", data.cast::<echoless_slice>(), count)? };
             check_each(slices, |slice| (slice.data, slice.length))?;
             with(&Slices(slices), ticks)
         }
         // SAFETY: the caller answers for the offsets, and for the bytes up to the last one.
-        PACKED32 => with(&unsafe { packed::<i32>(data, extra, count)? }, ticks),
+        PACKED32 => with(
+            &unsafe { packed::<i32>(written, data, extra, count)? },
+            ticks,
+        ),
         // SAFETY: as above.
-        PACKED64 => with(&unsafe { packed::<i64>(data, extra, count)? }, ticks),
+        PACKED64 => with(
+            &unsafe { packed::<i64>(written, data, extra, count)? },
+            ticks,
+        ),
         PACKETS => {
             let reader = PACKET_KEYS.get(extra.cast::<echoless_packet_keys>())?;
             // SAFETY: the caller answers for `count` packets, and for the bytes of each.
-            let packets = unsafe { slice("keys", data.cast::<echoless_packet>(), count)? };
+            let packets = unsafe { read(written, "keys", data.cast::<echoless_packet>(), count)? };
             check_each(packets, |packet| (packet.data, packet.captured as usize))?;
             let reader = &*reader;
             with(&Packets { packets, reader }, ticks)
@@ -284,7 +289,7 @@ pub(crate) unsafe fn with_keys<T>(
 /// verdicts, and returns the number of duplicates, which the caller gets if it wants it.
 ///
 /// # Errors
-/// As [`with_keys`].
+/// As [`with_keys`]; nothing was judged then. All pointers are checked before.
 ///
 /// # Safety
 /// As [`with_keys`]; `duplicates` points to a bit for each key, rounded up to words, and `count` is
@@ -296,17 +301,24 @@ pub(crate) unsafe fn judge_keys(
     count: *mut u64,
     judge: impl FnOnce(&dyn Keys, Option<&[u64]>, &mut [u64]) -> Result<u64, Failure>,
 ) -> Result<(), Failure> {
+    let words = keys.count.div_ceil(64);
     // SAFETY: the caller answers for the pointers.
     unsafe {
-        let duplicates = slice_mut("duplicates", duplicates, keys.count.div_ceil(64))?;
-        let found = with_keys(keys, |keys, ticks| judge(keys, ticks, duplicates))?;
-        write_if_wanted("count", count, found)
+        let count = Place::optional("count", count)?;
+        let written = [memory("duplicates", duplicates, words), count.memory()];
+        check_apart(&written)?;
+        let found = with_keys(keys, &written, |keys, ticks| {
+            judge(keys, ticks, slice_mut("duplicates", duplicates, words)?)
+        })?;
+        count.write(found);
     }
+    Ok(())
 }
 
 /// # Safety
 /// `offsets` points to one offset more than keys, and `data` to as many bytes as the last one says.
 unsafe fn packed<'a, O: Copy + TryInto<usize>>(
+    written: &[Memory],
     data: *const c_void,
     offsets: *const c_void,
     count: usize,
@@ -314,12 +326,12 @@ unsafe fn packed<'a, O: Copy + TryInto<usize>>(
     let entries = count.checked_add(1);
     let entries = entries.ok_or_else(|| Failure::argument("count", count, "less"))?;
     // SAFETY: as of the caller.
-    let offsets: &[O] = unsafe { slice("offsets", offsets.cast(), entries)? };
+    let offsets: &[O] = unsafe { read(written, "offsets", offsets.cast(), entries)? };
     let end = offsets[count]
         .try_into()
         .map_err(|_| Failure::argument("offset", format!("number {count}"), "0 or more"))?;
     // SAFETY: as of the caller.
-    let bytes = unsafe { slice("keys", data.cast::<u8>(), end)? };
+    let bytes = unsafe { read(written, "keys", data.cast::<u8>(), end)? };
     Packed::new(bytes, offsets)
 }
 

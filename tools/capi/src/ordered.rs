@@ -1,23 +1,25 @@
 //! The filter of several threads whose verdicts are those of one: batches apply in the order of
 //! their tickets.
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
-use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use std::{io, ptr};
 
 use echoless::state::replace_file;
 use echoless::{
     FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, OrderedHandle, Ticket, Verdicts,
 };
 use echoless_foreign::{
-    Code, Failure, Keys, ReportFields, Table, check_masks, exclusive, hash_all, restore_file,
+    Code, Failure, Keys, ReportFields, Table, check_masks, exclusive, give_back,
+    give_back_verdicts, hash_all, restore_file,
 };
 use self_cell::{MutBorrow, self_cell};
 
-use crate::call::{call, echoless_hashing, hasher, path, text};
-use crate::filter::{echoless_read, write_bytes, write_report};
-use crate::keys::{echoless_keys, judge_keys, write_handle};
+use crate::call::{Place, call, echoless_hashing, hasher, path, text};
+use crate::filter::{LoadPlaces, ReportPlace, echoless_read};
+use crate::keys::{echoless_keys, judge_keys};
 
 /// A handle: a filter in lines whose batches apply in the order of their tickets. All threads may
 /// use it at the same time; each observes through a thread of its own, `echoless_thread`.
@@ -64,6 +66,28 @@ static ORDERED: Table<Arc<Ordered>> = Table::new(4, "ordered filter");
 static THREADS: Table<Mutex<Thread>> = Table::new(5, THREAD);
 const THREAD: &str = "thread";
 
+thread_local! {
+    /// The ordered filter for whose save this thread is in `position`, as an address.
+    static IN_POSITION: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Ordered {
+    /// Checks that a call can take a ticket and wait for its turn.
+    ///
+    /// # Errors
+    /// [`Code::Busy`] inside of `position`, which would wait for itself: the save has a ticket.
+    fn check_can_wait(&self) -> Result<(), Failure> {
+        if IN_POSITION.get() == ptr::from_ref(self).addr() {
+            let text = "position uses the ordered filter that is saved: expected none to wait for";
+            return Err(Failure::new(Code::Busy, text));
+        }
+        Ok(())
+    }
+}
+
+/// The keys of the longest batch whose buffers a thread keeps.
+const KEPT_KEYS: usize = 1 << 17;
+
 impl Thread {
     /// Takes the next ticket, unless the thread holds one.
     fn take_ticket(&mut self) {
@@ -91,6 +115,7 @@ impl Thread {
         ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
+        self.ordered.check_can_wait()?;
         check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
         let most = (1 << 31) - 1;
         if keys.len() > most {
@@ -113,7 +138,13 @@ impl Thread {
             Some(Err(error)) => Err(error.into()),
             None => unreachable!("a ticket was taken"),
         };
+        give_back(&mut buffer);
+        give_back_verdicts(&mut verdicts);
         (self.hashes, self.verdicts) = (buffer, verdicts);
+        if keys.len() > KEPT_KEYS {
+            // A handle keeps its buffers, too.
+            self.idle = Some(self.ordered.filter.handle());
+        }
         result
     }
 }
@@ -143,8 +174,11 @@ pub unsafe extern "C" fn echoless_ordered_new(
     out: *mut *mut echoless_ordered,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller answers for the text and the hashing.
-        let (spec, hasher) = unsafe { (text("spec", spec, None)?, hasher(hashing)?) };
+        // SAFETY: the caller answers for the pointers.
+        let (out, spec, hasher) = unsafe {
+            let out = Place::new("out", out)?;
+            (out, text("spec", spec, None)?, hasher(hashing)?)
+        };
         let spec: FilterSpec = spec.parse()?;
         let filter = OrderedFilter::builder(spec.build_line_partitions(partitions)?).build();
         let handle = ORDERED.insert(Arc::new(Ordered {
@@ -152,8 +186,8 @@ pub unsafe extern "C" fn echoless_ordered_new(
             spec,
             hasher,
         }))?;
-        // SAFETY: the caller answers for `out`.
-        unsafe { write_handle("out", out, handle, |handle| ORDERED.remove(handle)) }
+        out.write(handle.pointer());
+        Ok(())
     })
 }
 
@@ -174,6 +208,8 @@ pub unsafe extern "C" fn echoless_thread_new(
     out: *mut *mut echoless_thread,
 ) -> c_int {
     call(|| {
+        // SAFETY: the caller answers for the memory.
+        let out = unsafe { Place::new("out", out)? };
         let ordered = Arc::clone(&*ORDERED.get(ordered)?);
         let handle = THREADS.insert(Mutex::new(Thread {
             idle: Some(ordered.filter.handle()),
@@ -182,8 +218,8 @@ pub unsafe extern "C" fn echoless_thread_new(
             hashes: Vec::new(),
             verdicts: Verdicts::new(),
         }))?;
-        // SAFETY: the caller answers for `out`.
-        unsafe { write_handle("out", out, handle, |handle| THREADS.remove(handle)) }
+        out.write(handle.pointer());
+        Ok(())
     })
 }
 
@@ -216,6 +252,7 @@ pub extern "C" fn echoless_thread_take(thread: *mut echoless_thread) -> c_int {
 pub extern "C" fn echoless_thread_wait(thread: *mut echoless_thread, milliseconds: u64) -> c_int {
     call(|| {
         with_thread(thread, |thread| {
+            thread.ordered.check_can_wait()?;
             thread.take_ticket();
             let timeout = Duration::from_millis(milliseconds);
             let waited = thread.holding.as_mut().and_then(|holding| {
@@ -275,10 +312,12 @@ pub unsafe extern "C" fn echoless_ordered_report(
     report: *mut ReportFields,
 ) -> c_int {
     call(|| {
-        let ordered = Arc::clone(&*ORDERED.get(ordered)?);
-        let found = ordered.filter.handle().ticket().report()?;
         // SAFETY: the caller answers for the struct.
-        unsafe { write_report(&found, report) }
+        let place = unsafe { ReportPlace::new(report)? };
+        let ordered = Arc::clone(&*ORDERED.get(ordered)?);
+        ordered.check_can_wait()?;
+        place.write(&ordered.filter.handle().ticket().report()?);
+        Ok(())
     })
 }
 
@@ -292,7 +331,7 @@ pub type echoless_cut = Option<unsafe extern "C" fn(context: *mut c_void)>;
 /// state is that of one point of the stream. There `before` is called, then the ticket of the point
 /// is taken, then `position` writes the bytes of the caller, at most 65,536: so `before` can lock
 /// the input, and `position` read its position and unlock it. Both may be NULL. From a thread that
-/// holds no ticket.
+/// holds no ticket; `position` must not observe or report with the filter, which would wait for it.
 ///
 /// # Safety
 /// `path` ends with a NUL; the functions take `context`.
@@ -308,6 +347,7 @@ pub unsafe extern "C" fn echoless_ordered_save_file(
         // SAFETY: the caller answers for the path.
         let path = unsafe { self::path(path)? };
         let ordered = Arc::clone(&*ORDERED.get(ordered)?);
+        ordered.check_can_wait()?;
         let mut failure = None;
         let saved = replace_file(&path, |file| {
             let Ordered {
@@ -325,10 +365,12 @@ pub unsafe extern "C" fn echoless_ordered_save_file(
                 if let Some(position) = position {
                     let mut length = 0;
                     bytes.resize(MOST_BYTES, 0);
+                    let outer = IN_POSITION.replace(Arc::as_ptr(&ordered).addr());
                     // SAFETY: as above.
                     let status = unsafe {
                         position(context, bytes.as_mut_ptr(), MOST_BYTES, &raw mut length)
                     };
+                    IN_POSITION.set(outer);
                     if status != 0 || length > MOST_BYTES {
                         let text = format!("position returned {status} and {length} bytes");
                         failure = Some(Failure::new(Code::Io, text));
@@ -372,19 +414,19 @@ pub unsafe extern "C" fn echoless_ordered_load_file(
     out: *mut *mut echoless_ordered,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller answers for the path and the hashing.
-        let (path, hasher) = unsafe { (self::path(path)?, hasher(hashing)?) };
+        // SAFETY: the caller answers for the pointers.
+        let (loaded, path, hasher) = unsafe {
+            let loaded = LoadPlaces::new(bytes, capacity, length, out)?;
+            (loaded, self::path(path)?, hasher(hashing)?)
+        };
         let (spec, filter, saved) = restore_file(&path, &hasher, memory_limit, partitions)?;
         let filter = OrderedFilter::builder(filter).build();
-        // SAFETY: the caller answers for the pointers.
-        unsafe {
-            write_bytes(&saved, bytes, capacity, length)?;
-            let handle = ORDERED.insert(Arc::new(Ordered {
+        loaded.write(&saved, || {
+            ORDERED.insert(Arc::new(Ordered {
                 filter,
                 spec,
                 hasher,
-            }))?;
-            write_handle("out", out, handle, |handle| ORDERED.remove(handle))
-        }
+            }))
+        })
     })
 }

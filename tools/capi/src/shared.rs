@@ -4,9 +4,9 @@ use std::ffi::{c_char, c_int};
 
 use echoless_foreign::{ReportFields, Shared, Table};
 
-use crate::call::{call, echoless_hashing, hasher, path, slice, text};
-use crate::filter::{write_bytes, write_report};
-use crate::keys::{echoless_keys, judge_keys, write_handle};
+use crate::call::{Place, call, echoless_hashing, hasher, path, slice, text};
+use crate::filter::{LoadPlaces, ReportPlace};
+use crate::keys::{echoless_keys, judge_keys};
 
 /// A handle: a filter that all threads use at the same time. No call waits for another one, except
 /// for a save.
@@ -29,11 +29,13 @@ pub unsafe extern "C" fn echoless_shared_new(
     out: *mut *mut echoless_shared,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller answers for the text and the hashing.
-        let (spec, hasher) = unsafe { (text("spec", spec, None)?, hasher(hashing)?) };
-        let handle = SHARED.insert(Shared::new(spec, hasher)?)?;
-        // SAFETY: the caller answers for `out`.
-        unsafe { write_handle("out", out, handle, |handle| SHARED.remove(handle)) }
+        // SAFETY: the caller answers for the pointers.
+        let (out, spec, hasher) = unsafe {
+            let out = Place::new("out", out)?;
+            (out, text("spec", spec, None)?, hasher(hashing)?)
+        };
+        out.write(SHARED.insert(Shared::new(spec, hasher)?)?.pointer());
+        Ok(())
     })
 }
 
@@ -107,9 +109,10 @@ pub unsafe extern "C" fn echoless_shared_report(
     report: *mut ReportFields,
 ) -> c_int {
     call(|| {
-        let shared = SHARED.get(shared)?;
         // SAFETY: the caller answers for the struct.
-        unsafe { write_report(&shared.report(), report) }
+        let place = unsafe { ReportPlace::new(report)? };
+        place.write(&SHARED.get(shared)?.report());
+        Ok(())
     })
 }
 
@@ -147,14 +150,12 @@ pub unsafe extern "C" fn echoless_shared_load_file(
     out: *mut *mut echoless_shared,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller answers for the path and the hashing.
-        let (path, hasher) = unsafe { (self::path(path)?, hasher(hashing)?) };
-        let (shared, saved) = Shared::load_file(&path, hasher, memory_limit)?;
         // SAFETY: the caller answers for the pointers.
-        unsafe {
-            write_bytes(&saved, bytes, capacity, length)?;
-            let handle = SHARED.insert(shared)?;
-            write_handle("out", out, handle, |handle| SHARED.remove(handle))
-        }
+        let (loaded, path, hasher) = unsafe {
+            let loaded = LoadPlaces::new(bytes, capacity, length, out)?;
+            (loaded, self::path(path)?, hasher(hashing)?)
+        };
+        let (shared, saved) = Shared::load_file(&path, hasher, memory_limit)?;
+        loaded.write(&saved, || SHARED.insert(shared))
     })
 }

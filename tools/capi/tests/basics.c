@@ -36,6 +36,7 @@ static void forms(void) {
     echoless_slice slices[10];
     char packed[80];
     int64_t offsets[11];
+    int32_t offsets32[11];
     for (int i = 0; i < 10; i++) {
         char id[16];
         snprintf(id, sizeof id, "call %03d", i % 7);
@@ -43,9 +44,9 @@ static void forms(void) {
         memcpy(packed + 8 * i, id, 8);
         records[i].price = (uint32_t)i;
         slices[i] = (echoless_slice){(const uint8_t *)records[i].id, 8};
-        offsets[i] = 8 * i;
+        offsets[i] = offsets32[i] = 8 * i;
     }
-    offsets[10] = 80;
+    offsets[10] = offsets32[10] = 80;
     echoless_filter *filter = NULL;
     OK(echoless_filter_new(LINES, NULL, &filter));
     uint64_t hashes[10];
@@ -54,6 +55,7 @@ static void forms(void) {
         echoless_fixed(records[0].id, 8, sizeof records[0], 10),
         echoless_slices(slices, 10),
         echoless_packed(packed, offsets, 10),
+        echoless_packed32(packed, offsets32, 10),
         echoless_hashes(hashes, 10),
     };
     for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
@@ -348,6 +350,47 @@ static int position(void *context, uint8_t *bytes, size_t capacity, size_t *leng
     return 0;
 }
 
+struct inside {
+    echoless_ordered *ordered;
+    echoless_thread *thread;
+    char path[4096];
+    int calls;
+};
+
+/* Uses the filter that is saved, which has a ticket: an error, where it would wait for itself. */
+static int position_inside(void *context, uint8_t *bytes, size_t capacity, size_t *length) {
+    (void)bytes, (void)capacity;
+    struct inside *inside = context;
+    uint64_t id = 1, duplicates = 0;
+    echoless_report report = {.size = sizeof report};
+    FAILS(ECHOLESS_STATUS_BUSY, "position",
+          echoless_thread_observe(inside->thread, echoless_numbers(&id, 1), &duplicates, NULL));
+    FAILS(ECHOLESS_STATUS_BUSY, "position", echoless_thread_wait(inside->thread, UINT64_MAX));
+    FAILS(ECHOLESS_STATUS_BUSY, "position", echoless_ordered_report(inside->ordered, &report));
+    FAILS(ECHOLESS_STATUS_BUSY, "position",
+          echoless_ordered_save_file(inside->ordered, inside->path, NULL, NULL, NULL));
+    inside->calls++;
+    *length = 0;
+    return inside->calls == 1 ? 0 : 9;
+}
+
+static void reentrance(const char *folder) {
+    struct inside inside = {0};
+    uint64_t id = 1, duplicates = 0;
+    snprintf(inside.path, sizeof inside.path, "%s/inside.state", folder);
+    OK(echoless_ordered_new(LINES, NULL, 2, &inside.ordered));
+    OK(echoless_thread_new(inside.ordered, &inside.thread));
+    OK(echoless_ordered_save_file(inside.ordered, inside.path, NULL, position_inside, &inside));
+    FAILS(ECHOLESS_STATUS_IO, "9",
+          echoless_ordered_save_file(inside.ordered, inside.path, NULL, position_inside, &inside));
+    CHECK(inside.calls == 2);
+    OK(echoless_thread_observe(inside.thread, echoless_numbers(&id, 1), &duplicates, NULL));
+    CHECK(duplicates == 0);
+    OK(echoless_thread_free(inside.thread));
+    OK(echoless_ordered_free(inside.ordered));
+    unlink(inside.path);
+}
+
 static void threads(const char *folder) {
     echoless_shared *shared = NULL;
     echoless_ordered *ordered = NULL;
@@ -452,6 +495,7 @@ int main(int count, char **arguments) {
     misuse();
     packets();
     threads(folder);
+    reentrance(folder);
     engines();
     puts("ok");
     return 0;

@@ -1,4 +1,5 @@
-//! The committed header is that of the source. `UPDATE_HEADER=1` writes it.
+//! The committed header is that of the source, and so is the copy in the Go module, whose folder
+//! must have all that it needs. `UPDATE_HEADER=1` writes both.
 
 use std::path::Path;
 use std::{env, fs};
@@ -10,7 +11,7 @@ const HEAD: &str = "\
  * Every function returns 0 or an echoless_status, and echoless_last_error() has the text. Handles
  * are freed with the _free function of their kind; one that was freed, or is of another kind, is an
  * error in every call. Pointers to keys, masks and texts are trusted: each function says how much
- * it reads and writes there. Before 1.0 the interface may change with every version; the name of
+ * it reads and writes there, and the one must be apart from the other. Before 1.0 the interface may change with every version; the name of
  * the shared library has the whole version. */
 ";
 
@@ -51,6 +52,13 @@ static inline echoless_slice echoless_text(const char *text) {
 static inline echoless_keys echoless_packed(const void *bytes, const int64_t *offsets,
                                             size_t count) {
     echoless_keys keys = {ECHOLESS_FORM_PACKED64, 0, 0, count, bytes, offsets, NULL};
+    return keys;
+}
+
+/* The same with offsets of 32 bits, as those of Arrow's utf8 and binary. */
+static inline echoless_keys echoless_packed32(const void *bytes, const int32_t *offsets,
+                                              size_t count) {
+    echoless_keys keys = {ECHOLESS_FORM_PACKED32, 0, 0, count, bytes, offsets, NULL};
     return keys;
 }
 
@@ -107,16 +115,32 @@ fn header() -> String {
     format!("{}\n{}", before.trim_end(), KEYS.trim_start_matches('\n'))
 }
 
-#[test]
-fn the_header_is_that_of_the_source() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/echoless.h");
-    let generated = header();
+/// Compares a file with what it must have, or writes it.
+fn check(path: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if env::var_os("UPDATE_HEADER").is_some() {
-        fs::write(&path, &generated).unwrap();
+        fs::write(&path, expected).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        committed == generated,
-        "run UPDATE_HEADER=1 cargo test -p echoless-capi --test header"
+        committed == expected,
+        "{}: run UPDATE_HEADER=1 cargo test -p echoless-capi --test header",
+        path.display()
     );
+}
+
+#[test]
+fn the_header_is_that_of_the_source() {
+    let generated = header();
+    check("include/echoless.h", &generated);
+    check("../go/echoless.h", &generated);
+}
+
+#[test]
+fn the_go_module_has_the_licences() {
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let text = fs::read_to_string(root.join(name)).unwrap();
+        check(&format!("../go/{name}"), &text);
+    }
 }

@@ -92,6 +92,54 @@ static void filters(const std::string &folder) {
     CHECK(!verdicts[0] && verdicts[1]);
 }
 
+/* After a call that failed, verdicts are those of the call before, to the last word. */
+static void failures(const std::string &folder) {
+    std::vector<std::uint64_t> ids(1000);
+    for (std::size_t i = 0; i < ids.size(); i++) ids[i] = i / 2;
+    auto keys = echoless_numbers(ids.data(), ids.size());
+    auto none = echoless_numbers(nullptr, 10), endless = echoless_numbers(ids.data(), SIZE_MAX);
+    echoless::filter filter(LINES);
+    echoless::shared shared("row2x32:memory=1MiB");
+    echoless::ordered ordered(LINES, 2);
+    auto thread = ordered.thread();
+    echoless::engine engine(LINES, 2);
+    auto port = engine.port();
+    auto check = [&](const char *what, echoless::verdicts &verdicts, auto call) {
+        bool has_thrown = false;
+        try {
+            call(verdicts);
+        } catch (const std::exception &) {
+            has_thrown = true;
+        }
+        CHECK(has_thrown && what);
+        CHECK(verdicts.size() == 1000 && verdicts.duplicates() == 500);
+        for (std::size_t i = 0; i < verdicts.size(); i++) CHECK(verdicts[i] == (i % 2 == 1));
+    };
+    for (auto &wrong : {none, endless}) {
+        echoless::verdicts verdicts;
+        filter.clear();
+        filter.observe(keys, verdicts);
+        check("observe", verdicts, [&](auto &into) { filter.observe(wrong, into); });
+        check("contains", verdicts, [&](auto &into) { filter.contains(wrong, into); });
+        check("shared", verdicts, [&](auto &into) { shared.observe(wrong, into); });
+        check("shared contains", verdicts, [&](auto &into) { shared.contains(wrong, into); });
+        check("thread", verdicts, [&](auto &into) { thread.observe(wrong, into); });
+        port.submit(keys);
+        check("drain", verdicts, [&](auto &into) { port.drain(into, 64); });
+        echoless::verdicts drained;
+        CHECK(port.drain(drained, 1000) && drained.size() == 1000);
+    }
+
+    /* Bytes of any length come back, and a failed load leaves those of before. */
+    auto path = folder + "/raii.state";
+    std::vector<std::uint8_t> position(100000, 7), loaded;
+    filter.save(path, position.data(), position.size());
+    CHECK(echoless::filter::load(path, &loaded) && loaded == position);
+    CHECK(code_of([&] { echoless::filter::load("/nowhere/at/all", &loaded); }) != 0);
+    CHECK(loaded == position);
+    std::remove(path.c_str());
+}
+
 static void threads() {
     echoless::shared shared("row2x32:memory=4MiB");
     echoless::ordered ordered(LINES, 2);
@@ -139,6 +187,7 @@ static void threads() {
 int main(int count, char **arguments) {
     handles();
     filters(count > 1 ? arguments[1] : ".");
+    failures(count > 1 ? arguments[1] : ".");
     threads();
     std::puts("ok");
 }

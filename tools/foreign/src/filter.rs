@@ -10,7 +10,7 @@ use echoless::state::{SavedState, StateError, replace_file, restore_parts};
 use echoless::{BuildError, FilterSpec, KeyHasher, LineFilter, Partitioned, Report};
 
 use crate::failure::{Code, Failure};
-use crate::keys::{Keys, check_masks, hash_all, observe_blocks};
+use crate::keys::{Keys, observe_blocks};
 
 /// Any filter by its specification, with the hasher of its keys. It knows both, so it can be saved.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Filter {
     /// are zero. Returns the number of duplicates.
     ///
     /// # Errors
-    /// As [`check_masks`]; nothing was judged then.
+    /// As [`check_masks`](crate::check_masks); nothing was judged then.
     pub fn observe(
         &mut self,
         keys: &(impl Keys + ?Sized),
@@ -96,18 +96,19 @@ impl Filter {
     /// Whether each key would be a duplicate now. Changes nothing in the filter.
     ///
     /// # Errors
-    /// As [`check_masks`].
+    /// As [`check_masks`](crate::check_masks).
     pub fn contains(
         &mut self,
         keys: &(impl Keys + ?Sized),
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
-        check_masks(keys.len(), None, duplicates.len())?;
-        let hashes = hash_all(keys, &self.hasher, &mut self.hashes);
+        let filter = self.judge.filter();
         let mut verdicts = echoless::Verdicts::new();
-        self.judge.filter().contains_each(hashes, &mut verdicts);
-        duplicates.copy_from_slice(verdicts.words());
-        Ok(verdicts.count_duplicates())
+        let (hasher, hashes) = (&self.hasher, &mut self.hashes);
+        observe_blocks(keys, None, hasher, hashes, duplicates, |batch, words| {
+            filter.contains_each(batch.keys(), &mut verdicts);
+            words.copy_from_slice(verdicts.words());
+        })
     }
 
     /// Moves the clock of a window to `tick`. An earlier tick has no effect.

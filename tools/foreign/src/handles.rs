@@ -53,9 +53,11 @@ pub struct TableKeys;
 
 impl Config for TableKeys {
     const RESERVED_BITS: usize = KIND_BITS;
-    /// Two million handles of a kind for each thread. Fewer pages leave 25 bits for generations:
-    /// with the default of 32 pages a freed handle would be that of another owner of its place
-    /// after 511 of them, with 16 after 33 million.
+    /// The threads that live at the same time and have made or freed a handle; those that have
+    /// ended do not count. A table has a pointer for each, 512 KiB.
+    const MAX_THREADS: usize = 1 << 16;
+    /// Two million handles of a kind for each thread. This leaves 21 bits for generations: a freed
+    /// handle would be that of another owner of its place after two million of them.
     const MAX_PAGES: usize = 16;
 }
 

@@ -1,12 +1,31 @@
 //! Keys in the forms in which programs have them, and their hashes.
 
-use echoless::{Batch, KeyHash, KeyHasher};
+use echoless::{Batch, KeyHash, KeyHasher, Verdicts};
 
 use crate::failure::Failure;
 
 /// The keys that are hashed at a time. Their hashes stay in the first-level cache, and the filter
 /// looks ahead far enough in them.
 const BLOCK: usize = 2048;
+
+/// The most bytes that a handle or a thread keeps of a buffer for the next call. Calls with so many
+/// keys are rare, and cost more than the allocation.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Gives back the memory of a buffer that is larger than those that are kept. Its content is lost
+/// then.
+pub fn give_back<T>(buffer: &mut Vec<T>) {
+    if buffer.capacity() * size_of::<T>() > KEPT_BYTES {
+        *buffer = Vec::new();
+    }
+}
+
+/// As [`give_back`], for verdicts that nothing needs any more.
+pub fn give_back_verdicts(verdicts: &mut Verdicts) {
+    if size_of_val(verdicts.words()) > KEPT_BYTES {
+        *verdicts = Verdicts::new();
+    }
+}
 
 /// The keys of one call. A binding implements it for forms of its own, such as packets.
 pub trait Keys {

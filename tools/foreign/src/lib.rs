@@ -36,7 +36,10 @@ mod snapshot;
 pub use failure::{CODES, Code, Failure, catch};
 pub use filter::{Filter, restore, restore_file};
 pub use handles::{Handle, Table, TableKeys, exclusive};
-pub use keys::{Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, hash_all};
+pub use keys::{
+    Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, give_back,
+    give_back_verdicts, hash_all,
+};
 pub use partitions::Partitions;
 pub use report::{ReportFields, UNKNOWN_COUNT};
 pub use shared::Shared;

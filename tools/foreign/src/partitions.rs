@@ -12,7 +12,7 @@ use echoless::{
 };
 
 use crate::failure::{Code, Failure};
-use crate::keys::{Keys, check_masks, hash_all};
+use crate::keys::{Keys, check_masks, give_back, hash_all};
 use crate::snapshot::{Filters, PAGE, Snapshot, lock};
 
 /// Below so many keys, the lines of a partition are loaded while the one before is judged.
@@ -183,7 +183,10 @@ impl Partitions {
             let allowed = format!("at most {} in a batch", u32::MAX);
             return Err(Failure::argument("count", keys.len(), allowed));
         }
-        self.buffers.divide(keys, ticks, &self.identity)?;
+        if let Err(error) = self.buffers.divide(keys, ticks, &self.identity) {
+            self.buffers.give_back();
+            return Err(error);
+        }
         let divided = &mut self.buffers;
         let held = &mut *lock(&self.filters);
         duplicates.fill(0);
@@ -222,6 +225,7 @@ impl Partitions {
                 }
             }
         }
+        divided.give_back();
         Ok(found)
     }
 
@@ -305,6 +309,16 @@ impl Identity {
 }
 
 impl Buffers {
+    /// Gives back what an unusually long batch took.
+    fn give_back(&mut self) {
+        give_back(&mut self.hashes);
+        give_back(&mut self.owners);
+        give_back(&mut self.keys);
+        give_back(&mut self.ticks);
+        give_back(&mut self.numbers);
+        give_back(&mut self.words);
+    }
+
     /// Divides a batch by the partitions that own its keys.
     fn divide(
         &mut self,

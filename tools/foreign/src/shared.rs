@@ -9,7 +9,7 @@ use echoless::{KeyHash, KeyHasher, Report, SharedFilter, SharedSpec, Verdicts};
 
 use crate::failure::Failure;
 use crate::filter::{read_file, write_file};
-use crate::keys::{Keys, check_masks, observe_blocks};
+use crate::keys::{Keys, check_masks, give_back_verdicts, observe_blocks};
 
 /// A filter that any number of threads use at the same time; see [`SharedFilter`]. No call waits
 /// for another one.
@@ -63,6 +63,7 @@ impl Shared {
             observe_blocks(keys, None, hasher, hashes, duplicates, |batch, words| {
                 self.filter.observe(batch.keys(), verdicts);
                 words.copy_from_slice(verdicts.words());
+                give_back_verdicts(verdicts);
             })
         })
     }

@@ -3,7 +3,7 @@
 use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, Verdicts};
 use echoless_foreign::{
     CODES, Code, Failure, Filter, Fixed, Hashes, Keys, Numbers, Packed, ReportFields, Shared,
-    UNKNOWN_COUNT, hash_all,
+    Table, UNKNOWN_COUNT, give_back, give_back_verdicts, hash_all,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -363,4 +363,101 @@ fn mix(number: u64) -> u64 {
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ mixed >> 31
+}
+
+/// What the caller passes is repeated in no text as it is.
+#[test]
+fn texts_of_errors_are_one_line() {
+    let nasty = "a\nb\r\u{1b}[2J\u{202e}c\u{2028}d\u{9b}\0";
+    let path = std::path::Path::new("/nowhere").join(nasty.replace('\0', ""));
+    let new = |spec: &str| Filter::new(spec, hasher()).unwrap_err();
+    for failure in [
+        new(nasty),
+        new(&format!("fingerprint:memory=1MiB,{nasty}=1")),
+        new(&format!("fingerprint:memory={nasty}")),
+        Shared::new(nasty, hasher()).unwrap_err(),
+        Failure::argument("name", nasty, nasty),
+        Failure::new(Code::Io, nasty).of_path(&path),
+        Failure::from(std::io::Error::other(nasty)),
+        Filter::load_file(&path, hasher(), u64::MAX).unwrap_err(),
+        Filter::new(SPEC, hasher())
+            .unwrap()
+            .save_file(&path, b"")
+            .unwrap_err(),
+        echoless_foreign::catch::<()>(|| panic!("{nasty}")).unwrap_err(),
+    ] {
+        let text = &failure.text;
+        assert_eq!(&echoless::message::without_controls(text), text);
+        assert!(text.contains(r"a\nb"), "{text}");
+    }
+}
+
+/// Threads that have ended leave nothing behind that later ones miss, and there is room for many
+/// that live at the same time.
+#[test]
+fn a_table_has_room_for_the_handles_of_many_threads() {
+    static TABLE: Table<usize> = Table::new(1, "number");
+    let insert = |number: usize| {
+        let handle = TABLE.insert(number)?;
+        assert_eq!(*TABLE.get(handle.number())?, number);
+        Ok::<_, Failure>(handle)
+    };
+    // One after the other, which leave their handles behind.
+    let mut handles = Vec::new();
+    for number in 0..5000 {
+        let thread = std::thread::spawn(move || insert(number));
+        handles.push(thread.join().unwrap().unwrap());
+    }
+    for (number, handle) in handles.into_iter().enumerate() {
+        assert_eq!(*TABLE.get(handle.number()).unwrap(), number);
+        TABLE.remove(handle.number()).unwrap();
+        assert!(TABLE.get(handle.number()).is_err());
+    }
+    // At the same time; a machine may allow fewer.
+    let (ended, all) = (
+        std::sync::RwLock::new(()),
+        std::sync::Mutex::new(Vec::new()),
+    );
+    let end = ended.write().unwrap();
+    std::thread::scope(|scope| {
+        let mut threads = 0;
+        while threads < 4300 {
+            let run = || {
+                let number = all.lock().unwrap().len();
+                let handle = insert(number);
+                all.lock().unwrap().push(handle.clone());
+                drop(ended.read());
+                TABLE.remove(handle.unwrap().number()).unwrap();
+            };
+            let builder = std::thread::Builder::new().stack_size(64 << 10);
+            if builder.spawn_scoped(scope, run).is_err() {
+                println!("SKIPPED more than {threads} threads: the system allows no more");
+                break;
+            }
+            threads += 1;
+        }
+        while all.lock().unwrap().len() < threads {
+            std::thread::yield_now();
+        }
+        drop(end);
+    });
+    assert!(all.into_inner().unwrap().iter().all(Result::is_ok));
+}
+
+/// A buffer that one long call needed is not kept.
+#[test]
+fn what_a_long_call_needs_is_given_back() {
+    let mut small = Vec::<u64>::with_capacity(1 << 17);
+    let mut large = Vec::<u64>::with_capacity((1 << 17) + 1);
+    give_back(&mut small);
+    give_back(&mut large);
+    assert!(small.capacity() >= 1 << 17);
+    assert_eq!(large.capacity(), 0);
+    let mut verdicts = Verdicts::new();
+    verdicts.reset(1 << 20);
+    give_back_verdicts(&mut verdicts);
+    assert_eq!(verdicts.len(), 1 << 20);
+    verdicts.reset(1 << 24);
+    give_back_verdicts(&mut verdicts);
+    assert_eq!(verdicts.len(), 0);
 }

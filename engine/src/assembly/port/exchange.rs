@@ -14,6 +14,9 @@ use crate::sync::check;
 use crate::transport::Attention;
 use crate::verdicts::Verdicts;
 
+/// The keys of the longest batch whose buffers a port uses again. They take 1 MiB.
+const MOST_KEPT_KEYS: usize = 1 << 17;
+
 /// What is left to send of the last pending batch. The router holds its keys.
 #[derive(Debug)]
 pub(super) struct Unsent {
@@ -230,7 +233,11 @@ impl Port {
         if let Some(mut batch) = self.pending.pop_front() {
             self.oldest += 1;
             batch.take_verdicts(self.router.kernel(), policy, verdicts);
-            self.free.push(batch);
+            if verdicts.len() <= MOST_KEPT_KEYS {
+                self.free.push(batch);
+            } else if self.unsent.is_none() {
+                self.router.release();
+            }
         }
     }
 }

@@ -25,6 +25,11 @@ fn every_function_under_the_address_sanitizer() {
 }
 
 #[test]
+fn no_handle_keeps_the_memory_of_a_long_call() {
+    check(&[], "tests/kept_memory.c", &[], "kept_memory");
+}
+
+#[test]
 fn the_classes_of_the_cpp_header() {
     check(&[], "tests/raii.cpp", &[], "raii");
     check(VALGRIND, "tests/raii.cpp", &[], "raii");

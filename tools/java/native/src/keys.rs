@@ -4,21 +4,11 @@ use std::cell::RefCell;
 use std::slice;
 
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Failure, Hashes, Keys, check_offsets};
+use echoless_foreign::{Failure, Hashes, Keys, check_offsets, give_back};
 use jni::Env;
 use jni::objects::{JByteArray, JByteBuffer, JIntArray, JLongArray};
 
 use crate::call::{check_length, length, of_java};
-
-/// The bytes that a thread keeps of each buffer for the next batch. Longer ones are rare.
-const KEPT_BYTES: usize = 1 << 20;
-
-/// Gives back the memory of a buffer that is larger than those that are kept.
-fn shrink<T>(buffer: &mut Vec<T>) {
-    if buffer.capacity() * size_of::<T>() > KEPT_BYTES {
-        *buffer = Vec::new();
-    }
-}
 
 thread_local! {
     /// The words and ticks of a batch.
@@ -88,14 +78,17 @@ pub(crate) fn with_packed<'local, T>(
     check_length(env, "offsets", offsets, count + 1)?;
     OFFSETS.with_borrow_mut(|copied| {
         copied.resize(count + 1, 0);
-        offsets.get_region(env, 0, copied).map_err(of_java)?;
-        check_offsets(copied, packed_length)?;
-        let outcome = with(&PackedArray {
-            env,
-            packed,
-            offsets: copied,
-        });
-        shrink(copied);
+        let copied_all = offsets.get_region(env, 0, copied).map_err(of_java);
+        let outcome = copied_all
+            .and_then(|()| check_offsets(copied, packed_length))
+            .and_then(|()| {
+                with(&PackedArray {
+                    env,
+                    packed,
+                    offsets: copied,
+                })
+            });
+        give_back(copied);
         outcome
     })
 }
@@ -127,7 +120,7 @@ impl Keys for PackedArray<'_, '_> {
             for (pair, hash) in offsets.windows(2).zip(hashes) {
                 *hash = hasher.hash(&bytes[(pair[0] - first) as usize..(pair[1] - first) as usize]);
             }
-            shrink(bytes);
+            give_back(bytes);
         });
     }
 }
@@ -190,24 +183,36 @@ pub(crate) fn judge(
     check_length(env, "verdicts", verdicts, count.div_ceil(64))?;
     NUMBERS.with_borrow_mut(|(words, copied_ticks)| {
         words.resize(count.div_ceil(64), 0);
-        let ticks = if ticks.is_null() {
-            None
-        } else {
-            check_length(env, "ticks", ticks, count)?;
-            copied_ticks.resize(count, 0);
-            let copied = ticks.get_region(env, 0, as_java(copied_ticks));
-            copied.map_err(of_java)?;
-            copied_ticks.iter().try_for_each(|tick| check_tick(*tick))?;
-            Some(&copied_ticks[..])
-        };
-        let found = judge(ticks, words)?;
-        verdicts
-            .set_region(env, 0, as_java(words))
-            .map_err(of_java)?;
-        shrink(words);
-        shrink(copied_ticks);
-        Ok(found.cast_signed())
+        let found = copy_ticks(env, ticks, count, copied_ticks).and_then(|()| {
+            let found = judge((!ticks.is_null()).then_some(&copied_ticks[..]), words)?;
+            let written = verdicts.set_region(env, 0, as_java(words));
+            written.map_err(of_java)?;
+            Ok(found.cast_signed())
+        });
+        give_back(words);
+        give_back(copied_ticks);
+        found
     })
+}
+
+/// Copies the ticks of a batch, if it has some.
+///
+/// # Errors
+/// [`Failure`] if they are too few, or one is below 0.
+fn copy_ticks(
+    env: &Env<'_>,
+    ticks: &JLongArray<'_>,
+    count: usize,
+    copied: &mut Vec<u64>,
+) -> Result<(), Failure> {
+    if ticks.is_null() {
+        return Ok(());
+    }
+    check_length(env, "ticks", ticks, count)?;
+    copied.resize(count, 0);
+    let all = ticks.get_region(env, 0, as_java(copied));
+    all.map_err(of_java)?;
+    copied.iter().try_for_each(|tick| check_tick(*tick))
 }
 
 /// Rejects a number below 0 of Java: as a tick it would be the end of all times, and the clock of a

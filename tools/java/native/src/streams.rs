@@ -72,8 +72,12 @@ impl Read for Stream<'_, '_> {
             &arguments,
         );
         let read = read.and_then(JValueOwned::i).map_err(io::Error::other)?;
-        let count = usize::try_from(read).ok().filter(|count| *count <= most);
-        let count = count.ok_or_else(|| io::Error::other("the stream threw an exception"))?;
+        let count = usize::try_from(read);
+        let count = count.map_err(|_| io::Error::other("the stream threw an exception"))?;
+        if count > most {
+            let text = format!("the stream gave {count} bytes of {most}");
+            return Err(io::Error::other(text));
+        }
         let mut of_java = vec![0; count];
         let copied = self.piece.get_region(self.env, 0, &mut of_java);
         copied.map_err(io::Error::other)?;

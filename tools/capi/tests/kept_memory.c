@@ -1,0 +1,82 @@
+/* What handles and threads keep after calls with very many keys. Prints "ok" at the end. */
+#include <echoless.h>
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition,        \
+                    echoless_last_error());                                                        \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+#define OK(call) CHECK((call) == ECHOLESS_OK)
+
+/* 32 MiB of numbers. */
+#define KEYS ((size_t)4 << 20)
+/* The most bytes that a handle may keep: less than one for each key. */
+#define MOST ((size_t)3 << 20)
+
+static size_t in_use(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+#define KEEPS_LITTLE(call)                                                                         \
+    do {                                                                                           \
+        size_t before = in_use();                                                                  \
+        OK(call);                                                                                  \
+        size_t after = in_use();                                                                   \
+        if (after > before + MOST) {                                                               \
+            fprintf(stderr, "%s keeps %zu bytes\n", #call, after - before);                        \
+            failed = 1;                                                                            \
+        }                                                                                          \
+    } while (0)
+
+int main(void) {
+    int failed = 0;
+    uint64_t *ids = calloc(KEYS, sizeof *ids), *words = calloc(KEYS, sizeof *words);
+    CHECK(ids && words);
+    for (size_t i = 0; i < KEYS; i++) ids[i] = i;
+    echoless_filter *filter = NULL;
+    echoless_shared *shared = NULL;
+    echoless_ordered *ordered = NULL;
+    echoless_thread *thread = NULL;
+    echoless_engine *engine = NULL;
+    echoless_port *port = NULL;
+    const char *spec = "fingerprint:memory=1MiB";
+    OK(echoless_filter_new(spec, NULL, &filter));
+    OK(echoless_shared_new("row4x16:memory=1MiB", NULL, &shared));
+    OK(echoless_ordered_new(spec, NULL, 2, &ordered));
+    OK(echoless_thread_new(ordered, &thread));
+    OK(echoless_engine_new(spec, NULL, 2, &engine));
+    OK(echoless_port_new(engine, &port));
+    echoless_keys forms[] = {echoless_numbers(ids, KEYS), echoless_hashes(ids, KEYS),
+                             echoless_at(echoless_numbers(ids, KEYS), ids)};
+    for (int form = 0; form < 3; form++) {
+        echoless_keys keys = forms[form];
+        KEEPS_LITTLE(echoless_filter_observe(filter, keys, words, NULL));
+        KEEPS_LITTLE(echoless_filter_contains(filter, keys, words, NULL));
+        KEEPS_LITTLE(echoless_filter_hash(filter, keys, words));
+        KEEPS_LITTLE(echoless_shared_observe(shared, keys, words, NULL));
+        KEEPS_LITTLE(echoless_shared_contains(shared, keys, words, NULL));
+        KEEPS_LITTLE(echoless_thread_observe(thread, keys, words, NULL));
+        size_t count = 0;
+        KEEPS_LITTLE((echoless_port_submit(port, keys) ||
+                      echoless_port_drain(port, words, KEYS, &count, NULL)));
+        CHECK(count == KEYS);
+    }
+    OK(echoless_port_free(port));
+    OK(echoless_engine_free(engine));
+    OK(echoless_thread_free(thread));
+    OK(echoless_ordered_free(ordered));
+    OK(echoless_shared_free(shared));
+    OK(echoless_filter_free(filter));
+    free(ids), free(words);
+    CHECK(!failed);
+    puts("ok");
+    return 0;
+}
