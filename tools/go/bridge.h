@@ -4,7 +4,7 @@
 #ifndef ECHOLESS_GO_BRIDGE_H
 #define ECHOLESS_GO_BRIDGE_H
 
-#include <echoless.h>
+#include "echoless.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,17 +75,19 @@ enum {
 };
 
 /* Calls that take keys. The keys are flat arguments, since a struct of Go pointers may not be passed
- * by pointer. out has one bit for each key, or one number for GO_FILTER_HASH. */
+ * by pointer. The offsets have 64 bits unless the form says 32. out has one bit for each key, or one
+ * number for GO_FILTER_HASH. */
 static inline go_result go_judge(int operation, uintptr_t handle, uint32_t form, size_t width,
-                                 size_t count, const uint8_t *data, const int64_t *offsets,
+                                 size_t count, const uint8_t *data, const int32_t *offsets,
                                  const uint32_t *lengths, uintptr_t packet_keys,
                                  const uint64_t *ticks, uint64_t *out) {
     echoless_keys keys = {form, width, width, count, data, offsets, ticks};
     echoless_packet packets[GO_BLOCK_KEYS];
     if (form == ECHOLESS_FORM_PACKETS) {
+        const int64_t *ends = (const void *)offsets;
         for (size_t i = 0; i < count; i++) {
-            packets[i].data = data + offsets[i];
-            packets[i].captured = (uint32_t)(offsets[i + 1] - offsets[i]);
+            packets[i].data = data + ends[i];
+            packets[i].captured = (uint32_t)(ends[i + 1] - ends[i]);
             packets[i].length = lengths[i];
         }
         keys.data = packets;

@@ -6,7 +6,9 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 	"unsafe"
 )
 
@@ -88,6 +90,21 @@ func failure(result *C.go_result) error {
 	text := C.GoString(result.error)
 	C.free(unsafe.Pointer(result.error))
 	return &Error{Code: Code(result.status), Text: text}
+}
+
+// oneLine is the text with escapes in place of control characters, of line and paragraph separators,
+// and of the characters that change the direction of the text behind them, as in texts of the engine.
+func oneLine(text string) string {
+	var line strings.Builder
+	for _, character := range text {
+		if unicode.In(character, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
+			quoted := strconv.QuoteRune(character)
+			line.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			line.WriteRune(character)
+		}
+	}
+	return line.String()
 }
 
 // cString is a copy for C, to be freed. A NUL would end it early.

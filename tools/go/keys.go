@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Keys are the keys of one call. They are made by Numbers, Hashes, Bytes, Strings, Fixed and
-// PacketKeys.Of, which only point to them, so they must not change before the call has ended.
+// Keys are the keys of one call. They are made by Numbers, Hashes, Bytes, Strings, Fixed, Packed
+// and PacketKeys.Of, which only point to them, so they must not change before the call has ended.
 type Keys struct {
 	form    uint32
 	count   int
@@ -21,6 +21,8 @@ type Keys struct {
 	bytes   [][]byte
 	strings []string
 	column  []byte
+	// Of 32 or 64 bits, as the form says.
+	offsets *int32
 	width   int
 	packets []Packet
 	reader  *PacketKeys
@@ -64,6 +66,28 @@ func Fixed(keys []byte, width int) Keys {
 	}
 	return Keys{
 		form: C.ECHOLESS_FORM_FIXED, count: len(keys) / width, column: keys, width: width,
+	}
+}
+
+// Packed are keys behind each other, without a copy of them, as in a column of Arrow: key i is
+// bytes[offsets[i]:offsets[i+1]], so there is one offset more than keys. Offsets of 32 bits are those
+// of utf8 and binary.
+func Packed[T ~int32 | ~int64](bytes []byte, offsets []T) Keys {
+	if len(offsets) == 0 {
+		return Keys{wrong: invalidArgument("invalid offsets: expected one more than keys")}
+	}
+	// The engine checks those before.
+	if end := int64(offsets[len(offsets)-1]); end > int64(len(bytes)) {
+		return Keys{wrong: invalidArgument(
+			"invalid offset=%d: expected at most %d, the number of bytes", end, len(bytes))}
+	}
+	form := uint32(C.ECHOLESS_FORM_PACKED64)
+	if unsafe.Sizeof(offsets[0]) == 4 {
+		form = C.ECHOLESS_FORM_PACKED32
+	}
+	return Keys{
+		form: form, count: len(offsets) - 1, column: bytes,
+		offsets: (*int32)(unsafe.Pointer(unsafe.SliceData(offsets))),
 	}
 }
 
@@ -111,14 +135,14 @@ func (k *Keys) judge(operation C.int, handle uintptr, out []uint64) (int, error)
 		operation: operation, handle: handle, form: k.form, width: k.width,
 		count: k.count, out: out, ticks: k.ticks,
 	}
-	switch k.form {
-	case C.ECHOLESS_FORM_FIXED:
-		call.data = unsafe.SliceData(k.column)
+	switch {
+	case k.form == C.ECHOLESS_FORM_FIXED || k.offsets != nil:
+		call.data, call.offsets = unsafe.SliceData(k.column), k.offsets
 		return call.run()
-	case C.ECHOLESS_FORM_NUMBERS, C.ECHOLESS_FORM_HASHES:
+	case k.form == C.ECHOLESS_FORM_NUMBERS || k.form == C.ECHOLESS_FORM_HASHES:
 		call.data = (*byte)(unsafe.Pointer(unsafe.SliceData(k.numbers)))
 		return call.run()
-	case C.ECHOLESS_FORM_PACKETS:
+	case k.form == C.ECHOLESS_FORM_PACKETS:
 		number, err := k.reader.handle.open()
 		if err != nil {
 			return 0, err
@@ -131,7 +155,8 @@ func (k *Keys) judge(operation C.int, handle uintptr, out []uint64) (int, error)
 	found := 0
 	for from := 0; from < k.count; from += call.count {
 		call.count = packed.fill(k, from)
-		call.data, call.offsets = unsafe.SliceData(packed.bytes), unsafe.SliceData(packed.offsets)
+		call.data = unsafe.SliceData(packed.bytes)
+		call.offsets = (*int32)(unsafe.Pointer(unsafe.SliceData(packed.offsets)))
 		call.lengths = unsafe.SliceData(packed.lengths)
 		if k.timed {
 			call.ticks = k.ticks[from:]
@@ -158,7 +183,7 @@ type block struct {
 	width     int
 	count     int
 	data      *byte
-	offsets   *int64
+	offsets   *int32
 	lengths   *uint32
 	reader    uintptr
 	ticks     []uint64
@@ -177,7 +202,7 @@ func (b *block) run() (int, error) {
 		C.size_t(b.width),
 		C.size_t(b.count),
 		(*C.uint8_t)(b.data),
-		(*C.int64_t)(b.offsets),
+		(*C.int32_t)(b.offsets),
 		(*C.uint32_t)(b.lengths),
 		C.uintptr_t(b.reader),
 		(*C.uint64_t)(unsafe.SliceData(b.ticks)),

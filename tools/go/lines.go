@@ -2,6 +2,7 @@ package echoless
 
 import (
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -28,22 +29,26 @@ type LineWriter struct {
 	err     error
 }
 
+var errInterrupted = errors.New("echoless: an earlier call of the writer has not ended")
+
 // NewLineWriter returns a writer that passes on the lines that the observer finds fresh.
 func NewLineWriter(output io.Writer, observer Observer) *LineWriter {
 	return &LineWriter{output: output, observer: observer}
 }
 
 // Write judges the lines that it completes, and keeps the rest for the next call. After an error
-// every later call has the same error.
+// every later call has the same error, and so it is after a panic of Key or of the output.
 func (w *LineWriter) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
+	// Until the lines are judged.
+	w.err = errInterrupted
 	rest := p
 	if len(w.partial) > 0 {
 		end := bytes.IndexByte(rest, '\n') + 1
 		if end == 0 {
-			w.partial = append(w.partial, rest...)
+			w.partial, w.err = append(w.partial, rest...), nil
 			return len(p), nil
 		}
 		w.partial = append(w.partial, rest[:end]...)
@@ -70,6 +75,7 @@ func (w *LineWriter) Flush() error {
 	if w.err != nil || len(w.partial) == 0 {
 		return w.err
 	}
+	w.err = errInterrupted
 	w.add(w.partial, w.partial)
 	w.partial = w.partial[:0]
 	return w.judge()
@@ -92,7 +98,11 @@ func (w *LineWriter) judge() error {
 			w.fresh = append(w.fresh, w.lines[i]...)
 		}
 		if len(w.fresh) > 0 {
-			_, err = w.output.Write(w.fresh)
+			var n int
+			n, err = w.output.Write(w.fresh)
+			if err == nil && n != len(w.fresh) {
+				err = io.ErrShortWrite
+			}
 		}
 	}
 	// They point into the memory of the caller.
@@ -122,8 +132,13 @@ func NewLineReader(input io.Reader, observer Observer, key func(line []byte) []b
 
 // Read reads from the lines that are no duplicates.
 func (r *LineReader) Read(p []byte) (int, error) {
-	for r.fresh.Len() == 0 && r.err == nil && len(p) > 0 {
+	for empty := 0; r.fresh.Len() == 0 && r.err == nil && len(p) > 0; {
 		n, err := r.input.Read(r.chunk)
+		if n > 0 {
+			empty = 0
+		} else if empty++; empty == 100 && err == nil {
+			err = io.ErrNoProgress
+		}
 		r.err = err
 		_, failed := r.writer.Write(r.chunk[:n])
 		if failed == nil && err == io.EOF {

@@ -77,6 +77,9 @@ func NewPacketKeys(linkType uint16, options PacketOptions) (*PacketKeys, error) 
 
 // Of are the keys of packets, for a filter.
 func (p *PacketKeys) Of(packets []Packet) Keys {
+	if p == nil {
+		return Keys{wrong: invalidArgument("invalid PacketKeys=nil: expected those of NewPacketKeys")}
+	}
 	return Keys{form: C.ECHOLESS_FORM_PACKETS, packets: packets, reader: p, count: len(packets)}
 }
 

@@ -89,7 +89,7 @@ func (s *Shared) SaveFile(path string, position []byte) error {
 // LoadSharedFile restores a shared filter from a file, as LoadFile does a Filter.
 func LoadSharedFile(path string, options ...Option) (*Shared, []byte, error) {
 	if _, err := os.Stat(path); err != nil {
-		return nil, nil, err
+		return nil, nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
 	}
 	text, err := cString("path", path)
 	if err != nil {

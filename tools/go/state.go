@@ -27,7 +27,8 @@ func (f *Filter) SaveFile(path string, position []byte) error {
 	return err
 }
 
-// Save writes the state with a position of the program. The writer must not use the filter.
+// Save writes the state with a position of the program. The writer must not use the filter. It is
+// called in the goroutine of the caller; if it panics or ends the goroutine, the filter is as before.
 func (f *Filter) Save(w io.Writer, position []byte) error {
 	lines, err := f.Lines()
 	if err != nil {
@@ -47,12 +48,15 @@ func (f *Filter) Lines() (uint64, error) {
 // SaveLines writes a part of a state: the lines from first to before end. Load restores a filter
 // from all its parts.
 func (f *Filter) SaveLines(w io.Writer, first, end uint64, position []byte) error {
-	stream := &stream{writer: w}
+	stream := &stream{writer: w, steps: newSteps()}
 	context := cgo.NewHandle(stream)
 	defer context.Delete()
 	_, err := f.handle.call(func(number C.uintptr_t) C.go_result {
-		return C.go_filter_save_part(number, C.uint64_t(first), C.uint64_t(end),
-			(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)), C.uintptr_t(context))
+		return stream.steps.serve(func() C.go_result {
+			return C.go_filter_save_part(number, C.uint64_t(first), C.uint64_t(end),
+				(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)),
+				C.uintptr_t(context))
+		})
 	})
 	return stream.finish(err)
 }
@@ -62,13 +66,13 @@ func (f *Filter) SaveLines(w io.Writer, first, end uint64, position []byte) erro
 func LoadFile(path string, options ...Option) (*Filter, []byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
 	}
 	defer file.Close()
 	filter, position, err := Load([]io.Reader{file}, options...)
 	var failed *Error
 	if errors.As(err, &failed) {
-		failed.Text = path + ": " + failed.Text
+		failed.Text = oneLine(path) + ": " + failed.Text
 	}
 	return filter, position, err
 }
@@ -79,16 +83,19 @@ func LoadFile(path string, options ...Option) (*Filter, []byte, error) {
 // state.
 func Load(parts []io.Reader, options ...Option) (*Filter, []byte, error) {
 	o := gather(options)
+	steps := newSteps()
 	streams := make([]*stream, len(parts))
 	contexts := make([]C.uintptr_t, len(parts))
 	for i, part := range parts {
-		streams[i] = &stream{reader: part}
+		streams[i] = &stream{reader: part, steps: steps}
 		context := cgo.NewHandle(streams[i])
 		defer context.Delete()
 		contexts[i] = C.uintptr_t(context)
 	}
-	result := C.go_filter_load(unsafe.SliceData(contexts), C.size_t(len(parts)),
-		C.uint64_t(o.seed), o.secretData(), C.uint64_t(o.memoryLimit))
+	result := steps.serve(func() C.go_result {
+		return C.go_filter_load(unsafe.SliceData(contexts), C.size_t(len(parts)),
+			C.uint64_t(o.seed), o.secretData(), C.uint64_t(o.memoryLimit))
+	})
 	defer C.free(unsafe.Pointer(result.bytes))
 	err := failure(&result)
 	for _, stream := range streams {
