@@ -3,7 +3,9 @@ package echoless;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.regex.Pattern;
 
 /**
  * Loads the native library, once for each class loader.
@@ -16,6 +18,10 @@ final class Library {
   private static final String PROPERTY = "echoless.library";
 
   private static final String VARIABLE = "ECHOLESS_LIBRARY";
+
+  /** Control characters, and those that change the direction of the text behind them. */
+  private static final Pattern ACTS =
+      Pattern.compile("[\\p{Cc}\\p{Zl}\\p{Zp}\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]");
 
   /** The result of the only attempt: null, or why it failed. */
   private static final UnsatisfiedLinkError FAILURE = tryLoad();
@@ -34,6 +40,16 @@ final class Library {
       from = resource();
     }
     try {
+      copyAndLoad(from);
+      return null;
+    } catch (UnsatisfiedLinkError error) {
+      return error;
+    }
+  }
+
+  /** Loads a copy of a file, or of a resource of the jar. */
+  static void copyAndLoad(String from) {
+    try {
       Path copy = Files.createTempFile("echoless", ".so");
       try {
         copy(from, copy);
@@ -41,8 +57,7 @@ final class Library {
       } finally {
         Files.deleteIfExists(copy);
       }
-      return null;
-    } catch (IOException | UnsatisfiedLinkError error) {
+    } catch (IOException | InvalidPathException | UnsatisfiedLinkError error) {
       String text =
           "cannot load "
               + from
@@ -50,9 +65,10 @@ final class Library {
               + System.getProperty("java.io.tmpdir")
               + " (java.io.tmpdir, from which programs must be allowed to run): "
               + error;
-      UnsatisfiedLinkError failure = new UnsatisfiedLinkError(text);
+      // On one line, as all texts of the engine.
+      UnsatisfiedLinkError failure = new UnsatisfiedLinkError(ACTS.matcher(text).replaceAll("?"));
       failure.initCause(error);
-      return failure;
+      throw failure;
     }
   }
 

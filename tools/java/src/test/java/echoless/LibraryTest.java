@@ -1,10 +1,12 @@
 package echoless;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -64,6 +66,16 @@ class LibraryTest {
       Thread.sleep(10);
     }
     assertNull(gone.get());
+  }
+
+  @Test
+  void theJarHasTheLicences() throws Exception {
+    try (URLClassLoader loader = loader()) {
+      for (String name : new String[] {"LICENSE-MIT", "LICENSE-APACHE"}) {
+        URL text = loader.findResource("META-INF/" + name);
+        assertTrue(new String(text.openStream().readAllBytes(), UTF_8).length() > 1000, name);
+      }
+    }
   }
 
   @Test
