@@ -401,8 +401,8 @@ int echoless_shared_clear(echoless_shared *shared);
 // As `echoless_filter_report`.
 int echoless_shared_report(echoless_shared *shared, echoless_report *report);
 
-// As `echoless_filter_save_file`, while no other thread uses the filter, which is an error. Calls
-// that begin meanwhile wait until it is saved.
+// As `echoless_filter_save_file`, while other threads use the filter, of which none waits. The
+// state has the keys of the calls that had ended before, and each later key or not.
 //
 // # Safety
 // As `echoless_filter_save_file`.
