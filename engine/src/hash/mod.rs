@@ -15,6 +15,8 @@ mod bytes;
 mod fixed;
 mod key_hash;
 mod keys;
+mod secret_key;
 
 pub use bytes::KeyHasher;
 pub use key_hash::KeyHash;
+pub use secret_key::{SecretKeyError, read_secret_key};

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 pub(crate) use echoless::message::{one_line, without_controls};
 use echoless::{BuildError, ExchangeError, MemoryError, SpecError};
-use echoless_durable::JournalError;
+use echoless_durable::{ChangedOption, JournalError};
 use echoless_lab::LabError;
 use thiserror::Error;
 
@@ -79,6 +79,12 @@ pub(crate) enum Failure {
     /// The reader of standard output closed the pipe, as `head` does. Not reported as an error.
     #[error("the reader of standard output closed the pipe")]
     ReaderGone,
+}
+
+impl From<ChangedOption> for Failure {
+    fn from(error: ChangedOption) -> Self {
+        Self::Usage(error.to_string())
+    }
 }
 
 impl From<BuildError> for Failure {

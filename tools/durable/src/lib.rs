@@ -60,6 +60,7 @@
 mod contents;
 mod error;
 mod journal;
+mod options;
 mod segment;
 mod segments;
 pub mod simulated;
@@ -68,4 +69,5 @@ pub mod storage;
 pub use contents::{Contents, FileContents, export, import, show, verify};
 pub use error::JournalError;
 pub use journal::{CopiedBlock, Cut, Journal, MOST_CALLER_BYTES, Opened, WantedBlock, progress_of};
+pub use options::{ChangedOption, LastingOption, check_hasher, check_options};
 pub use segment::Commit;

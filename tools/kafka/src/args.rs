@@ -42,11 +42,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "key|value|/POINTER", default_value = "key")]
     pub(crate) key: String,
 
+    /// File with the secret key of the hash, 32 hexadecimal digits as `openssl rand -hex 16` writes:
+    /// without it nobody can craft records that are taken for duplicates of others
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hash_key: Option<PathBuf>,
+
     /// Judge nothing, and copy all records to --out, into partitions by what identifies them, which
     /// becomes their key: for topics that are keyed by something else. A second group judges the copy
     #[arg(
         long,
-        conflicts_with_all = ["duplicates", "state", "memory", "window", "filter", "strict"]
+        conflicts_with_all = ["duplicates", "state", "memory", "window", "filter", "strict", "hash_key"]
     )]
     pub(crate) repartition: bool,
 

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use echoless::hash::{SecretKeyError, read_secret_key};
 use echoless::spec::parse_bytes;
 use echoless::{FilterSpec, FingerprintSpec, KeyHasher, Replacement, SpecError};
+use echoless_durable::LastingOption;
 use rdkafka::ClientConfig;
 
 use crate::args::Args;
@@ -154,12 +156,54 @@ fn filter_of(args: &Args, state: PathBuf) -> Result<FilterConfig, Failure> {
         return Err(SpecError::missing("--window", allowed).into());
     }
     drop(spec.build_line_partitions(1)?);
+    let hasher = match &args.hash_key {
+        None => KeyHasher::seeded(0),
+        Some(path) => {
+            let key = read_secret_key("--hash-key", path).map_err(|error| match error {
+                SecretKeyError::Invalid(error) => Failure::Option(error),
+                SecretKeyError::Io(error) => Failure::File {
+                    path: path.clone(),
+                    error,
+                },
+            })?;
+            KeyHasher::keyed(key)
+        }
+    };
     Ok(FilterConfig {
         state,
         spec,
-        hasher: KeyHasher::seeded(0),
+        hasher,
         window,
+        options: lasting(args),
     })
+}
+
+/// The options that must not change while there is a state. The journal itself holds the filter and
+/// the hash of its keys.
+fn lasting(args: &Args) -> Vec<LastingOption> {
+    let options = [
+        ("--key", Some(&args.key)),
+        ("--memory", Some(&args.memory)),
+        ("--window", args.window.as_ref()),
+    ];
+    let given = options.into_iter().filter_map(|(name, value)| {
+        let value = value?.clone();
+        Some((name.to_owned(), Some(value)))
+    });
+    given.collect()
+}
+
+/// Whether two texts of one of these options mean one value.
+pub(crate) fn is_same(name: &str, one: &str, other: &str) -> bool {
+    match name {
+        "--memory" => same(parse_bytes(one), parse_bytes(other)),
+        "--window" => same(Window::parse(one), Window::parse(other)),
+        _ => one == other,
+    }
+}
+
+fn same<T: PartialEq>(one: Result<T, SpecError>, other: Result<T, SpecError>) -> bool {
+    matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use echoless::{BuildError, SpecError};
-use echoless_durable::JournalError;
+use echoless_durable::{ChangedOption, JournalError};
 use rdkafka::error::KafkaError;
 use thiserror::Error;
 
@@ -13,6 +13,18 @@ pub(crate) enum Failure {
     /// An option with an invalid value.
     #[error(transparent)]
     Option(#[from] SpecError),
+    /// An option that must not change.
+    #[error(transparent)]
+    Changed(#[from] ChangedOption),
+    /// A file that an option names and that cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        #[source]
+        error: std::io::Error,
+    },
     /// A filter that cannot be built.
     #[error(transparent)]
     Filter(#[from] BuildError),

@@ -11,6 +11,7 @@ mod failure;
 mod key;
 mod messages;
 mod partition;
+mod position;
 mod report;
 mod session;
 mod shared_keys;

@@ -10,13 +10,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use echoless::state::StateError;
 use echoless::{
-    Batch, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report, Verdicts,
+    Batch, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report, SpecError,
+    Verdicts,
 };
 use echoless_durable::storage::Storage;
-use echoless_durable::{Commit, Journal, JournalError, progress_of};
+use echoless_durable::{
+    Commit, Journal, JournalError, LastingOption, check_hasher, check_options, progress_of, verify,
+};
 
+use crate::config::is_same;
 use crate::failure::Failure;
+use crate::messages::say;
+use crate::position::{Lasting, Position};
 use crate::span::Window;
 
 /// The filter that every partition has.
@@ -27,6 +34,65 @@ pub(crate) struct FilterConfig {
     pub(crate) spec: FilterSpec,
     pub(crate) hasher: KeyHasher,
     pub(crate) window: Option<Window>,
+    /// The options that must not change.
+    pub(crate) options: Vec<LastingOption>,
+}
+
+impl FilterConfig {
+    /// Checks that a journal that was opened at this position has the options of now.
+    ///
+    /// # Errors
+    /// [`Failure`] with the option that differs.
+    fn check(&self, position: &Position, folder: &Path) -> Result<(), Failure> {
+        let place = format!("the state {}", folder.display());
+        if let Some(lasting) = &position.lasting {
+            check_options(&self.options, &lasting.options, &place, is_same)?;
+            return Ok(());
+        }
+        // One of the first versions. The filter itself has the length of the window in ticks.
+        let given = |name: &str| {
+            let option = self.options.iter().find(|(option, _)| option == name);
+            option
+                .and_then(|(_, value)| value.clone())
+                .unwrap_or_default()
+        };
+        if self
+            .window
+            .is_some_and(|window| !position.has_clock_of(window))
+        {
+            let allowed =
+                format!("the window that {place} was made with: its clock is in other ticks");
+            return Err(SpecError::new("--window", given("--window"), allowed).into());
+        }
+        say(&format!(
+            "{place} is of an earlier version, which did not keep its options: those of now are \
+             taken for them, such as --key {}",
+            given("--key")
+        ));
+        Ok(())
+    }
+
+    /// An error that a journal is of another filter, by the option that differs.
+    fn explain(&self, storage: &dyn Storage, folder: &Path, error: JournalError) -> Failure {
+        if let JournalError::State {
+            error: StateError::Mismatch { .. },
+            ..
+        } = &error
+            && let Ok(contents) = verify(storage, folder)
+        {
+            let place = format!("the state {}", folder.display());
+            let lasting = Position::decode(&contents.caller).and_then(|at| at.lasting);
+            let checked = lasting.map_or(Ok(()), |lasting| {
+                check_options(&self.options, &lasting.options, &place, is_same)
+            });
+            let id = u64::from_str_radix(&contents.hasher, 16).unwrap_or_default();
+            let check_keys = || check_hasher(&contents.algorithm, id, &self.hasher, &place);
+            if let Err(changed) = checked.and_then(|()| check_keys()) {
+                return changed.into();
+            }
+        }
+        error.into()
+    }
 }
 
 /// What is judged of a record.
@@ -66,6 +132,8 @@ pub(crate) struct Partition {
     written: i64,
     /// A transaction has committed an offset.
     group_has_offset: bool,
+    /// What later runs must agree with.
+    lasting: Lasting,
 }
 
 /// The filter of a partition and its journal.
@@ -95,7 +163,7 @@ impl Partition {
     ) -> Result<Self, Failure> {
         let open = |is_wanted: &dyn Fn(&Position) -> bool| {
             let is_wanted = |commit: Option<&Commit>| {
-                commit.is_none_or(|commit| position_of(commit).is_some_and(|at| is_wanted(&at)))
+                commit.is_none_or(|commit| Position::of(commit).is_some_and(|at| is_wanted(&at)))
             };
             let (spec, hasher) = (&config.spec, &config.hasher);
             Journal::open_at(storage.clone(), folder, spec, hasher, 1, &is_wanted)
@@ -103,7 +171,9 @@ impl Partition {
         if committed.is_none() && folder.exists() {
             // Each commit of the journal but the first follows a transaction with an offset. So
             // Kafka has forgotten it, and to begin anew would write all records again.
-            let newest = open(&|_| true)?.commit.as_ref().and_then(position_of);
+            let newest =
+                open(&|_| true).map_err(|error| config.explain(&**storage, folder, error))?;
+            let newest = newest.commit.as_ref().and_then(Position::of);
             if let Some(newest) = newest.filter(|newest| newest.group_has_offset) {
                 return Err(Failure::Forgotten {
                     folder: folder.to_owned(),
@@ -121,9 +191,13 @@ impl Partition {
                 })?;
                 open()?
             }
-            opened => opened?,
+            opened => opened.map_err(|error| config.explain(&**storage, folder, error))?,
         };
-        let (next, clock) = match opened.commit.as_ref().and_then(position_of) {
+        let position = opened.commit.as_ref().and_then(Position::of);
+        if let Some(position) = &position {
+            config.check(position, folder)?;
+        }
+        let (next, clock) = match position {
             Some(at) => (Some(at.next), at.clock),
             None => (None, 0),
         };
@@ -138,16 +212,20 @@ impl Partition {
             next,
             written: committed.unwrap_or(first),
             group_has_offset: committed.is_some(),
+            lasting: Lasting {
+                options: config.options.clone(),
+            },
         })
     }
 
     /// A partition that is copied from an offset on, and has no filter.
-    pub(crate) const fn copied_from(committed: i64) -> Self {
+    pub(crate) fn copied_from(committed: i64) -> Self {
         Self {
             judge: None,
             next: Some(committed),
             written: committed,
             group_has_offset: true,
+            lasting: Lasting::default(),
         }
     }
 
@@ -259,10 +337,13 @@ impl Partition {
             return Ok(());
         };
         let progress = progress_of(judge.filter.filters());
-        let mut position = self.next.unwrap_or(0).to_le_bytes().to_vec();
-        position.extend(judge.clock.to_le_bytes());
-        position.push(u8::from(self.group_has_offset));
-        judge.journal.commit(progress, &position)
+        let position = Position {
+            next: self.next.unwrap_or(0),
+            clock: judge.clock,
+            group_has_offset: self.group_has_offset,
+            lasting: Some(self.lasting.clone()),
+        };
+        judge.journal.commit(progress, &position.encode())
     }
 
     /// The offset that a transaction must commit; `None` if the group is there already.
@@ -288,29 +369,14 @@ impl Partition {
     }
 }
 
-/// Where the stream is at a commit.
-struct Position {
-    /// The offset behind the records.
-    next: i64,
-    clock: u64,
-    group_has_offset: bool,
-}
-
-fn position_of(commit: &Commit) -> Option<Position> {
-    let (next, rest) = commit.bytes.split_first_chunk()?;
-    let (clock, group_has_offset) = rest.split_first_chunk()?;
-    Some(Position {
-        next: i64::from_le_bytes(*next),
-        clock: u64::from_le_bytes(*clock),
-        group_has_offset: *group_has_offset == [1],
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
     use echoless_durable::storage::RealStorage;
 
     use super::*;
+    use crate::args::Args;
+    use crate::config::Config;
 
     /// The filter of a specification, with a window of the options.
     fn filter(spec: &str, window: Option<&str>) -> FilterConfig {
@@ -319,6 +385,7 @@ mod tests {
             spec: spec.parse().unwrap(),
             hasher: KeyHasher::seeded(0),
             window: window.map(|window| Window::parse(window).unwrap()),
+            options: Vec::new(),
         }
     }
 
@@ -523,5 +590,168 @@ mod tests {
             .unwrap()
             .to_string();
         assert!(error.contains("memory"), "{error}");
+    }
+
+    /// The filter of options as a user types them.
+    fn configured(options: &str) -> FilterConfig {
+        let common = "echoless-kafka --brokers b:1 --group g --in calls --out fresh --state s";
+        let memory = if options.contains("-m") {
+            ""
+        } else {
+            " -m 64k"
+        };
+        let line = format!("{common}{memory} {options}");
+        let words = line.split_whitespace();
+        let config = Config::new(Args::try_parse_from(words).unwrap(), "unique").unwrap();
+        config.filter.unwrap()
+    }
+
+    /// A record each second, from 2023 on.
+    fn each_second(offset: i64) -> Entry {
+        Entry {
+            offset,
+            hash: Some(KeyHasher::seeded(0).hash_u64(offset as u64)),
+            time: Some(1_700_000_000_000 + offset * 1_000),
+        }
+    }
+
+    /// Judges 500 records and returns what a second member with other options says.
+    fn reopened(folder: &Path, first: &FilterConfig, second: &str) -> String {
+        let entries: Vec<Entry> = (0..500).map(each_second).collect();
+        let mut partition = open(folder, first, 0);
+        partition.judge(&entries).unwrap();
+        partition.save().unwrap();
+        drop(partition);
+        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
+        let opened = Partition::open(&storage, folder, &configured(second), Some(500), 0);
+        opened.map_or_else(|error| error.to_string(), |_| "goes on".to_owned())
+    }
+
+    #[test]
+    fn an_option_that_must_not_change_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let secrets = ["1", "2"].map(|digit| {
+            let path = folder.path().join(digit);
+            fs::write(&path, digit.repeat(32)).unwrap();
+            format!("--hash-key {}", path.display())
+        });
+        let [one, two] = &secrets;
+        for (number, (first, second, expected)) in [
+            ("--window 1h", "--window 60m", "goes on"),
+            ("--window 10k", "--window 10000", "goes on"),
+            ("-m 1MiB", "-m 1024k", "goes on"),
+            (one, one, "goes on"),
+            // The same ticks, of 1 s, 2 s and one offset.
+            (
+                "--window 1h",
+                "--window 2h",
+                "invalid --window=2h: expected --window=1h, as in",
+            ),
+            (
+                "--window 3600",
+                "--window 1h",
+                "invalid --window=1h: expected --window=3600, as in",
+            ),
+            (
+                "--window 1h",
+                "--window 10m",
+                "invalid --window=10m: expected --window=1h, as in",
+            ),
+            (
+                "--window 1h",
+                "",
+                "missing --window: expected --window=1h, as in",
+            ),
+            (
+                "",
+                "--window 1h",
+                "invalid --window=1h: expected no --window, as in",
+            ),
+            (
+                "",
+                "--key value",
+                "invalid --key=value: expected --key=key, as in",
+            ),
+            (
+                "-m 1MiB",
+                "-m 2MiB",
+                "invalid --memory=2MiB: expected --memory=1MiB, as in",
+            ),
+            (one, two, "invalid --hash-key: expected the secret key of"),
+            (one, "", "missing --hash-key: "),
+            ("", one, "invalid --hash-key: expected none: "),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let folder = folder.path().join(format!("state {number}"));
+            let said = reopened(&folder, &configured(first), second);
+            assert!(said.starts_with(expected), "{first} / {second}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_journal_without_options_gets_them_if_its_ticks_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, (first, second, expected)) in [
+            ("--window 1h", "--window 60m", "goes on"),
+            ("--window 3600", "--window 3600", "goes on"),
+            ("", "", "goes on"),
+            (
+                "--window 1h",
+                "--window 2h",
+                "invalid --window=2h: expected the window that",
+            ),
+            (
+                "--window 2h",
+                "--window 1h",
+                "invalid --window=1h: expected the window that",
+            ),
+            (
+                "--window 3600",
+                "--window 1h",
+                "invalid --window=1h: expected the window that",
+            ),
+            (
+                "--window 1h",
+                "--window 3600",
+                "invalid --window=3600: expected the window that",
+            ),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let folder = folder.path().join(number.to_string());
+            let mut old = open(&folder, &configured(first), 0);
+            let entries: Vec<Entry> = (0..500).map(each_second).collect();
+            old.judge(&entries).unwrap();
+            let judge = old.judge.as_mut().unwrap();
+            let progress = progress_of(judge.filter.filters());
+            let position = Position {
+                next: 500,
+                clock: judge.clock,
+                group_has_offset: true,
+                lasting: None,
+            };
+            judge.journal.commit(progress, &position.encode()).unwrap();
+            drop(old);
+            let storage: Arc<dyn Storage> = Arc::new(RealStorage);
+            let open = |options: &str| {
+                Partition::open(&storage, &folder, &configured(options), Some(500), 0)
+            };
+            match open(second) {
+                Err(error) => {
+                    let said = error.to_string();
+                    assert!(said.starts_with(expected), "{first} / {second}: {said}");
+                }
+                Ok(mut partition) => {
+                    assert_eq!(expected, "goes on", "{first} / {second}");
+                    partition.save().unwrap();
+                    drop(partition);
+                    // The options are those of now from here on.
+                    assert!(open("--key value").is_err());
+                }
+            }
+        }
     }
 }

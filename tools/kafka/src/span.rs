@@ -37,7 +37,7 @@ pub(crate) enum Clock {
 pub(crate) struct Window {
     pub(crate) clock: Clock,
     /// The length of a tick, in milliseconds or offsets.
-    resolution: u64,
+    pub(crate) resolution: u64,
     /// The window in ticks, rounded up.
     pub(crate) ticks: u64,
 }

@@ -5,7 +5,6 @@ mod dedup;
 mod default_filter;
 mod eval;
 mod generate;
-mod hash_key;
 mod inputs;
 mod keep;
 mod known_states;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use echoless::hash::{SecretKeyError, read_secret_key};
 use echoless::{KeyHasher, SpecError};
 
-use super::hash_key::read_hash_key;
 use super::{parse_if_given, parse_seed, parse_threads};
 use crate::args::{RunArgs, Summary};
 use crate::compression::codec::Compression;
@@ -55,7 +55,10 @@ impl RunConfig {
         let keyed_hash = args.hash_key.is_some();
         let hasher = match args.hash_key {
             Some(path) => {
-                let key = read_hash_key(&path)?;
+                let key = read_secret_key("--hash-key", &path).map_err(|error| match error {
+                    SecretKeyError::Invalid(error) => error.into(),
+                    SecretKeyError::Io(error) => Failure::file(path.display().to_string())(error),
+                })?;
                 settings.push(Source::File(path));
                 KeyHasher::keyed(key)
             }

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use echoless::state::{Header, SavedState, StateError};
+use echoless::state::{SavedState, StateError};
 use echoless::{LineFilter, SpecError, report_of};
+use echoless_durable::{check_hasher, check_options};
 
-use super::state::{Commit, check_options};
+use super::state::Commit;
 use crate::args::key_options;
 use crate::config::{KnownStates, RunConfig};
 use crate::failure::Failure;
@@ -55,7 +56,7 @@ impl KnownStates {
         if spec.facts().window.is_some() {
             return invalid("a filter without a window, as its keys never expire");
         }
-        check_hasher(header, run, &name)?;
+        check_hasher(&header.algorithm, header.hasher, &run.hasher, &name)?;
         let restored = saved.restore().map_err(unreadable)?;
         // A filter that another program has saved says nothing of its keys.
         let commit = Commit::of_state(&restored.bytes).map_err(|problem| Failure::Capture {
@@ -63,33 +64,10 @@ impl KnownStates {
             problem,
         })?;
         if let Some(commit) = commit {
-            check_options(&self.key_options, &key_options(commit.options()), &name)?;
+            let is_same = |_: &str, now: &str, saved: &str| now == saved;
+            let saved = key_options(commit.options());
+            check_options(&self.key_options, &saved, &name, is_same)?;
         }
         Ok(restored.filter)
     }
-}
-
-/// Checks that the keys of a state have the hash of the run.
-fn check_hasher(header: &Header, run: &RunConfig, name: &str) -> Result<(), Failure> {
-    let hasher = &run.hasher;
-    if header.algorithm == hasher.algorithm() && header.hasher == hasher.id() {
-        return Ok(());
-    }
-    let is_same_kind = header.algorithm == hasher.algorithm();
-    Err(match (is_same_kind, run.keyed_hash) {
-        (true, true) => Failure::option("--hash-key", format!("the secret key of {name}")),
-        (true, false) => Failure::option("--seed", format!("that of the keys in {name}")),
-        (false, true) => {
-            let algorithm = &header.algorithm;
-            Failure::option(
-                "--hash-key",
-                format!("none: {name} has keys of {algorithm}"),
-            )
-        }
-        (false, false) => {
-            let algorithm = &header.algorithm;
-            let missing = format!("missing --hash-key: {name} has keys of {algorithm}");
-            Failure::Usage(missing)
-        }
-    })
 }

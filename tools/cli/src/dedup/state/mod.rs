@@ -19,4 +19,4 @@ mod restart;
 
 pub(crate) use commit::Commit;
 pub(super) use committer::WantedBlocks;
-pub(super) use restart::{Restart, RunState, check_options};
+pub(super) use restart::{Restart, RunState};

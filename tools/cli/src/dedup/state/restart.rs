@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use echoless::filters::lines::Progress;
 use echoless::{LineFilter, Partitioned, SpecError};
-use echoless_durable::Journal;
 use echoless_durable::storage::RealStorage;
+use echoless_durable::{Journal, check_options};
 
 use super::commit::Commit;
 use super::committer::{Committer, LoggedKeys, WantedBlocks};
@@ -71,7 +71,8 @@ impl Restart {
                     problem,
                 })?;
                 let place = format!("the state {}", state.folder.display());
-                check_options(&state.options, &commit.options, &place)?;
+                let is_same = |_: &str, now: &str, saved: &str| now == saved;
+                check_options(&state.options, &commit.options, &place, is_same)?;
                 (saved.progress, commit)
             }
         };
@@ -174,44 +175,6 @@ impl Restart {
             inputs: self.inputs,
             progress: self.progress,
         })
-    }
-}
-
-/// Checks that the options are those that are saved in this place.
-pub(in crate::dedup) fn check_options(
-    now: &[(String, Option<String>)],
-    saved: &[(String, Option<String>)],
-    place: &str,
-) -> Result<(), Failure> {
-    let text = |name: &str, value: &Option<String>| match value {
-        Some(value) => format!("{name}={value}"),
-        None => name.to_owned(),
-    };
-    for (name, value) in now {
-        let of_state = saved.iter().find(|(option, _)| option == name);
-        match of_state {
-            Some((_, same)) if same == value => {}
-            other => {
-                let expected = match other {
-                    Some((_, other)) => text(name, other),
-                    None => format!("no {name}"),
-                };
-                return Err(Failure::Usage(format!(
-                    "invalid {}: expected {expected}, as in {place}",
-                    text(name, value)
-                )));
-            }
-        }
-    }
-    let missing = |(option, _): &&(String, _)| !now.iter().any(|(name, _)| name == option);
-    match saved.iter().find(missing) {
-        None => Ok(()),
-        Some((name, value)) => {
-            let expected = format!("{}, as in {place}", text(name, value));
-            Err(Failure::Usage(format!(
-                "missing {name}: expected {expected}"
-            )))
-        }
     }
 }
 

@@ -1,15 +1,15 @@
-//! The secret key of the key hash. It is read from a file, because every user of the machine can
-//! see command lines.
+//! The secret key of the keyed hash in a file, because every user of the machine can see command
+//! lines.
 
+use std::error::Error;
+use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
-use echoless::SpecError;
+use crate::error::SpecError;
 
-use crate::failure::Failure;
-
-/// The length of the key of `KeyHasher::keyed`, in bytes.
+/// The length of the key of [`KeyHasher::keyed`](super::KeyHasher::keyed), in bytes.
 const KEY_BYTES: usize = 16;
 
 /// The longest file that can be a key, blanks included: an endless file is rejected instead of
@@ -19,20 +19,58 @@ const LONGEST: u64 = 4096;
 const ALLOWED: &str =
     "32 hexadecimal digits (16 bytes) and nothing else, as `openssl rand -hex 16` writes";
 
-/// Reads the key from a file.
+/// The reason why a file has no secret key.
+#[derive(Debug)]
+pub enum SecretKeyError {
+    /// The file cannot be read.
+    Io(io::Error),
+    /// It has something else. The message shows nothing of its content.
+    Invalid(SpecError),
+}
+
+impl fmt::Display for SecretKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Invalid(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for SecretKeyError {}
+
+/// Reads the key of [`KeyHasher::keyed`](super::KeyHasher::keyed) from a file of 32 hexadecimal
+/// digits. `option` names the file for the user, such as `--hash-key`.
 ///
 /// # Errors
-/// [`Failure`] if the file cannot be read or is not a key. The message shows nothing of its
-/// content.
-pub(crate) fn read_hash_key(path: &Path) -> Result<[u8; KEY_BYTES], Failure> {
-    let name = path.display().to_string();
+/// [`SecretKeyError`] if the file cannot be read or is not a key.
+///
+/// # Examples
+/// ```
+/// use echoless::KeyHasher;
+/// use echoless::hash::read_secret_key;
+/// let path = std::env::temp_dir().join(format!("{}.secret", std::process::id()));
+/// std::fs::write(&path, "00112233445566778899aabbccddeeff\n")?;
+/// let hasher = KeyHasher::keyed(read_secret_key("--hash-key", &path)?);
+/// assert_eq!(hasher.algorithm(), "siphash-2-4");
+/// std::fs::write(&path, "secret")?;
+/// let error = read_secret_key("--hash-key", &path).unwrap_err().to_string();
+/// assert!(error.contains("(byte 1 is not a hexadecimal digit): expected 32 hexadecimal digits"));
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_secret_key(
+    option: &'static str,
+    path: impl AsRef<Path>,
+) -> Result<[u8; KEY_BYTES], SecretKeyError> {
+    let path = path.as_ref();
     let mut text = Vec::new();
     File::open(path)
         .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut text))
-        .map_err(Failure::file(name.as_str()))?;
+        .map_err(SecretKeyError::Io)?;
     parse(&text).map_err(|found| {
-        let asked = format!("{name} ({found})");
-        SpecError::new("--hash-key", asked, ALLOWED).into()
+        let asked = format!("{} ({found})", path.display());
+        SecretKeyError::Invalid(SpecError::new(option, asked, ALLOWED))
     })
 }
 

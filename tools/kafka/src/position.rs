@@ -1,0 +1,133 @@
+//! The bytes of a commit of the journal of a partition: where the stream is, and what must not
+//! change.
+//!
+//! ```text
+//!  8 offset behind the records | 8 clock | 1 whether the group has an offset | JSON: Lasting
+//! ```
+//!
+//! The first versions wrote no JSON.
+
+use echoless_durable::{Commit, LastingOption};
+use serde::{Deserialize, Serialize};
+
+use crate::span::{Clock, Window};
+
+/// Where the stream is at a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The offset behind the records.
+    pub(crate) next: i64,
+    /// The latest tick so far.
+    pub(crate) clock: u64,
+    /// A transaction has committed an offset of the group.
+    pub(crate) group_has_offset: bool,
+    /// `None` in a journal of the first versions.
+    pub(crate) lasting: Option<Lasting>,
+}
+
+/// What a later run must agree with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lasting {
+    /// The options that must not change.
+    pub(crate) options: Vec<LastingOption>,
+}
+
+impl Position {
+    /// The bytes of a commit.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.next.to_le_bytes().to_vec();
+        bytes.extend(self.clock.to_le_bytes());
+        bytes.push(u8::from(self.group_has_offset));
+        if let Some(lasting) = &self.lasting {
+            serde_json::to_writer(&mut bytes, lasting)
+                .unwrap_or_else(|error| unreachable!("text and lists are JSON: {error}"));
+        }
+        bytes
+    }
+
+    /// The position of a commit; `None` if it has another form.
+    pub(crate) fn of(commit: &Commit) -> Option<Self> {
+        Self::decode(&commit.bytes)
+    }
+
+    /// The position in the bytes of a commit; `None` if they have another form.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (next, rest) = bytes.split_first_chunk()?;
+        let (clock, rest) = rest.split_first_chunk()?;
+        let (group_has_offset, lasting) = rest.split_first()?;
+        let lasting = match lasting {
+            [] => None,
+            json => Some(serde_json::from_slice(json).ok()?),
+        };
+        Some(Self {
+            next: i64::from_le_bytes(*next),
+            clock: u64::from_le_bytes(*clock),
+            group_has_offset: *group_has_offset == 1,
+            lasting,
+        })
+    }
+
+    /// Whether the clock of a journal of the first versions, which does not hold its window, is
+    /// that of this one.
+    ///
+    /// Offsets give their tick exactly. A clock of times is plausible if it is in the years from
+    /// 2000 to 2029, when there were such journals: ticks are 1, 2 or 5 times a power of ten, and
+    /// with the next one above or below, the same number is a time before 2000 or after 2029.
+    pub(crate) fn has_clock_of(&self, window: Window) -> bool {
+        /// In milliseconds since 1970.
+        const YEARS: std::ops::Range<u64> = 946_684_800_000..1_893_456_000_000;
+        match (self.clock.checked_sub(1), window.clock) {
+            // No record has moved the clock.
+            (None, _) => true,
+            (Some(_), Clock::Offsets) => Some(self.clock) == window.tick(self.next - 1, None),
+            (Some(tick), Clock::Times) => YEARS.contains(&tick.saturating_mul(window.resolution)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_read_as_they_were_written_and_those_of_the_first_versions_too() {
+        let options = vec![("--window".to_owned(), Some("1h".to_owned()))];
+        for lasting in [None, Some(Lasting { options })] {
+            for group_has_offset in [false, true] {
+                let position = Position {
+                    next: 1 << 40,
+                    clock: u64::MAX,
+                    group_has_offset,
+                    lasting: lasting.clone(),
+                };
+                let bytes = position.encode();
+                assert_eq!(Position::decode(&bytes), Some(position));
+                for length in (0..bytes.len()).filter(|length| *length != 17) {
+                    assert_eq!(Position::decode(&bytes[..length]), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_without_a_window_is_that_of_one_window_only() {
+        let windows = ["10m", "1h", "2h", "6h", "24h", "5000", "10k", "20k", "50k"];
+        let windows = windows.map(|text| Window::parse(text).unwrap());
+        for made in windows {
+            for year in 1..29 {
+                let time = 946_684_800_000 + year * 31_556_952_000;
+                let (next, time) = (1_234_567, Some(time));
+                let position = Position {
+                    next,
+                    clock: made.tick(next - 1, time).unwrap(),
+                    group_has_offset: true,
+                    lasting: None,
+                };
+                for now in windows {
+                    let is_same = (now.clock, now.resolution) == (made.clock, made.resolution);
+                    assert_eq!(position.has_clock_of(now), is_same, "{made:?} {now:?}");
+                }
+            }
+        }
+    }
+}
