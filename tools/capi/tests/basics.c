@@ -477,6 +477,25 @@ static void engines(void) {
     CHECK(keys == 130 && count == 30 && echoless_is_duplicate(duplicates, 129));
     OK(echoless_port_wait(port, 0));
     echoless_report report = {.size = sizeof report};
+    /* Once a wait is over, every partition has answered. */
+    for (int i = 0; i < 100; i++) {
+        OK(echoless_port_submit(port, echoless_numbers(ids, 130)));
+        OK(echoless_port_submit(port, echoless_numbers(NULL, 0)));
+        OK(echoless_port_wait(port, 60000));
+        OK(echoless_engine_report(engine, &report));
+        CHECK(report.observed == 130 * (uint64_t)(i + 2));
+        OK(echoless_port_drain(port, duplicates, 3, &keys, &count));
+        CHECK(keys == 130 && count == 130);
+        OK(echoless_port_wait(port, 60000));
+        OK(echoless_port_drain(port, duplicates, 3, &keys, &count));
+        CHECK(keys == 0 && count == 0);
+    }
+    OK(echoless_engine_free(engine));
+    OK(echoless_port_free(port));
+    OK(echoless_engine_new(LINES, NULL, 2, &engine));
+    OK(echoless_port_new(engine, &port));
+    OK(echoless_port_submit(port, echoless_numbers(ids, 130)));
+    OK(echoless_port_drain(port, duplicates, 3, &keys, &count));
     OK(echoless_engine_report(engine, &report));
     CHECK(report.observed == 130 && report.fresh == 100);
     OK(echoless_engine_shutdown(engine, &report));
