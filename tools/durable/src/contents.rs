@@ -11,9 +11,10 @@ use echoless::state::{
 use echoless::{LineFilter, report_of};
 use serde::{Serialize, Serializer};
 
+use crate::chain::ChainLength;
 use crate::error::{At, JournalError};
 use crate::journal::lock_and_load;
-use crate::segment::{Commit, Numbered, Output, Scan, any_commit, create};
+use crate::segment::{Commit, Numbered, Output, Scan, create};
 use crate::segments::Segments;
 use crate::storage::Storage;
 
@@ -140,7 +141,11 @@ impl FileContents {
 /// [`JournalError::Io`] if the storage fails.
 pub fn verify(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
     match storage.list(path) {
-        Ok(_) => contents_of_journal(storage, path, &Segments::load(storage, path, &any_commit)?),
+        Ok(_) => {
+            // Every commit is read, to accept it.
+            let segments = Segments::load(storage, path, Some(&|_| true))?;
+            contents_of_journal(storage, path, &segments)
+        }
         Err(_) => verify_state(storage, path),
     }
 }
@@ -156,7 +161,7 @@ pub fn verify(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalErr
 pub fn show(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
     let mut contents;
     let report = if storage.list(path).is_ok() {
-        let segments = Segments::load(storage, path, &any_commit)?;
+        let segments = Segments::load(storage, path, None)?;
         contents = contents_of_journal(storage, path, &segments)?;
         report_of(segments.replay(storage, 1)?.filters())
     } else {
@@ -183,7 +188,7 @@ fn contents_of_journal(
     };
     let mut files = Vec::new();
     for (path, number) in &segments.older {
-        let scan = Scan::of(storage, path, *number, &any_commit)?;
+        let scan = Scan::of(storage, path, *number, None)?;
         files.extend(scan.as_ref().map(FileContents::of));
     }
     files.extend(segments.needed.iter().map(FileContents::of));
@@ -263,7 +268,7 @@ fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalE
 /// is a file beside the state with its name and the ending `.new`.
 pub fn export(storage: &dyn Storage, folder: &Path, state: &Path) -> Result<(), JournalError> {
     storage.list(folder).at(folder)?;
-    let (_lock, segments) = lock_and_load(storage, folder, &any_commit)?;
+    let (_lock, segments) = lock_and_load(storage, folder, None)?;
     let Some(newest) = segments.needed.last() else {
         return Err(JournalError::segments(folder, "it has no journal"));
     };
@@ -285,7 +290,7 @@ pub fn import(storage: &dyn Storage, state: &Path, folder: &Path) -> Result<(), 
         return Err(JournalError::segments(state, "it is a part of a filter"));
     }
     let restored = saved.restore().at(state)?;
-    let (_lock, segments) = lock_and_load(storage, folder, &any_commit)?;
+    let (_lock, segments) = lock_and_load(storage, folder, None)?;
     if !segments.needed.is_empty() {
         return Err(JournalError::Occupied(folder.to_owned()));
     }
@@ -299,7 +304,7 @@ pub fn import(storage: &dyn Storage, state: &Path, folder: &Path) -> Result<(), 
     let header = header.segment(1).starts_empty(false);
     create(storage, folder, &header, |writer| {
         append_lines(writer, &[restored.filter])?;
-        commit.append_to(writer)
+        commit.append_to(writer, &mut ChainLength::default(), None)
     })?;
     Ok(())
 }

@@ -7,18 +7,14 @@ use std::sync::Arc;
 
 use echoless::filters::lines::Progress;
 use echoless::memory::{LINE_BYTES, Line};
-use echoless::state::{Header, MOST_BLOCK_LINES, MOST_COMMIT_BYTES, Mark, StateError, StateWriter};
+use echoless::state::{Header, MOST_BLOCK_LINES, Mark, StateError, StateWriter};
 use echoless::{Batch, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Ticks, Verdicts};
 
+use crate::chain::{ChainLength, MOST_CALLER_BYTES};
 use crate::error::{At, JournalError};
-use crate::segment::{
-    Commit, NUMBER_BYTES, Numbered, Output, Scan, Wanted, any_commit, create, name_of,
-};
+use crate::segment::{Commit, Numbered, Output, Scan, Wanted, create, name_of};
 use crate::segments::Segments;
 use crate::storage::Storage;
-
-/// The most bytes that a caller adds to a commit.
-pub const MOST_CALLER_BYTES: usize = MOST_COMMIT_BYTES - NUMBER_BYTES;
 
 /// The least bytes of keys after which a cycle of blocks begins.
 const LEAST_LOG_BYTES: u64 = 64 << 20;
@@ -106,6 +102,8 @@ pub struct Journal {
     /// The last commit, and the point behind it.
     last: Numbered,
     committed: Mark,
+    /// What the last commit is read from in the newest segment.
+    chain: ChainLength,
     /// The segments before the newest one. Without any, there is no cycle.
     older: Vec<PathBuf>,
     /// In a cycle: the lines before this one are in blocks of the newest segment, now and at the
@@ -207,7 +205,7 @@ impl Journal {
         hasher: &KeyHasher,
         partitions: usize,
     ) -> Result<Opened, JournalError> {
-        Self::open_at(storage, folder, spec, hasher, partitions, &any_commit)
+        Self::open_wanted(storage, folder, spec, hasher, partitions, None)
     }
 
     /// As [`open`](Self::open), at the newest commit that `is_wanted` accepts, instead of the last
@@ -257,6 +255,17 @@ impl Journal {
         partitions: usize,
         is_wanted: &dyn Fn(Option<&Commit>) -> bool,
     ) -> Result<Opened, JournalError> {
+        Self::open_wanted(storage, folder, spec, hasher, partitions, Some(is_wanted))
+    }
+
+    fn open_wanted(
+        storage: Arc<dyn Storage>,
+        folder: &Path,
+        spec: &FilterSpec,
+        hasher: &KeyHasher,
+        partitions: usize,
+        is_wanted: Wanted<'_>,
+    ) -> Result<Opened, JournalError> {
         let header = Header::new(spec, hasher).at(folder)?;
         let (lock, segments) = lock_and_load(&*storage, folder, is_wanted)?;
         if let Some(newest) = segments.needed.last() {
@@ -273,7 +282,10 @@ impl Journal {
                 bytes: Vec::new(),
             },
         };
-        let writer = create(&*storage, folder, &header, |writer| last.append_to(writer))?;
+        let mut chain = ChainLength::default();
+        let writer = create(&*storage, folder, &header, |writer| {
+            last.append_to(writer, &mut chain, None)
+        })?;
         let journal = Self {
             path: folder.join(name_of(1)),
             folder: folder.to_owned(),
@@ -291,6 +303,7 @@ impl Journal {
             header,
             writer,
             last,
+            chain,
             _lock: lock,
         };
         Ok(Opened {
@@ -348,6 +361,7 @@ impl Journal {
             header: newest.header.clone(),
             writer: StateWriter::resume(output, newest.end),
             last: newest.last.clone(),
+            chain: newest.chain,
             committed: newest.end,
             older: older_paths,
             covered,
@@ -496,7 +510,10 @@ impl Journal {
                     bytes: bytes.to_vec(),
                 },
             };
-            commit.append_to(&mut journal.writer).at(&journal.path)?;
+            let before = Some(&*journal.last.commit.bytes);
+            commit
+                .append_to(&mut journal.writer, &mut journal.chain, before)
+                .at(&journal.path)?;
             journal.writer.output_mut().sync().at(&journal.path)?;
             journal.committed = journal.writer.mark();
             journal.last = commit;
@@ -520,10 +537,11 @@ impl Journal {
         let number = self.header.segment + 1;
         let header = self.header.clone().segment(number).starts_empty(false);
         let older_log_bytes = self.log_bytes();
-        let last = &self.last;
+        let (last, mut chain) = (&self.last, ChainLength::default());
         self.writer = create(&*self.storage, &self.folder, &header, |writer| {
-            last.append_to(writer)
+            last.append_to(writer, &mut chain, None)
         })?;
+        self.chain = chain;
         self.older.push(std::mem::replace(
             &mut self.path,
             self.folder.join(name_of(number)),
@@ -602,7 +620,7 @@ pub fn progress_of<F: LineFilter>(partitions: &[F]) -> Progress {
 pub(crate) fn lock_and_load(
     storage: &dyn Storage,
     folder: &Path,
-    is_wanted: &Wanted<'_>,
+    is_wanted: Wanted<'_>,
 ) -> Result<(Box<dyn Send + Sync>, Segments), JournalError> {
     storage.create_folder(folder).at(folder)?;
     if let Some(parent) = folder.parent() {

@@ -57,6 +57,7 @@
 //! files after a power cut at any time, and lets operations fail: a tool for tests, also those of
 //! programs that use a journal.
 
+mod chain;
 mod contents;
 mod error;
 mod journal;
@@ -66,8 +67,9 @@ mod segments;
 pub mod simulated;
 pub mod storage;
 
+pub use chain::MOST_CALLER_BYTES;
 pub use contents::{Contents, FileContents, export, import, show, verify};
 pub use error::JournalError;
-pub use journal::{CopiedBlock, Cut, Journal, MOST_CALLER_BYTES, Opened, WantedBlock, progress_of};
+pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
 pub use options::{ChangedOption, LastingOption, check_hasher, check_options};
 pub use segment::Commit;

@@ -11,14 +11,12 @@ use echoless::state::{
 };
 use memchr::memmem;
 
+use crate::chain::{Chain, ChainLength, Stored};
 use crate::error::{At, JournalError};
 use crate::storage::{Storage, StorageFile};
 
 /// The bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
-
-/// The number of a commit, before the bytes of the caller.
-pub(crate) const NUMBER_BYTES: usize = 8;
 
 /// The name of a segment.
 pub(crate) fn name_of(number: u64) -> String {
@@ -109,22 +107,15 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    fn of(commit: &echoless::state::Commit<'_>) -> Option<Self> {
-        let (number, bytes) = commit.bytes.split_first_chunk()?;
-        Some(Self {
-            number: u64::from_le_bytes(*number),
-            commit: Commit {
-                progress: commit.progress,
-                bytes: bytes.to_vec(),
-            },
-        })
-    }
-
-    pub(crate) fn append_to(&self, writer: &mut StateWriter<Output>) -> Result<(), StateError> {
-        let mut bytes = Vec::with_capacity(NUMBER_BYTES + self.commit.bytes.len());
-        bytes.extend(self.number.to_le_bytes());
-        bytes.extend(&self.commit.bytes);
-        writer.append_commit(self.commit.progress, &bytes)
+    /// Appends the commit, as a patch of the one before it in the segment, or whole.
+    pub(crate) fn append_to(
+        &self,
+        writer: &mut StateWriter<Output>,
+        chain: &mut ChainLength,
+        before: Option<&[u8]>,
+    ) -> Result<(), StateError> {
+        let stored = chain.store(self.number, &self.commit.bytes, before)?;
+        writer.append_commit(self.commit.progress, &stored.to_bytes()?)
     }
 }
 
@@ -157,13 +148,9 @@ pub(crate) fn create(
     result
 }
 
-/// Which commits a journal may end with; `None` is its beginning.
-pub(crate) type Wanted<'a> = dyn Fn(Option<&Commit>) -> bool + 'a;
-
-/// Any commit.
-pub(crate) const fn any_commit(_: Option<&Commit>) -> bool {
-    true
-}
+/// Which commits a journal may end with, of which `None` is its beginning. Without a function, any:
+/// only the bytes of the last one are read then.
+pub(crate) type Wanted<'a> = Option<&'a (dyn Fn(Option<&Commit>) -> bool + 'a)>;
 
 /// What a segment holds up to its last commit that is wanted.
 #[derive(Debug)]
@@ -176,12 +163,25 @@ pub(crate) struct Scan {
     /// Behind the last commit.
     pub(crate) end: Mark,
     pub(crate) content: Content,
+    /// What the last commit is read from.
+    pub(crate) chain: ChainLength,
     /// The bytes behind the last commit.
     pub(crate) tail: u64,
     /// The commits in these, which are not wanted.
     pub(crate) unwanted: u64,
     /// Why these are no sections, if they are none.
     pub(crate) damage: Option<StateError>,
+}
+
+/// A commit that is wanted, and the segment up to it.
+struct Found {
+    number: u64,
+    progress: Progress,
+    /// The commit, if it was read: else it is the last one of the chain.
+    read: Option<Numbered>,
+    end: Mark,
+    content: Content,
+    chain: ChainLength,
 }
 
 /// Numbers of sections and bytes.
@@ -211,7 +211,7 @@ impl Scan {
         storage: &dyn Storage,
         path: &Path,
         number: u64,
-        is_wanted: &Wanted<'_>,
+        is_wanted: Wanted<'_>,
     ) -> Result<Option<Self>, JournalError> {
         let input = storage.read(path).at(path)?;
         let mut reader = StateReader::open(BufReader::new(input)).at(path)?;
@@ -226,8 +226,9 @@ impl Scan {
         }
         let mut now = Content::default();
         let mut first = None;
-        let mut newest: Option<Numbered> = None;
-        let mut last: Option<(Numbered, Mark, Content)> = None;
+        let mut newest: Option<u64> = None;
+        let mut last: Option<Found> = None;
+        let mut chain = Chain::default();
         let mut damage_of_tail = None;
         let damage = loop {
             let (before, is_first) = (reader.mark().position, now.sections == 0);
@@ -244,7 +245,7 @@ impl Scan {
                 }
                 Ok(Some(Section::Keys(keys))) => now.keys += keys.len() as u64,
                 Ok(Some(Section::Commit(found))) => {
-                    commit = Numbered::of(&found);
+                    commit = Stored::read(found.bytes).map(|stored| (found.progress, stored));
                     if commit.is_none() {
                         return wrong("it has a commit without a number");
                     }
@@ -260,22 +261,45 @@ impl Scan {
             if is_block {
                 now.block_bytes += mark.position - before;
             }
-            if let Some(commit) = commit {
+            if let Some((progress, stored)) = commit {
                 now.commits += 1;
-                if is_first {
-                    first = Some(commit.clone());
-                }
-                if (newest.as_ref())
-                    .is_some_and(|before| before.number.checked_add(1) != Some(commit.number))
-                {
+                let number = stored.number;
+                if newest.is_some_and(|before| before.checked_add(1) != Some(number)) {
                     return wrong("its commits are not numbered one after the other");
                 }
-                // The first one of a new journal is none of a caller.
-                let is_new = header.starts_empty && commit.number == 0;
-                if is_wanted((!is_new).then_some(&commit.commit)) {
-                    last = Some((commit.clone(), mark, now));
+                newest = Some(number);
+                let unread = |error: io::Error| {
+                    let reason = format!("its commit {number} cannot be read: {error}");
+                    JournalError::segments(path, reason)
+                };
+                chain.push(stored).map_err(unread)?;
+                let mut read = || {
+                    let bytes = chain.last().map_err(unread)?.to_vec();
+                    let commit = Commit { progress, bytes };
+                    Ok(Numbered { number, commit })
+                };
+                if is_first {
+                    first = Some(read()?);
                 }
-                newest = Some(commit);
+                // The first one of a new journal is none of a caller.
+                let is_new = header.starts_empty && number == 0;
+                let accepted = match is_wanted {
+                    None => Some(None),
+                    Some(is_wanted) => {
+                        let found = read()?;
+                        is_wanted((!is_new).then_some(&found.commit)).then_some(Some(found))
+                    }
+                };
+                if let Some(read) = accepted {
+                    last = Some(Found {
+                        number,
+                        progress,
+                        read,
+                        end: mark,
+                        content: now,
+                        chain: chain.length(),
+                    });
+                }
             }
         };
         let whole = reader.mark().position;
@@ -294,23 +318,39 @@ impl Scan {
             .at(path)?;
             // A commit is written once all bytes up to the commit before are durable. So damage
             // before the last commit but one is no torn write.
-            if has_commit(rest, &reader, newest.number.saturating_add(2)).at(path)? {
+            if has_commit(rest, &reader, newest.saturating_add(2)).at(path)? {
                 return Err(error).at(path);
             }
             damage_of_tail = Some(error);
         }
-        let Some((last, end, content)) = last else {
+        let Some(found) = last else {
             return Ok(None);
+        };
+        let end = found.end;
+        let last = match found.read {
+            Some(last) => last,
+            None => Numbered {
+                number: found.number,
+                commit: Commit {
+                    progress: found.progress,
+                    bytes: (chain.last().map(<[u8]>::to_vec)).map_err(|error| {
+                        let number = found.number;
+                        let reason = format!("its commit {number} cannot be read: {error}");
+                        JournalError::segments(path, reason)
+                    })?,
+                },
+            },
         };
         Ok(Some(Self {
             tail: storage.size(path).at(path)?.saturating_sub(end.position),
-            unwanted: newest.number - last.number,
+            unwanted: newest - last.number,
             path: path.to_owned(),
             header,
             first,
             last,
             end,
-            content,
+            content: found.content,
+            chain: found.chain,
             damage: damage_of_tail,
         }))
     }
@@ -378,7 +418,7 @@ fn has_commit<R: Read>(
         };
         let mut reader = file.resume(&bytes[at..end], mark);
         if let Ok(Some(Section::Commit(commit))) = reader.read_section()
-            && Numbered::of(&commit).is_some_and(|commit| commit.number >= least)
+            && Stored::number_in(commit.bytes).is_some_and(|number| number >= least)
         {
             return Ok(true);
         }

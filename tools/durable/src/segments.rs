@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use echoless::state::{Header, Replay, StateReader};
 
 use crate::error::{At, JournalError};
-use crate::segment::{Scan, Wanted, any_commit, name_of, number_of};
+use crate::segment::{Scan, Wanted, name_of, number_of};
 use crate::storage::Storage;
 
 /// The segments that the content of a filter follows from, and other files.
@@ -31,7 +31,7 @@ impl Segments {
     pub(crate) fn load(
         storage: &dyn Storage,
         folder: &Path,
-        is_wanted: &Wanted<'_>,
+        is_wanted: Wanted<'_>,
     ) -> Result<Self, JournalError> {
         let (mut numbers, mut aside) = (Vec::new(), Vec::new());
         for name in storage.list(folder).at(folder)? {
@@ -47,11 +47,7 @@ impl Segments {
         let mut unwanted = Vec::new();
         while let Some(number) = numbers.pop() {
             let path = folder.join(name_of(number));
-            let is_wanted = if needed.is_empty() {
-                is_wanted
-            } else {
-                &any_commit
-            };
+            let is_wanted = if needed.is_empty() { is_wanted } else { None };
             let Some(scan) = Scan::of(storage, &path, number, is_wanted)? else {
                 unwanted.push(path);
                 continue;

@@ -65,6 +65,15 @@ fn with_cycles(spec: &str) -> Program {
     }
 }
 
+/// The same with commits that are patches of those before.
+fn with_patches(spec: &str) -> Program {
+    Program {
+        more_bytes: 300,
+        most_log_bytes: 1800,
+        ..with_cycles(spec)
+    }
+}
+
 /// Runs a program on a storage that needs several writes for a batch.
 fn run_in_pieces(program: &Program, storage: &SimulatedStorage) -> Vec<Done> {
     let mut done = Vec::new();
@@ -82,6 +91,7 @@ fn every_crash_leaves_a_commit_and_none_that_succeeded_is_lost() {
         Program::new("fingerprint:memory=2KiB"),
         with_cycles("fingerprint:memory=2KiB"),
         with_cycles("stamped:window=30,memory=2KiB"),
+        with_patches("fingerprint:memory=2KiB"),
     ] {
         let storage = SimulatedStorage::new();
         let expected = program.expected();
@@ -124,6 +134,7 @@ fn the_last_two_commits_can_be_opened_after_every_crash() {
     for program in [
         with_cycles("fingerprint:memory=2KiB"),
         with_cycles("stamped:window=30,memory=2KiB"),
+        with_patches("fingerprint:memory=2KiB"),
     ] {
         let storage = SimulatedStorage::new();
         let expected = program.expected();

@@ -23,7 +23,13 @@ const SEGMENT: &str = "journal/segment-0000000001";
 
 impl Sample {
     fn new(spec: &str) -> Self {
+        Self::with_more(spec, 0)
+    }
+
+    /// With so many bytes in each commit beside the position.
+    fn with_more(spec: &str, bytes: usize) -> Self {
         let mut program = Program::new(spec);
+        program.more_bytes = bytes;
         let all = program.batches[..5].to_vec();
         let storage = SimulatedStorage::new();
         let mut ends = Vec::new();
@@ -66,8 +72,17 @@ fn with_segment(bytes: &[u8]) -> SimulatedStorage {
 
 #[test]
 fn every_flipped_bit_is_rejected_or_costs_the_last_commit_alone() {
-    for spec in ["fingerprint:memory=1KiB", "stamped:window=30,memory=1KiB"] {
-        let sample = Sample::new(spec);
+    for (spec, more_bytes) in [
+        ("fingerprint:memory=1KiB", 0),
+        ("stamped:window=30,memory=1KiB", 0),
+        // The commits behind the first one are patches.
+        ("fingerprint:memory=1KiB", 400),
+    ] {
+        let sample = Sample::with_more(spec, more_bytes);
+        if more_bytes > 0 {
+            let patched = sample.ends[5] - sample.ends[1];
+            assert!(patched < 4 * more_bytes, "{patched} bytes");
+        }
         let count = sample.ends.len() - 1;
         let (mut rejected, mut recovered) = (0, 0);
         for at in 0..sample.bytes.len() {
@@ -104,14 +119,16 @@ fn every_flipped_bit_is_rejected_or_costs_the_last_commit_alone() {
 
 #[test]
 fn a_truncated_segment_has_the_commits_that_are_whole() {
-    let sample = Sample::new("fingerprint:memory=1KiB");
-    for size in 0..=sample.bytes.len() {
-        let whole = sample.ends.iter().filter(|end| **end <= size).count();
-        let result = sample.open(&sample.bytes[..size]);
-        match whole.checked_sub(1) {
-            Some(batches) => assert_eq!(result, Ok(batches), "{size} bytes"),
-            // A segment gets its name when it has a commit.
-            None => assert!(result.unwrap_err().starts_with(SEGMENT), "{size} bytes"),
+    for more_bytes in [0, 400] {
+        let sample = Sample::with_more("fingerprint:memory=1KiB", more_bytes);
+        for size in 0..=sample.bytes.len() {
+            let whole = sample.ends.iter().filter(|end| **end <= size).count();
+            let result = sample.open(&sample.bytes[..size]);
+            match whole.checked_sub(1) {
+                Some(batches) => assert_eq!(result, Ok(batches), "{size} bytes"),
+                // A segment gets its name when it has a commit.
+                None => assert!(result.unwrap_err().starts_with(SEGMENT), "{size} bytes"),
+            }
         }
     }
 }

@@ -92,6 +92,39 @@ fn a_journal_does_not_grow_with_the_stream() {
     program.check(&storage, &program.expected(), 300).unwrap();
 }
 
+/// A caller with much to say, of which little changes, such as a run with many inputs.
+#[test]
+fn a_commit_takes_the_bytes_that_changed() {
+    let spec: FilterSpec = "fingerprint:memory=64KiB".parse().unwrap();
+    let storage = SimulatedStorage::new();
+    let shared: Arc<dyn Storage> = Arc::new(storage.clone());
+    let open = || Journal::open(shared.clone(), Path::new(FOLDER), &spec, &hasher(), 1).unwrap();
+    let size = || storage.size(Path::new(&segment(1))).unwrap();
+    let length = 70_000;
+    let word = |at: u64| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut bytes: Vec<u8> = (0..length).map(|at| (word(at) >> 40) as u8).collect();
+    let mut journal = open().journal;
+    journal.commit(Progress::default(), &bytes).unwrap();
+    let before = size();
+    for number in 0..1000 {
+        let at = (word(number) >> 24) % (length - 8);
+        bytes[at as usize..][..8].copy_from_slice(&number.to_le_bytes());
+        journal.commit(Progress::default(), &bytes).unwrap();
+        if number % 100 == 99 {
+            // A restart goes on with the patches.
+            drop(journal);
+            let opened = open();
+            assert!(opened.commit.unwrap().bytes == bytes, "{number}");
+            journal = opened.journal;
+        }
+    }
+    let of_commit = (size() - before) / 1000;
+    println!("{of_commit} bytes a commit");
+    assert!(of_commit < 500, "{of_commit} bytes a commit");
+    drop(journal);
+    verify(&storage, Path::new(FOLDER)).unwrap();
+}
+
 #[test]
 fn a_new_folder_has_no_commit_until_the_first_one() {
     let storage = SimulatedStorage::new();

@@ -25,6 +25,9 @@ pub(crate) struct Program {
     pub(crate) batches: Vec<Batch>,
     pub(crate) partitions: usize,
     pub(crate) most_log_bytes: u64,
+    /// The bytes of a commit beside the position. Most are those of the commit before, so that it is
+    /// stored as a patch.
+    pub(crate) more_bytes: usize,
     /// A fault: the journal is committed before the output is synced.
     pub(crate) commits_first: bool,
 }
@@ -73,6 +76,7 @@ impl Program {
             batches: batches(10, 12),
             partitions: 2,
             most_log_bytes: 1 << 30,
+            more_bytes: 0,
             commits_first: false,
         }
     }
@@ -199,6 +203,7 @@ impl Program {
             }
             let mut bytes = (index as u64 + 1).to_le_bytes().to_vec();
             bytes.extend(length.to_le_bytes());
+            bytes.extend(self.more_bytes(index));
             journal.commit(progress_of(filter.filters()), &bytes)?;
             done.push(Done {
                 operations: operations(),
@@ -209,6 +214,14 @@ impl Program {
             }
         }
         Ok(())
+    }
+
+    /// The bytes of a commit behind the position, which do not compress.
+    fn more_bytes(&self, batch: usize) -> impl Iterator<Item = u8> {
+        (0..self.more_bytes).map(move |at| match at % 100 {
+            7 => batch as u8,
+            _ => ((at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as u8,
+        })
     }
 
     /// As [`run`](Self::run), on a simulated storage.
