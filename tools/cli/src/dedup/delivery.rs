@@ -14,7 +14,7 @@ use super::outputs::Outputs;
 use super::repeated::Repeated;
 use super::reports::ending::Ending;
 use super::reports::progress::Progress;
-use super::reports::stats::{Observed, RunCounts, Setup, Stats};
+use super::reports::stats::{Observed, RunCounts, RunTotals, Setup, Stats};
 use super::seen_files::SeenFiles;
 use super::state::{Restart, RunState, WantedBlocks};
 use super::top_keys::TopKeys;
@@ -68,6 +68,8 @@ pub(crate) struct Delivery {
     /// The state that the run keeps, and the clock that it began with.
     state: Option<RunState>,
     clock: StreamClock,
+    /// The sums of the runs before this one, if there is a state.
+    totals: Option<RunTotals>,
     /// The failure of a commit in a pause of the stream.
     failed_commit: Option<Failure>,
     /// Whether a chunk was delivered in part: the last commit stands.
@@ -99,6 +101,7 @@ impl Delivery {
                 judging: None,
                 top_keys: None,
                 copies: None,
+                totals: None,
                 elapsed: began.elapsed(),
                 setup,
             };
@@ -139,6 +142,7 @@ impl Delivery {
             has_begun_input: false,
             state: None,
             clock: StreamClock::default(),
+            totals: None,
             failed_commit: None,
             is_cut: false,
         };
@@ -159,7 +163,9 @@ impl Delivery {
     ) -> Result<Self, Failure> {
         self.clock = restart.clock();
         (self.counts, self.audit) = restart.counts_and_audit(config)?;
+        self.totals = restart.totals();
         self.bytes_in_before = self.counts.bytes_in;
+        self.outputs.count_from(self.counts.bytes_out);
         self.lost = restart.lost();
         self.sources.clone_from(&config.sources);
         self.state = Some(restart.start(config, state, &mut self.outputs)?);
@@ -234,6 +240,7 @@ impl Delivery {
         if self.is_judging() {
             return self.collect(chunk);
         }
+        self.prepare_outputs(chunk.layout.terminator)?;
         // Most are in front of the records, which may have a fault.
         self.leave(&mut chunk.input.left);
         if self.judges_forwards() {
@@ -268,6 +275,20 @@ impl Delivery {
             state.pass(chunk, || source.name(), self.done, lines)?;
         }
         self.commit_if_due()
+    }
+
+    /// Prepares the outputs of a run with a state for the next chunk.
+    fn prepare_outputs(&mut self, terminator: &'static [u8]) -> Result<(), Failure> {
+        let Some(state) = &mut self.state else {
+            return Ok(());
+        };
+        let lost = self.lost.as_deref();
+        state.prepare(self.counts, &self.audit, &mut self.outputs, lost)?;
+        match state.header().filter(|_| self.begun) {
+            // For a file that was emptied or removed meanwhile.
+            Some(header) => self.outputs.write_header(header, terminator),
+            None => Ok(()),
+        }
     }
 
     /// Whether this pass only judges the records, for another one that writes them.
@@ -403,6 +424,7 @@ impl Delivery {
 
     /// Writes the output that depends on the whole stream.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        self.prepare_outputs(b"")?;
         self.begin(None, None, b"")?;
         self.outputs.finish(&self.counts)?;
         if self.fixes_header {
@@ -444,17 +466,21 @@ impl Delivery {
         };
         // The run is to go on, so the commit is in front of what ends its outputs.
         let interrupted = matches!(&passed, Ok(end) if end.signal.is_some());
-        let passed = match self.state.take_if(|_| interrupted) {
+        let mut interrupted = self.state.take_if(|_| interrupted);
+        let passed = match &mut interrupted {
             Some(state) => {
                 let lost = self.lost.as_deref();
-                let stopped = state.stop(self.counts, &self.audit, &mut self.outputs, lost);
-                stopped.and(passed)
+                let committed = state.interrupt(self.counts, &self.audit, &mut self.outputs, lost);
+                committed.and(passed)
             }
             None => passed,
         };
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
-        self.counts.bytes_out = self.outputs.bytes();
+        let stopped = interrupted.filter(|_| passed.is_ok() && closed.is_ok());
+        let stopped = stopped.map_or(Ok(()), |state| state.stop(&mut self.outputs));
+        let passed = stopped.and(passed);
+        self.counts.bytes_out = self.outputs.bytes_out();
         let closed = closed.and(self.failed_commit.take().map_or(Ok(()), Err));
         let (signal, ending) = match graver(passed, closed).map_err(&explain) {
             Ok(end) => {
@@ -511,7 +537,7 @@ impl Delivery {
     /// Reports on a run that goes on: to the file of statistics, and, if `asked`, to standard
     /// error. The filter has not reported.
     pub(crate) fn report_so_far(&mut self, config: &DedupConfig, asked: bool) {
-        self.counts.bytes_out = self.outputs.bytes();
+        self.counts.bytes_out = self.outputs.bytes_out();
         let stats = self.stats(config, Report::default(), Ending::RUNNING);
         if asked {
             self.progress.pause(|| failure::write_stderr(&stats.line()));
@@ -534,6 +560,7 @@ impl Delivery {
             judging: self.backwards.as_ref().and_then(BackwardVerdicts::errors),
             top_keys: self.top_keys.as_ref(),
             copies: self.report.as_ref(),
+            totals: self.totals,
             elapsed: self.began.elapsed(),
             setup: self.setup,
         };
@@ -600,6 +627,7 @@ impl Delivery {
             if let (None, Some(header)) = (header, self.state.as_ref().and_then(RunState::header)) {
                 self.outputs.write_header(header, terminator)?;
             }
+            self.outputs.write_carried()?;
         }
         // Comment lines may come before it.
         header.map_or(Ok(()), |header| {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +77,66 @@ impl InputIdentity {
             file: id,
             start: Sample::of(&bytes[..read]),
         }))
+    }
+}
+
+/// The content of a file up to a length, as samples of its start and of its end.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct ContentSample {
+    pub(crate) length: u64,
+    start: Sample,
+    end: Sample,
+}
+
+impl ContentSample {
+    /// Content of which nothing is known but its length.
+    pub(crate) fn of_length(length: u64) -> Self {
+        Self {
+            length,
+            ..Self::default()
+        }
+    }
+
+    /// The content of a file up to a length, or to its end if that is less.
+    pub(crate) fn of(file: &File, length: u64) -> io::Result<Self> {
+        let length = length.min(file.metadata()?.len());
+        let sample = length.min(SAMPLE_BYTES as u64);
+        let mut bytes = vec![0; sample as usize];
+        let mut sample_at = |offset| {
+            let read = read_at(file, &mut bytes, offset)?;
+            io::Result::Ok(Sample::of(&bytes[..read]))
+        };
+        Ok(Self {
+            length,
+            start: sample_at(0)?,
+            end: sample_at(length - sample)?,
+        })
+    }
+
+    /// Whether a file begins with this content.
+    pub(crate) fn begins(&self, file: &File) -> io::Result<bool> {
+        let end_at = self.length.checked_sub(self.end.bytes as u64);
+        match end_at {
+            Some(end_at) => Ok(self.start.is_at(0, file)? && self.end.is_at(end_at, file)?),
+            None => Ok(false),
+        }
+    }
+}
+
+/// The number of a file in its file system, and when it was created: no other file there has both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileBirth {
+    inode: u64,
+    /// Since 1970.
+    created: Duration,
+}
+
+impl FileBirth {
+    /// `None` if the system does not tell.
+    pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
+        let created = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let inode = FileId::of(metadata)?.inode;
+        Some(Self { inode, created })
     }
 }
 

@@ -10,7 +10,7 @@ mod standard_streams;
 mod targets;
 
 pub(crate) use descriptors::check_stdout;
-pub(crate) use identity::{FileId, InputIdentity, SAMPLE_BYTES, Sample};
+pub(crate) use identity::{ContentSample, FileBirth, FileId, InputIdentity, SAMPLE_BYTES, Sample};
 pub(crate) use inputs::Source;
 pub(crate) use standard_streams::write_stdout;
 pub(crate) use targets::{Opened, Target, Targets};

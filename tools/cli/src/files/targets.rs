@@ -2,7 +2,7 @@
 //! be rejected.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use echoless::SpecError;
@@ -81,8 +81,8 @@ pub(crate) struct Opened {
     pub(crate) is_stdout: bool,
     /// The file, if it can be taken back: a regular one that is not standard output.
     pub(crate) id: Option<FileId>,
-    /// The folder that lists the file, if it has a path.
-    pub(crate) folder: Option<PathBuf>,
+    /// The path of the file, if it has one.
+    path: Option<PathBuf>,
     /// Whether the file still has its old content.
     holds_old: bool,
     /// Puts the file in the place of another one.
@@ -95,15 +95,62 @@ impl Opened {
         self.holds_old
     }
 
+    /// The folder that lists the file, if it has a path.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.path.as_deref().and_then(Path::parent)
+    }
+
     /// Removes what is behind so many bytes, which earlier runs wrote and this one goes on with.
-    pub(crate) fn truncate_to(&mut self, bytes: u64) -> Result<(), Failure> {
+    pub(crate) fn cut_to(&mut self, bytes: u64) -> Result<(), Failure> {
         self.holds_old = false;
-        let cut = self.file.set_len(bytes).and_then(|()| {
-            let end = self.file.seek(SeekFrom::Start(bytes))?;
-            debug_assert_eq!(end, bytes);
-            Ok(())
+        let cut = self.file.metadata().and_then(|metadata| {
+            if metadata.len() > bytes {
+                self.file.set_len(bytes)
+            } else {
+                Ok(())
+            }
         });
         cut.map_err(Failure::file(self.name.as_str()))
+    }
+
+    /// Whether the path does not lead to this regular file any more.
+    ///
+    /// # Errors
+    /// [`Failure`] if the path cannot be followed.
+    pub(crate) fn has_moved(&self) -> Result<bool, Failure> {
+        let Some(path) = self.path.as_deref().filter(|_| self.id.is_some()) else {
+            return Ok(false);
+        };
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(FileId::of(&metadata) != self.id),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(Failure::file(self.name.as_str())(error)),
+        }
+    }
+
+    /// Opens the path of a regular file again, which is created if it is gone: to append, so that
+    /// what another program cuts or appends meanwhile never leaves zeros or is overwritten, and to
+    /// read what is there.
+    ///
+    /// # Errors
+    /// [`Failure`] if that fails, or if the path leads to anything else now.
+    pub(crate) fn open_to_append(&mut self) -> Result<(), Failure> {
+        let Some(path) = self.path.as_deref().filter(|_| self.id.is_some()) else {
+            return Ok(());
+        };
+        // A pipe would wait for its reader.
+        let is_other = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        let opened = if is_other {
+            Err(io::Error::other("is no regular file any more"))
+        } else {
+            let mut options = OpenOptions::new();
+            options.read(true).append(true).create(true).open(path)
+        };
+        let opened = opened.and_then(|file| Ok((file.metadata()?, file)));
+        let (metadata, file) = opened.map_err(Failure::file(self.name.as_str()))?;
+        self.id = FileId::of(&metadata);
+        self.file = OutputFile::new(file);
+        Ok(())
     }
 
     /// Removes the content of the file from before the run.
@@ -246,9 +293,9 @@ impl Targets {
             file: OutputFile::new(file),
             is_stdout,
             id: FileId::of(&metadata).filter(|_| !is_stdout),
-            folder: match target {
+            path: match target {
                 Target::Stdout => None,
-                Target::File(path) | Target::Replaced(path) => path.parent().map(Path::to_owned),
+                Target::File(path) | Target::Replaced(path) => Some(path.clone()),
             },
             holds_old: is_regular && !is_stdout,
             replacement,

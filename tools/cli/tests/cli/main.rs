@@ -63,6 +63,8 @@ mod signals;
 mod state;
 #[cfg(unix)]
 mod state_kills;
+#[cfg(unix)]
+mod state_outputs;
 mod streams;
 mod tags;
 mod text_starts;

@@ -150,7 +150,9 @@ fn the_guide_lists_the_statistics() {
     let mut stats = written(&stats);
     // What does not go together with a window.
     let (state, saved, other) = (path("state"), path("saved"), path("other"));
-    dedup(&["--state", &state, "-k", "2", &input], b"").text();
+    let of_state = path("of_state");
+    let with_stats = ["--state", &state, "-k", "2", "--stats", &of_state, &input];
+    dedup(&with_stats, b"").text();
     echoless(&["state", "export", &state, "-o", &saved], b"").text();
     let args = [
         "--known-state",
@@ -162,7 +164,7 @@ fn the_guide_lists_the_statistics() {
         &input,
     ];
     dedup(&args, b"").text();
-    for (name, value) in written(&other) {
+    for (name, value) in written(&other).into_iter().chain(written(&of_state)) {
         stats.entry(name).or_insert(value);
     }
     let written: Vec<&String> = stats.keys().collect();

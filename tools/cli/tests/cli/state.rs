@@ -324,7 +324,7 @@ fn what_cannot_have_a_state_is_rejected_before_anything_is_written() {
 }
 
 #[test]
-fn a_shorter_output_is_an_error_and_another_file_begins_anew() {
+fn a_shorter_output_is_an_error_and_a_new_file_begins_anew() {
     let place = Place::new();
     place.file("one", "a\nb\n");
     place.run(&["-q", "-o", "@out", "@one"]).text();

@@ -35,7 +35,7 @@ impl CompressedOutput {
         self.frames = Some(start);
     }
 
-    /// Begins the frame.
+    /// Begins the frame. An earlier one must have ended.
     pub(super) fn begin(&mut self, file: &OutputFile) -> io::Result<()> {
         let (file, compression) = (file.try_clone()?, self.compression);
         self.compressor = Some(match self.frames.take() {
@@ -73,8 +73,9 @@ impl CompressedOutput {
         self.compressor.as_mut().map_or(Ok(()), Compressor::finish)
     }
 
-    /// The number of bytes written to the file.
-    pub(super) fn written(&self) -> u64 {
-        self.compressor.as_ref().map_or(0, Compressor::written)
+    /// The number of bytes written to the file, those of earlier runs included; `None` before the
+    /// frame is begun.
+    pub(super) fn written(&self) -> Option<u64> {
+        self.compressor.as_ref().map(Compressor::written)
     }
 }

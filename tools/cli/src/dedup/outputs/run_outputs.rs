@@ -226,12 +226,12 @@ impl Outputs {
         all
     }
 
-    /// Goes on with what earlier runs wrote to these outputs, and begins the others. Returns
+    /// Finds where the outputs go on behind what earlier runs wrote, and which begin. Returns
     /// whether one of them cannot be taken back: a pipe, or standard output. If the run itself goes
     /// on, a file that is another one gets a warning.
     ///
     /// # Errors
-    /// [`Failure`] if a file has lost a part of what was written to it.
+    /// [`Failure`] if a file is not empty, and is not what was written to it.
     pub(in crate::dedup) fn go_on(
         &mut self,
         saved: &[SavedOutput],
@@ -239,23 +239,59 @@ impl Outputs {
     ) -> Result<bool, Failure> {
         let mut is_final = false;
         for (option, sink) in self.named() {
-            is_final |= sink.target().id.is_none();
-            let own = SavedOutput::of(sink.target(), option, saved)?;
-            sink.go_on(match own {
-                Some(own) => own.position_in(sink.target(), run_goes_on)?,
-                None => SinkPosition::default(),
-            });
+            sink.open_to_append()?;
+            let target = sink.target();
+            is_final |= target.id.is_none();
+            let position = match SavedOutput::of(target, option, saved)? {
+                Some(own) => own.position_in(target)?,
+                None => {
+                    let of_option = saved.iter().find(|output| output.option == option);
+                    if let Some(left) = of_option.filter(|_| run_goes_on) {
+                        left.warn_if_left(target);
+                    }
+                    SinkPosition::default()
+                }
+            };
+            sink.go_on(position);
         }
         Ok(is_final)
     }
 
+    /// Cuts the files to where they go on.
+    ///
+    /// # Errors
+    /// [`Failure`] of the system.
+    pub(in crate::dedup) fn cut(&mut self) -> Result<(), Failure> {
+        (self.named().into_iter()).try_for_each(|(_, sink)| sink.truncate())
+    }
+
+    /// Follows what other programs have done to the files since they were written. Returns whether
+    /// there was any, so that a commit must come before the next record.
+    ///
+    /// # Errors
+    /// [`Failure`] if an output cannot go on.
+    pub(in crate::dedup) fn follow(&mut self) -> Result<bool, Failure> {
+        let mut has_changed = false;
+        for (_, sink) in self.named() {
+            has_changed |= sink.follow()?;
+        }
+        Ok(has_changed)
+    }
+
     /// Those of these outputs that are not written now, and that are still there.
     pub(in crate::dedup) fn others(&mut self, saved: &[SavedOutput]) -> Vec<SavedOutput> {
-        let written: Vec<_> = (self.named().iter())
-            .filter_map(|(_, sink)| sink.target().id)
+        let written: Vec<_> = (self.named().into_iter())
+            .map(|(option, sink)| (option, sink.target().name.clone()))
             .collect();
         let is_other = |output: &&SavedOutput| output.is_other_than(&written);
         saved.iter().filter(is_other).cloned().collect()
+    }
+
+    /// Notes which of these outputs were closed, and how.
+    pub(in crate::dedup) fn note_closed(&mut self, saved: &mut [SavedOutput]) {
+        for ((_, sink), saved) in self.named().into_iter().zip(saved) {
+            saved.close(sink);
+        }
     }
 
     /// Where the outputs could go on after a restart.
@@ -282,7 +318,7 @@ impl Outputs {
             let Some(file) = target.file.durable().map_err(failed())? else {
                 continue;
             };
-            if let Some(folder) = &target.folder {
+            if let Some(folder) = target.folder() {
                 RealStorage.sync_folder(folder).map_err(failed())?;
             }
             files.push((target.name.clone(), file));
@@ -290,9 +326,24 @@ impl Outputs {
         Ok(files)
     }
 
-    /// The number of bytes of the main output.
-    pub(in crate::dedup) fn bytes(&self) -> u64 {
-        self.records.bytes()
+    /// The bytes of the main output that the run had written before it was started again.
+    pub(in crate::dedup) fn count_from(&mut self, bytes: u64) {
+        self.records.count_from(bytes);
+    }
+
+    /// The number of bytes that the run has written to the main output.
+    pub(in crate::dedup) fn bytes_out(&self) -> u64 {
+        self.records.bytes_out()
+    }
+
+    /// The same up to the [positions](Self::positions) that were last asked for.
+    pub(in crate::dedup) const fn committed_bytes_out(&self) -> u64 {
+        self.records.committed_bytes_out()
+    }
+
+    /// Writes the records that lost files have left, behind the header.
+    pub(in crate::dedup) fn write_carried(&mut self) -> Result<(), Failure> {
+        (self.named().into_iter()).try_for_each(|(_, sink)| sink.write_carried())
     }
 
     /// Truncates the files. The byte order mark of a stream without a header begins the main

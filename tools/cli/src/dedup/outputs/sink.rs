@@ -1,6 +1,7 @@
 //! Writes runs of records straight from a chunk, many per system call.
 
 use std::io::{self, ErrorKind, IoSlice, Seek, SeekFrom, Write};
+use std::mem;
 
 use echoless::SpecError;
 use echoless_ber::ts32297;
@@ -11,7 +12,7 @@ use super::open_elements::{OpenElements, Rewrite};
 use super::runs::Runs;
 use crate::compression::compressor::FrameStart;
 use crate::failure::Failure;
-use crate::files::Opened;
+use crate::files::{ContentSample, Opened};
 use crate::records::chunk::Chunk;
 use crate::records::format::SharedFormat;
 use crate::records::terminators::known_terminator;
@@ -32,8 +33,22 @@ pub(crate) struct Sink {
     bytes: u64,
     compressed: Option<CompressedOutput>,
     elements: Box<OpenElements>,
-    /// Whether an earlier run has written to the file, and this one goes on behind that.
+    /// Whether the output has its begin, with the header, from an earlier run or from this one.
     goes_on: bool,
+    /// Whether a later run can go on with the output.
+    has_state: bool,
+    /// Whether the file was truncated to where it begins or goes on.
+    is_begun: bool,
+    /// Plain bytes for a compressed file, which follow the header.
+    carried: Vec<u8>,
+    /// The length of the file when this run began to write it.
+    from: u64,
+    /// The bytes that the run has written before that, to this file or another one.
+    bytes_before: u64,
+    /// The length of the file at the position that was last asked for.
+    committed: u64,
+    /// The file as it was closed, in a run with a state.
+    closed: Option<ContentSample>,
 }
 
 /// Where an output can go on after a restart.
@@ -46,6 +61,22 @@ pub(in crate::dedup) struct SinkPosition {
     /// The plain bytes of the frame that is not complete in a compressed file of `bytes` bytes.
     #[serde(skip)]
     pub(in crate::dedup) plain: Vec<u8>,
+    /// Whether a header must come in front of these, in a file that begins anew.
+    #[serde(default)]
+    behind_header: bool,
+}
+
+impl SinkPosition {
+    /// The position in an empty file that takes the place of a lost one: of that, only the records
+    /// of the frame that was not complete are known.
+    pub(super) fn unfinished(&self) -> Self {
+        Self {
+            bytes: 0,
+            owed: self.owed.clone().filter(|_| !self.plain.is_empty()),
+            plain: self.plain.clone(),
+            behind_header: self.behind_header || self.bytes > 0,
+        }
+    }
 }
 
 impl Sink {
@@ -69,6 +100,13 @@ impl Sink {
             compressed: None,
             elements: Box::default(),
             goes_on: false,
+            has_state: false,
+            is_begun: false,
+            carried: Vec::new(),
+            from: 0,
+            bytes_before: 0,
+            committed: 0,
+            closed: None,
         }
     }
 
@@ -77,17 +115,136 @@ impl Sink {
         Self { compressed, ..self }
     }
 
+    /// Opens the file for a run with a state: to append to it, and to read what it holds.
+    ///
+    /// # Errors
+    /// [`Failure`] if that is not possible.
+    pub(super) fn open_to_append(&mut self) -> Result<(), Failure> {
+        self.target.open_to_append()
+    }
+
     /// Goes on with what earlier runs wrote, or begins an output that later ones can go on with.
     pub(super) fn go_on(&mut self, position: SinkPosition) {
-        self.goes_on = position.bytes > 0 || !position.plain.is_empty();
-        self.bytes = position.bytes;
-        self.owed = position.owed.as_deref().and_then(known_terminator);
+        let SinkPosition {
+            bytes,
+            owed,
+            plain,
+            behind_header,
+        } = position;
+        self.has_state = true;
+        self.goes_on = bytes > 0 || !plain.is_empty() && !behind_header;
+        (self.bytes, self.from, self.committed) = (bytes, bytes, bytes);
+        self.owed = owed.as_deref().and_then(known_terminator);
         if let Some(compressed) = &mut self.compressed {
+            let (plain, carried) = match behind_header {
+                true => (Vec::new(), plain),
+                false => (plain, Vec::new()),
+            };
+            self.carried = carried;
             compressed.in_frames(FrameStart {
-                file_bytes: position.bytes,
-                plain: position.plain,
+                file_bytes: bytes,
+                plain,
             });
         }
+    }
+
+    /// The bytes of the run that were written before it was started again.
+    pub(super) fn count_from(&mut self, bytes: u64) {
+        self.bytes_before = bytes;
+    }
+
+    /// Follows what other programs have done to the file since it was written. One that was
+    /// truncated or appended to is appended to, one that was removed or renamed is begun anew under
+    /// its name. Returns whether there was any of this, so that a commit must come before the next
+    /// record.
+    ///
+    /// # Errors
+    /// [`Failure`] if the output cannot go on, because a frame was cut, or another file has its
+    /// name.
+    pub(super) fn follow(&mut self) -> Result<bool, Failure> {
+        if !self.is_followed() {
+            return Ok(false);
+        }
+        if !self.target.has_moved()? {
+            return self.follow_length();
+        }
+        // The file that it was gets all that was written.
+        let finished = (self.compressed.as_mut()).map_or(Ok(()), CompressedOutput::finish);
+        let written = finished.and_then(|()| match self.target.file.durable()? {
+            Some(file) => file.sync_data(),
+            None => Ok(()),
+        });
+        written.map_err(Failure::file(self.target.name.as_str()))?;
+        let end = self.end();
+        self.target.open_to_append()?;
+        let length = self.length()?;
+        if length != 0 && length != end {
+            return Err(self.refused(&format!(
+                "is another file, of {length} bytes, than the one that was written"
+            )));
+        }
+        self.go_on_behind(length);
+        let Some(compressed) = &mut self.compressed else {
+            return Ok(true);
+        };
+        compressed.in_frames(FrameStart {
+            file_bytes: length,
+            plain: Vec::new(),
+        });
+        let begun = compressed.begin(&self.target.file);
+        begun.map_err(Failure::file(self.target.name.as_str()))?;
+        Ok(true)
+    }
+
+    /// Whether other programs may change the file while it is written: a regular one that is begun
+    /// and not closed.
+    fn is_followed(&self) -> bool {
+        self.has_state && self.is_begun && self.target.id.is_some() && self.closed.is_none()
+    }
+
+    /// As [`follow`](Self::follow), of the file under any name.
+    fn follow_length(&mut self) -> Result<bool, Failure> {
+        // Before the length: the thread that compresses writes meanwhile.
+        let end = self.end();
+        let length = self.length()?;
+        if self.compressed.is_some() {
+            if length < end {
+                return Err(self.refused("was cut while it was written"));
+            }
+            return Ok(false);
+        }
+        if length != end {
+            self.go_on_behind(length);
+        }
+        Ok(length != end)
+    }
+
+    /// Goes on behind what another program has left of the file, or put there.
+    fn go_on_behind(&mut self, length: u64) {
+        self.bytes_before = self.bytes_out();
+        (self.bytes, self.from) = (length, length);
+        if length == 0 {
+            self.owed = None;
+            self.goes_on = false;
+        }
+    }
+
+    fn length(&self) -> Result<u64, Failure> {
+        let metadata = self.target.file.metadata();
+        let metadata = metadata.map_err(Failure::file(self.target.name.as_str()))?;
+        Ok(metadata.len())
+    }
+
+    fn refused(&self, problem: &str) -> Failure {
+        let problem = format!("{problem}: move it away to begin another one");
+        Failure::file(self.target.name.as_str())(io::Error::other(problem))
+    }
+
+    /// The length of the file as far as it is known here.
+    fn end(&self) -> u64 {
+        let compressed = self.compressed.as_ref();
+        let written = compressed.and_then(CompressedOutput::written);
+        written.unwrap_or(self.bytes)
     }
 
     /// Where the output could go on after a restart.
@@ -105,11 +262,22 @@ impl Sink {
                 .frame_start()
                 .map_err(Failure::writing(&self.target.name, self.main_stream))?,
         };
+        self.committed = start.file_bytes;
+        let behind_header = !self.carried.is_empty();
         Ok(SinkPosition {
             bytes: start.file_bytes,
             owed,
-            plain: start.plain,
+            plain: match behind_header {
+                true => self.carried.clone(),
+                false => start.plain,
+            },
+            behind_header,
         })
+    }
+
+    /// The file as it was closed, in a run with a state.
+    pub(super) const fn closed(&self) -> Option<&ContentSample> {
+        self.closed.as_ref()
     }
 
     /// The file and its name.
@@ -120,8 +288,11 @@ impl Sink {
     /// Truncates the file, to nothing or to where it goes on. Call it only once nothing can reject
     /// the run any more.
     pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
-        if self.goes_on {
-            self.target.truncate_to(self.bytes)?;
+        if mem::replace(&mut self.is_begun, true) {
+            return Ok(());
+        }
+        if self.has_state && self.target.id.is_some() {
+            self.target.cut_to(self.bytes)?;
         } else {
             self.target.truncate()?;
         }
@@ -139,11 +310,30 @@ impl Sink {
         let ended = self.end_elements();
         let compressed = self.compressed.as_mut().map(CompressedOutput::finish);
         let completed = compressed.unwrap_or(Ok(()));
+        let found = self.sample_closed();
         let closed = self.target.file.close();
         let closed = completed
             .and(closed)
             .map_err(Failure::writing(&self.target.name, self.main_stream));
-        ended.and(closed)
+        ended.and(closed).and(found)
+    }
+
+    /// Notes what a later run finds of a file that is about to be closed.
+    fn sample_closed(&mut self) -> Result<(), Failure> {
+        if !self.is_followed() {
+            return Ok(());
+        }
+        self.follow_length()?;
+        let (end, length) = (self.end(), self.length()?);
+        if length != end {
+            return Err(self.refused("was appended to while it was written"));
+        }
+        let sampled = self.target.file.durable().and_then(|file| {
+            let sample = |file| ContentSample::of(&file, end);
+            file.map(sample).transpose()
+        });
+        self.closed = sampled.map_err(Failure::file(self.target.name.as_str()))?;
+        Ok(())
     }
 
     /// Puts a closed file in the place of the one that it replaces, if it does.
@@ -156,11 +346,26 @@ impl Sink {
         (self.target.is_uncommitted()).then_some(self.target.name.as_str())
     }
 
-    /// The number of bytes of records written, headers included, compressed as they are in the
-    /// file. A compressed file has all of them once it is closed.
-    pub(crate) fn bytes(&self) -> u64 {
-        let compressed = self.compressed.as_ref();
-        compressed.map_or(self.bytes, CompressedOutput::written)
+    /// The number of bytes of records that the run has written, headers included, compressed as
+    /// they are in the file. A compressed file has all of them once it is closed.
+    pub(crate) fn bytes_out(&self) -> u64 {
+        self.bytes_before + self.end().saturating_sub(self.from)
+    }
+
+    /// The same up to the position that was last asked for.
+    pub(super) const fn committed_bytes_out(&self) -> u64 {
+        self.bytes_before + self.committed.saturating_sub(self.from)
+    }
+
+    /// Writes the records that a lost file has left, behind the header.
+    pub(super) fn write_carried(&mut self) -> Result<(), Failure> {
+        let carried = mem::take(&mut self.carried);
+        match &mut self.compressed {
+            Some(compressed) if !carried.is_empty() => compressed
+                .write_slices(&[IoSlice::new(&carried)])
+                .map_err(Failure::writing(&self.target.name, self.main_stream)),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Writes the runs of a chunk's records. If the last one lacks its terminator, that of the
@@ -240,7 +445,10 @@ impl Sink {
         if self.goes_on {
             return Ok(());
         }
-        self.write_records([header], [header.len() as u64], terminator)
+        self.write_records([header], [header.len() as u64], terminator)?;
+        // A file that another program empties gets it again.
+        self.goes_on = self.has_state;
+        Ok(())
     }
 
     /// Writes a byte order mark in front of the first record.

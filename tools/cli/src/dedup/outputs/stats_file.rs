@@ -132,6 +132,7 @@ pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, be
         judging: None,
         top_keys: None,
         copies: None,
+        totals: None,
         elapsed: began.elapsed(),
         setup: Setup {
             threads: 0,

@@ -58,6 +58,31 @@ pub(crate) struct RunCounts {
     pub(crate) bytes_out: u64,
 }
 
+/// Sums of the runs with a state.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct RunTotals {
+    #[serde(rename = "state_records")]
+    records: u64,
+    #[serde(rename = "state_duplicates")]
+    duplicates: u64,
+    #[serde(rename = "state_bytes_in")]
+    bytes_in: u64,
+    #[serde(rename = "state_bytes_out")]
+    bytes_out: u64,
+}
+
+impl RunTotals {
+    /// These with another run.
+    pub(crate) const fn with(self, run: &RunCounts) -> Self {
+        Self {
+            records: self.records + run.records,
+            duplicates: self.duplicates + run.duplicates,
+            bytes_in: self.bytes_in + run.bytes_in,
+            bytes_out: self.bytes_out + run.bytes_out,
+        }
+    }
+}
+
 /// Errors in the commits of a run.
 mod saved_errors {
     use echoless::audit::ErrorCounts;
@@ -99,6 +124,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) judging: Option<&'a PassErrors>,
     pub(crate) top_keys: Option<&'a TopKeys>,
     pub(crate) copies: Option<&'a CopyReport>,
+    /// The sums of the runs before this one, if there is a state that has them.
+    pub(crate) totals: Option<RunTotals>,
     pub(crate) elapsed: Duration,
     pub(crate) setup: Setup,
 }
@@ -150,6 +177,9 @@ pub(crate) struct Stats {
     pub(super) keep: Option<&'static str>,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
+    /// The same and others of all runs with the state; absent without one.
+    #[serde(flatten)]
+    pub(super) totals: Option<RunTotals>,
     pub(super) seconds: f64,
     pub(super) threads: usize,
     /// `keyed` if the key hash has a secret key, else `seeded`.
@@ -306,6 +336,7 @@ impl Stats {
             },
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
+            totals: observed.totals.map(|totals| totals.with(&counts)),
             seconds: observed.elapsed.as_secs_f64(),
             threads: observed.setup.threads,
             hash: if config.run.keyed_hash {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::inputs::SavedInput;
 use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::SavedOutput;
-use crate::dedup::reports::stats::RunCounts;
+use crate::dedup::reports::stats::{RunCounts, RunTotals};
 use crate::records::restart::SavedHeader;
 
 /// The version of the JSON.
@@ -33,6 +33,9 @@ pub(crate) struct Commit {
     pub(in crate::dedup) terminator: String,
     pub(in crate::dedup) clock: StreamClock,
     pub(in crate::dedup) counts: RunCounts,
+    /// The sums of the runs before this one; `None` in a state of an earlier version.
+    #[serde(default)]
+    pub(in crate::dedup) totals: Option<RunTotals>,
     pub(in crate::dedup) outputs: Vec<SavedOutput>,
     /// When the first commit and this one were made, in seconds since 1970 by the clock of the
     /// system, for people alone. `None` if the clock is before that, or in a state without times.
@@ -50,6 +53,7 @@ impl Commit {
         Self {
             version: VERSION,
             options,
+            totals: Some(RunTotals::default()),
             ..Self::default()
         }
     }
@@ -110,6 +114,9 @@ impl Commit {
         commit.audit = part(&mut bytes)?.to_vec();
         for output in &mut commit.outputs {
             output.position.plain = part(&mut bytes)?.to_vec();
+            if commit.ended {
+                output.complete();
+            }
         }
         if bytes.is_empty() {
             Ok(commit)

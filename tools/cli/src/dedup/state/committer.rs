@@ -52,6 +52,10 @@ impl WantedBlocks {
 enum Step {
     Keys(LoggedKeys),
     Commit(Progress, Vec<u8>),
+    /// The files that are synced before each commit, with their names.
+    Outputs(Vec<(String, File)>),
+    /// Answered once everything before is done.
+    Wait(SyncSender<()>),
 }
 
 /// What a chunk adds to the journal.
@@ -68,11 +72,11 @@ pub(super) struct LoggedKeys {
 }
 
 impl Committer {
-    /// Starts the thread. `outputs` are synced before each commit.
+    /// Starts the thread, without outputs.
     ///
     /// # Errors
     /// [`Failure`] if the thread cannot be started.
-    pub(super) fn start(journal: Journal, outputs: Vec<(String, File)>) -> Result<Self, Failure> {
+    pub(super) fn start(journal: Journal) -> Result<Self, Failure> {
         let (steps, received) = sync_channel(MOST_WAITING);
         let shared = Arc::new(Shared {
             is_busy: AtomicBool::new(false),
@@ -81,7 +85,7 @@ impl Committer {
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("echoless-state".into())
-            .spawn(move || run(journal, &outputs, &received, &own))
+            .spawn(move || run(journal, &received, &own))
             .map_err(Failure::file("a thread"))?;
         Ok(Self {
             steps: Some(steps),
@@ -119,7 +123,25 @@ impl Committer {
         self.send(Step::Commit(progress, bytes))
     }
 
-    /// Waits until everything is on the disk.
+    /// Syncs these files before each commit from now on, with their names in messages.
+    ///
+    /// # Errors
+    /// [`Failure`] that ended the thread.
+    pub(super) fn sync_outputs(&mut self, files: Vec<(String, File)>) -> Result<(), Failure> {
+        self.send(Step::Outputs(files))
+    }
+
+    /// Waits until everything so far is on the disk.
+    ///
+    /// # Errors
+    /// [`Failure`] that ended the thread.
+    pub(super) fn wait(&mut self) -> Result<(), Failure> {
+        let (done, waiting) = sync_channel(1);
+        self.send(Step::Wait(done))?;
+        waiting.recv().or_else(|_| self.fail())
+    }
+
+    /// Waits until everything is on the disk, and ends.
     ///
     /// # Errors
     /// [`Failure`] that ended the thread.
@@ -134,9 +156,11 @@ impl Committer {
 
     fn send(&mut self, step: Step) -> Result<(), Failure> {
         let sent = (self.steps.as_ref()).is_some_and(|steps| steps.send(step).is_ok());
-        if sent {
-            return Ok(());
-        }
+        if sent { Ok(()) } else { self.fail() }
+    }
+
+    /// Why the thread has ended.
+    fn fail(&mut self) -> Result<(), Failure> {
         let ended = || Failure::Panic("the thread of the state has ended".into());
         Err(self.finish().err().unwrap_or_else(ended))
     }
@@ -158,17 +182,18 @@ impl Drop for IdleAtEnd<'_> {
     }
 }
 
-fn run(
-    mut journal: Journal,
-    outputs: &[(String, File)],
-    steps: &Receiver<Step>,
-    shared: &Shared,
-) -> Result<(), Failure> {
+fn run(mut journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<(), Failure> {
     let _idle = IdleAtEnd(shared);
     let ask = |journal: &Journal| *lock(&shared.wanted.0) = journal.wanted_block();
     ask(&journal);
+    let mut outputs: Vec<(String, File)> = Vec::new();
     for step in steps {
         match step {
+            Step::Outputs(files) => outputs = files,
+            Step::Wait(done) => {
+                // The run has ended if it does not wait.
+                let _ = done.send(());
+            }
             Step::Keys(logged) => {
                 let LoggedKeys {
                     keys,
@@ -188,7 +213,7 @@ fn run(
                 }
             }
             Step::Commit(progress, bytes) => {
-                for (name, file) in outputs {
+                for (name, file) in &outputs {
                     file.sync_data().map_err(Failure::file(name.as_str()))?;
                 }
                 let wanted = journal.wanted_block();

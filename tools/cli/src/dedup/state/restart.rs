@@ -17,7 +17,7 @@ use crate::config::{DedupConfig, StateConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::{Outputs, SavedOutput};
-use crate::dedup::reports::stats::RunCounts;
+use crate::dedup::reports::stats::{RunCounts, RunTotals};
 use crate::failure::{self, Failure, without_controls, write_stderr};
 use crate::files::follow::Renamed;
 use crate::files::{FileId, Source};
@@ -103,6 +103,16 @@ impl Restart {
         self.commit.clock
     }
 
+    /// The sums of the runs that have ended.
+    pub(in crate::dedup) fn totals(&self) -> Option<RunTotals> {
+        let before = self.commit.totals?;
+        Some(if self.commit.ended {
+            before.with(&self.commit.counts)
+        } else {
+            before
+        })
+    }
+
     /// What the run goes on with: its counts, without those of a run that has ended, and its
     /// estimates.
     ///
@@ -120,8 +130,7 @@ impl Restart {
                 Failure::Capture { name, problem }
             })?;
         }
-        // One that finds nothing new is the run before, which was killed when it had ended.
-        let counts = if self.commit.ended && !config.sources.is_empty() {
+        let counts = if self.commit.ended {
             RunCounts {
                 known_errors: Some(audit.counts()),
                 ..RunCounts::default()
@@ -132,10 +141,10 @@ impl Restart {
         Ok((counts, audit))
     }
 
-    /// Goes on with the outputs, and starts the thread that commits.
+    /// Checks the outputs, and starts the thread that commits.
     ///
     /// # Errors
-    /// [`Failure`] if an output is shorter than it was, or the thread cannot be started.
+    /// [`Failure`] if an output is not what the state has written, or the thread cannot be started.
     pub(in crate::dedup) fn start(
         self,
         config: &DedupConfig,
@@ -143,6 +152,7 @@ impl Restart {
         outputs: &mut Outputs,
     ) -> Result<RunState, Failure> {
         let goes_on = !self.commit.ended && !self.commit.inputs.is_empty();
+        let totals = self.totals();
         let is_final = outputs.go_on(&self.commit.outputs, goes_on)?;
         let other_outputs = outputs.others(&self.commit.outputs);
         if goes_on && is_final && !config.run.quiet {
@@ -156,10 +166,10 @@ impl Restart {
                  written again"
             ));
         }
-        let files = outputs.durable_files()?;
-        let committer = Committer::start(self.journal, files)?;
+        let committer = Committer::start(self.journal)?;
         Ok(RunState {
             committer,
+            has_begun: false,
             interval: state.interval,
             committed: Instant::now(),
             changed: false,
@@ -170,6 +180,7 @@ impl Restart {
             input_from: 0,
             commit: Commit {
                 ended: false,
+                totals,
                 ..self.commit
             },
             inputs: self.inputs,
@@ -303,6 +314,8 @@ fn find_followed(
 pub(in crate::dedup) struct RunState {
     committer: Committer,
     interval: Duration,
+    /// Whether the outputs were begun, which a commit comes before.
+    has_begun: bool,
     /// When the last commit was begun.
     committed: Instant,
     /// Whether a chunk was delivered since.
@@ -389,6 +402,37 @@ impl RunState {
         }
     }
 
+    /// Prepares the outputs for the next chunk. Before the first one, a commit says that the run has
+    /// begun, and then they are cut to where they go on: it is on the disk before an output loses or
+    /// gets a byte. Later on, they [follow](Outputs::follow) other programs, and a commit has that, too.
+    ///
+    /// # Errors
+    /// [`Failure`] if an output is not what the state has written, or a commit has failed.
+    pub(in crate::dedup) fn prepare(
+        &mut self,
+        counts: RunCounts,
+        audit: &RunAudit,
+        outputs: &mut Outputs,
+        lost: Option<&str>,
+    ) -> Result<(), Failure> {
+        if self.has_begun {
+            // Where no run can go on, what has happened is found at the next chunk.
+            if self.awaits_header || !outputs.follow()? {
+                return Ok(());
+            }
+            self.committer.sync_outputs(outputs.durable_files()?)?;
+            self.commit(counts, audit, outputs, lost)?;
+            return self.committer.wait();
+        }
+        // The input may have paused for long since this was checked first.
+        outputs.go_on(&self.commit.outputs, false)?;
+        self.committer.sync_outputs(outputs.durable_files()?)?;
+        self.commit(counts, audit, outputs, lost)?;
+        self.committer.wait()?;
+        self.has_begun = true;
+        outputs.cut()
+    }
+
     /// Whether it is time for a commit.
     pub(in crate::dedup) fn is_due(&self) -> bool {
         let is_time = self.changed && self.committed.elapsed() >= self.interval;
@@ -416,7 +460,11 @@ impl RunState {
         let bytes_in = &mut self.commit.counts.bytes_in;
         *bytes_in = bytes_in.saturating_sub(self.read_again);
         self.commit.audit = audit.save();
+        if outputs.follow()? {
+            self.committer.sync_outputs(outputs.durable_files()?)?;
+        }
         self.commit.outputs = outputs.positions()?;
+        self.commit.counts.bytes_out = outputs.committed_bytes_out();
         self.commit
             .outputs
             .extend(self.other_outputs.iter().cloned());
@@ -429,19 +477,35 @@ impl RunState {
         self.committer.commit(self.progress, self.commit.encode())
     }
 
-    /// The last commit of a run that a signal has ended and that is to go on, before its outputs
-    /// are closed. Returns once it is on the disk.
+    /// Commits a run that a signal has ended and that is to go on, before its outputs are closed.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit), and if this commit fails.
-    pub(in crate::dedup) fn stop(
-        mut self,
+    /// As [`commit`](Self::commit).
+    pub(in crate::dedup) fn interrupt(
+        &mut self,
         counts: RunCounts,
         audit: &RunAudit,
         outputs: &mut Outputs,
         lost: Option<&str>,
     ) -> Result<(), Failure> {
-        self.commit_last(counts, audit, outputs, lost)
+        // If no run can go on here, the commit before stands.
+        if self.awaits_header {
+            return Ok(());
+        }
+        self.commit(counts, audit, outputs, lost)
+    }
+
+    /// The last commit of a run that was [interrupted](Self::interrupt), after its outputs were
+    /// closed. Returns once it is on the disk.
+    ///
+    /// # Errors
+    /// If a commit fails.
+    pub(in crate::dedup) fn stop(mut self, outputs: &mut Outputs) -> Result<(), Failure> {
+        if !self.awaits_header {
+            outputs.note_closed(&mut self.commit.outputs);
+            self.committer.commit(self.progress, self.commit.encode())?;
+        }
+        self.committer.finish()
     }
 
     /// The last commit of a run that has ended, after the outputs were closed. Returns once it is
@@ -458,24 +522,12 @@ impl RunState {
     ) -> Result<(), Failure> {
         self.commit.ended = true;
         self.read_again = 0;
-        self.commit_last(counts, audit, outputs, lost)
-    }
-
-    fn commit_last(
-        &mut self,
-        counts: RunCounts,
-        audit: &RunAudit,
-        outputs: &mut Outputs,
-        lost: Option<&str>,
-    ) -> Result<(), Failure> {
-        if self.awaits_header {
-            // The commit before stands.
-            return self.committer.finish();
+        if !self.awaits_header {
+            self.commit(counts, audit, outputs, lost)?;
+            // Once more: damage behind the last commit but one looks like a write that a crash has
+            // cut short, and this leaves nothing else there.
+            self.committer.commit(self.progress, self.commit.encode())?;
         }
-        self.commit(counts, audit, outputs, lost)?;
-        // Once more: damage behind the last commit but one looks like a write that a crash has cut
-        // short, and this leaves nothing else there.
-        self.commit(counts, audit, outputs, lost)?;
         self.committer.finish()
     }
 }
