@@ -104,6 +104,18 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) late: Option<Late>,
 
+    /// How far ahead of the latest time before it the time of a record may be: one in the far future
+    /// does not move the clock, and is treated as a record without a time (--missing). After 1000
+    /// such records in a row the clock goes on with them [default: any time moves the clock]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "window",
+        allow_hyphen_values = true,
+        help_heading = "Window"
+    )]
+    pub(crate) max_advance: Option<String>,
+
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
     /// 256MiB; for short files less, as their number of records needs; with
     /// --window 256MiB, enough for 20 million distinct keys in a window: allow 13 bytes for each, 7

@@ -30,7 +30,7 @@ pub(crate) use eval::EvalConfig;
 pub(crate) use known_states::KnownStates;
 pub(crate) use plan::PlanConfig;
 pub(crate) use run::{RunConfig, core_count};
-pub(crate) use window::{ClockSource, WindowConfig};
+pub(crate) use window::{ClockSource, MaxAdvance, WindowConfig};
 
 /// The highest number of threads: more than most machines have cores. The rings between so many
 /// take 3.5 GB, reserved before the threads start; chunks and batches take 2 GB and more as they

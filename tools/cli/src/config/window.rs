@@ -1,5 +1,7 @@
 //! `--window` and the options that go with it.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use clap::ValueEnum;
 use echoless::{BuildError, FilterSpec, SpecError};
 
@@ -28,10 +30,43 @@ pub(crate) struct WindowConfig {
     pub(crate) late: Late,
     /// Whether a rejected late record is set aside; otherwise it ends the run.
     pub(crate) rejects: bool,
+    /// How far ahead of the clock a time may be.
+    pub(crate) max_advance: Option<MaxAdvance>,
     /// What happens to a record without a time.
     pub(crate) missing: Missing,
     /// Whether a duplicate renews its key.
     pub(crate) refresh: bool,
+}
+
+/// How far ahead of the clock a time may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MaxAdvance {
+    /// In ticks, rounded up.
+    pub(crate) ticks: u64,
+    /// The tick of the clock of the system when the command began, which the first time is compared
+    /// with; `None` if times count from an unknown year or day.
+    pub(crate) now: Option<i64>,
+}
+
+impl MaxAdvance {
+    fn parse(text: &str, resolution: u64, clock: &ClockSource) -> Result<Self, SpecError> {
+        let now = match clock {
+            ClockSource::Field(time) if time.is_relative() => None,
+            _ => SystemTime::now().duration_since(UNIX_EPOCH).ok(),
+        };
+        let most = parse_time("--max-advance", text)
+            .ok()
+            .filter(|most| *most > 0);
+        let most = most.ok_or_else(|| {
+            let allowed = "a time of 1ns or more, such as 90s, 10m, 36h or 30d (at most 106751d)";
+            SpecError::new("--max-advance", text, allowed)
+        })?;
+        let tick = |now: Duration| i64::try_from(now.as_nanos() / u128::from(resolution)).ok();
+        Ok(Self {
+            ticks: most.div_ceil(resolution),
+            now: now.and_then(tick),
+        })
+    }
 }
 
 /// What the clock of a window is.
@@ -134,6 +169,10 @@ impl WindowConfig {
             None => 0,
         };
         let resolution = span.resolution();
+        let max_advance = match &args.max_advance {
+            Some(text) => Some(MaxAdvance::parse(text, resolution, &clock)?),
+            None => None,
+        };
         let window = span.units();
         Ok(Some(Self {
             span,
@@ -143,6 +182,7 @@ impl WindowConfig {
             late_after: window.saturating_add(lateness).div_ceil(resolution),
             late: args.late.unwrap_or_default(),
             rejects: args.rejects.is_some(),
+            max_advance,
             missing: args.records.missing.unwrap_or(Missing::Error),
             refresh: args.refresh,
         }))
@@ -181,6 +221,7 @@ impl WindowConfig {
             // As the default of records, whose reason is with `treat_late`.
             late: Late::Pass,
             rejects: false,
+            max_advance: None,
             missing: Missing::Error,
             refresh,
         }
@@ -206,6 +247,7 @@ impl WindowConfig {
             late_after,
             late,
             rejects: false,
+            max_advance: None,
             missing: Missing::Error,
             refresh: false,
         }
@@ -350,6 +392,7 @@ fn check_no_times(args: &DedupArgs) -> Result<(), SpecError> {
         ("--time-year", args.time_year.clone()),
         ("--lateness", args.lateness.clone()),
         ("--late", late.map(|late| late.get_name().to_owned())),
+        ("--max-advance", args.max_advance.clone()),
     ];
     let given = options
         .into_iter()

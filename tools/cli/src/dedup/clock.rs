@@ -19,6 +19,9 @@
 //! No thread can wait forever: a thread fills the next chunk, reads it, and waits only for chunks
 //! that were filled before. The ticks are the same on any number of threads.
 //!
+//! With `--max-advance`, times that are too far ahead of the clock are taken from their records
+//! there, too.
+//!
 //! Dates without a year and times of day are read as positions in a year or day, and the years or
 //! days follow from all records before: [`place`](StreamClock::place) turns positions into times,
 //! record by record, before anything else.
@@ -26,12 +29,13 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use echoless::AheadRun;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ClockSource, Late, WindowConfig};
+use crate::config::{ClockSource, Late, MaxAdvance, WindowConfig};
 use crate::locks::lock;
 use crate::records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
-use crate::records::fault::{Fate, Fault, Missing, Problem};
+use crate::records::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
 use crate::time::recurring::Unroller;
 
 /// The clock up to some chunk of the stream.
@@ -42,6 +46,29 @@ pub(super) struct StreamClock {
     records: u64,
     /// Determines the years or the days, where times leave them out.
     unroller: Option<Unroller>,
+    /// The records in a row that are too far ahead.
+    #[serde(default, with = "saved_ahead")]
+    ahead: AheadRun,
+}
+
+/// Records that are too far ahead in the commits of a run.
+mod saved_ahead {
+    use echoless::AheadRun;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        ahead: &AheadRun,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        (ahead.records, ahead.clock).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<AheadRun, D::Error> {
+        let (records, clock) = Deserialize::deserialize(deserializer)?;
+        Ok(AheadRun { records, clock })
+    }
 }
 
 impl StreamClock {
@@ -55,6 +82,9 @@ impl StreamClock {
             let unroller = self.unroller.get_or_insert_with(unroller);
             place_positions(unroller, window, chunk);
         }
+        if let Some(advance) = window.max_advance {
+            self.bound_advance(advance, window, chunk);
+        }
         let records = self.records;
         self.records += chunk.own_records() as u64;
         chunk.clock.before = self.range.map(|(_, latest)| latest);
@@ -67,7 +97,49 @@ impl StreamClock {
         chunk.clock.first = self.range.map_or(NO_TIME, |(first, _)| first);
         chunk.clock.after = self.range.map(|(_, latest)| latest);
         chunk.clock.unroller = self.unroller;
+        chunk.clock.ahead_run = self.ahead;
         records
+    }
+
+    /// Takes the times from the records of the next chunk that are too far ahead, which are then
+    /// treated as those without one.
+    fn bound_advance(&mut self, advance: MaxAdvance, window: &WindowConfig, chunk: &mut Chunk) {
+        let mut clock = self.range.map(|(_, latest)| latest);
+        let (_, steps) = steps_beyond(clock, &chunk.keys);
+        // A record that is too far ahead is a step in any case.
+        let mut before = clock.or(advance.now);
+        let mut is_ahead = |step: &ClockStep| {
+            let clock = before.replace(step.time);
+            let is_beyond = |clock| step.time > clock && step.time.abs_diff(clock) > advance.ticks;
+            clock.is_some_and(is_beyond)
+        };
+        if self.ahead.records == 0 && !steps.iter().any(&mut is_ahead) {
+            return;
+        }
+        let faults = window.faults();
+        let mut ahead = Vec::new();
+        for (hash, time) in chunk.keys.times.iter_mut().enumerate() {
+            if *time == NO_TIME {
+                continue;
+            }
+            let run = self.ahead;
+            let base = clock.or(advance.now);
+            if let Some(admitted) = self.ahead.admit(base, *time, advance.ticks) {
+                *time = admitted;
+                clock = clock.max(Some(admitted));
+                continue;
+            }
+            let of_system = clock.is_none();
+            *time = NO_TIME;
+            ahead.push((hash, Problem::Ahead { of_system }));
+            if faults.ends_run(Problem::Ahead { of_system }) {
+                // A run that goes on here judges the record again.
+                self.ahead = run;
+                break;
+            }
+            chunk.clock.ahead += 1;
+        }
+        treat_untimed(faults, chunk, &ahead);
     }
 
     /// Moves to the end of the next chunk of the stream, which another clock has
@@ -76,6 +148,7 @@ impl StreamClock {
         self.range = chunk.clock.after.map(|after| (chunk.clock.first, after));
         self.records += chunk.own_records() as u64;
         self.unroller = chunk.clock.unroller;
+        self.ahead = chunk.clock.ahead_run;
     }
 
     /// The tick of the clock; `None` if it has not moved, or the filter counts its keys itself.
@@ -232,40 +305,49 @@ impl ClockOrder {
 /// position has none as those without a time.
 fn place_positions(unroller: &mut Unroller, window: &WindowConfig, chunk: &mut Chunk) {
     let faults = window.faults();
-    let (mut passed, mut rejected) = (Vec::new(), Vec::new());
-    for hash in 0..chunk.keys.times.len() {
-        let position = chunk.keys.times[hash];
-        if position == NO_TIME {
+    let mut unplaced = Vec::new();
+    for (hash, time) in chunk.keys.times.iter_mut().enumerate() {
+        if *time == NO_TIME {
             continue;
         }
-        let placed = unroller.place(position);
-        // A tick is at most `i64::MAX` long.
-        let tick = placed.map(|time| time.div_euclid(window.resolution as i64));
-        chunk.keys.times[hash] = tick.unwrap_or(NO_TIME);
-        let Err(unplaced) = placed else {
-            continue;
-        };
-        if faults.missing == Missing::Empty {
-            continue;
-        }
-        match faults.fate(Problem::Unplaced(unplaced)) {
-            Fate::Passed | Fate::Comment => passed.push(hash),
-            Fate::Rejected(problem) => rejected.push(Fault {
-                record: chunk.record_of(hash),
-                problem,
-            }),
-            Fate::EndsRun(problem) => {
-                chunk.fail_at(hash, problem);
-                break;
+        match unroller.place(*time) {
+            // A tick is at most `i64::MAX` long.
+            Ok(placed) => *time = placed.div_euclid(window.resolution as i64),
+            Err(reason) => {
+                *time = NO_TIME;
+                unplaced.push((hash, Problem::Unplaced(reason)));
+                if faults.ends_run(Problem::Unplaced(reason)) {
+                    break;
+                }
             }
         }
     }
-    // All of them have one fate, so neither moves the indices of the other.
-    if !rejected.is_empty() {
-        chunk.reject_records(&rejected);
-    }
-    if !passed.is_empty() {
-        chunk.remove_hashes(&passed);
+    treat_untimed(faults, chunk, &unplaced);
+}
+
+/// Treats the records with these key hashes, ascending, which have lost their times to a problem, as
+/// those without a time.
+fn treat_untimed(faults: FaultPolicy, chunk: &mut Chunk, untimed: &[(usize, Problem)]) {
+    // With `Missing::Empty` they are judged at the clock.
+    if faults.missing != Missing::Empty {
+        let (mut passed, mut rejected) = (Vec::new(), Vec::new());
+        for &(hash, problem) in untimed {
+            match faults.fate(problem) {
+                Fate::Passed | Fate::Comment => passed.push(hash),
+                Fate::Rejected(problem) => rejected.push(Fault {
+                    record: chunk.record_of(hash),
+                    problem,
+                }),
+                Fate::EndsRun(problem) => chunk.fail_at(hash, problem),
+            }
+        }
+        // All of them have one fate, so neither moves the indices of the other.
+        if !rejected.is_empty() {
+            chunk.reject_records(&rejected);
+        }
+        if !passed.is_empty() {
+            chunk.remove_hashes(&passed);
+        }
     }
     chunk.keys.find_steps();
 }
@@ -394,6 +476,37 @@ mod tests {
             let (kept, also_late) = pass(&passed, &stream, &lengths);
             prop_assert_eq!(late, also_late);
             prop_assert_eq!(kept.len() as u64 + late, all.len() as u64);
+        }
+
+        #[test]
+        fn times_too_far_ahead_do_not_move_the_clock_however_the_stream_is_cut(
+            stream in records(),
+            pause in prop_oneof![Just(None), (0_i64..500).prop_map(Some)],
+            lengths in vec(1_usize..300, 1..8),
+        ) {
+            let plain = window(Span::Time(1), true, 20, Late::Judge);
+            let advance = MaxAdvance { ticks: 10, now: Some(0) };
+            let bounded = WindowConfig {
+                max_advance: Some(advance),
+                missing: Missing::Empty,
+                ..plain.clone()
+            };
+            // Longer than a run that moves the clock.
+            let longest = AheadRun::LONGEST as usize + 200;
+            let pause = pause.into_iter().flat_map(|time| vec![Some(time); longest]);
+            let stream: Vec<_> = stream.into_iter().chain(pause).collect();
+            let (mut ahead, mut clock) = (AheadRun::default(), None);
+            let admitted = stream.iter().map(|time| match *time {
+                None | Some(NO_TIME) => *time,
+                Some(time) => {
+                    let admitted = ahead.admit(clock.or(advance.now), time, advance.ticks);
+                    clock = clock.max(admitted);
+                    Some(admitted.unwrap_or(NO_TIME))
+                }
+            });
+            let admitted: Vec<_> = admitted.collect();
+            let expected = pass(&plain, &admitted, &lengths);
+            prop_assert_eq!(pass(&bounded, &stream, &lengths), expected);
         }
 
         #[test]

@@ -407,6 +407,7 @@ impl Delivery {
         self.counts.duplicates += chunk.verdicts.of_keys.count_duplicates();
         self.counts.of_known_states += chunk.known.count();
         self.counts.late += chunk.clock.late;
+        self.counts.ahead += chunk.clock.ahead;
         self.counts.bytes_in = self.bytes_in_before + chunk.input.input_until;
         if let Some(top_keys) = &mut self.top_keys {
             top_keys.observe(chunk)?;

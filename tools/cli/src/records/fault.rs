@@ -33,6 +33,11 @@ pub(crate) enum Problem {
     /// The field of the time holds a date without a year, or a time of day, that has no time where
     /// the record is.
     Unplaced(Unplaced),
+    /// The time is further ahead of the clock than `--max-advance` allows; of the clock of the
+    /// system, if no record before has a time.
+    Ahead {
+        of_system: bool,
+    },
     /// The record is later than the window and the lateness allow.
     Late,
     /// The bytes are not a record of the format, for this reason.
@@ -112,7 +117,8 @@ impl FaultPolicy {
             | Problem::LacksFromEnd(_)
             | Problem::LacksTime(_)
             | Problem::NoTime { .. }
-            | Problem::Unplaced(_) => true,
+            | Problem::Unplaced(_)
+            | Problem::Ahead { .. } => true,
             Problem::Late
             | Problem::Malformed(_)
             | Problem::Blank
@@ -128,6 +134,11 @@ impl FaultPolicy {
             (_, true) => Fate::Rejected(problem),
             (_, false) => Fate::EndsRun(problem),
         }
+    }
+
+    /// Whether a record without a time for this reason ends the run.
+    pub(crate) fn ends_run(&self, problem: Problem) -> bool {
+        self.missing != Missing::Empty && matches!(self.fate(problem), Fate::EndsRun(_))
     }
 
     /// What happens to a blank line; `None` if it is judged.

@@ -280,6 +280,15 @@ impl FaultReporter {
                  half a year, or half a day, begin the next one"
                     .into()
             }
+            Problem::Ahead { of_system: false } => {
+                "the time is further ahead of the latest one before it than --max-advance allows"
+                    .into()
+            }
+            Problem::Ahead { of_system: true } => {
+                "the first time is further ahead of the clock of the system than --max-advance \
+                 allows"
+                    .into()
+            }
             Problem::Late => "the record is later than window and lateness allow".into(),
             Problem::Lacks(lacking) => format!(
                 "{} of the key is missing{}",
@@ -327,7 +336,8 @@ const fn hint(problem: Problem) -> Option<&'static str> {
         | Problem::LacksFromEnd(_)
         | Problem::LacksTime(_)
         | Problem::NoTime { .. }
-        | Problem::Unplaced(_) => Some("--missing skip or empty"),
+        | Problem::Unplaced(_)
+        | Problem::Ahead { .. } => Some("--missing skip or empty"),
         Problem::Late => Some("--late pass or judge"),
         Problem::Malformed(_)
         | Problem::Blank

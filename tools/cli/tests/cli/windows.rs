@@ -103,6 +103,136 @@ fn a_late_record_is_judged_at_the_clock_and_does_not_move_it() {
 }
 
 #[test]
+fn times_too_far_ahead_do_not_move_the_clock() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = file(directory.path(), "stats", b"{}");
+    let rejects = file(directory.path(), "rejects", b"");
+    let options = [&EXACT[..], &["--window", "10s", "--stats", &stats]].concat();
+    let ahead = || -> Value { serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap() };
+    // The year 2191, with an error in the middle, at the beginning, and in a burst.
+    let middle = "100,a\n101,b\n7000000000,c\n102,a\n103,c\n104,b\n";
+    let first = "7000000000,c\n100,a\n101,a\n102,c\n";
+    let burst = format!("100,a\n{}101,a\n", "7000000000,b\n".repeat(900));
+    // After a pause the first 999 records are too far ahead.
+    let after = "500,b\n".repeat(1_001);
+    let pause = format!("100,a\n101,a\n{after}501,b\n512,b\n");
+    let many = |line: &str, count: usize| line.repeat(count);
+    for (input, policy, expected, count) in [
+        (
+            middle,
+            &["--missing", "skip"][..],
+            "100,a\n101,b\n7000000000,c\n103,c\n".into(),
+            1,
+        ),
+        (
+            middle,
+            &["--missing", "empty"],
+            "100,a\n101,b\n7000000000,c\n".into(),
+            1,
+        ),
+        (
+            middle,
+            &["--rejects", &rejects],
+            "100,a\n101,b\n103,c\n".into(),
+            1,
+        ),
+        (
+            first,
+            &["--missing", "skip"],
+            "7000000000,c\n100,a\n102,c\n".into(),
+            1,
+        ),
+        (
+            first,
+            &["--missing", "empty"],
+            "7000000000,c\n100,a\n".into(),
+            1,
+        ),
+        (
+            &burst,
+            &["--missing", "empty"],
+            "100,a\n7000000000,b\n".into(),
+            900,
+        ),
+        (
+            &burst,
+            &["--missing", "skip"],
+            format!("100,a\n{}", many("7000000000,b\n", 900)),
+            900,
+        ),
+        (
+            &pause,
+            &["--missing", "skip"],
+            format!("100,a\n{}512,b\n", many("500,b\n", 1_000)),
+            999,
+        ),
+        (
+            &pause,
+            &["--missing", "empty"],
+            "100,a\n500,b\n500,b\n512,b\n".into(),
+            999,
+        ),
+    ] {
+        for threads in ["1", "3"] {
+            let bound = ["--max-advance", "60s", "--threads", threads];
+            let all = [&options[..], policy, &bound].concat();
+            let said = format!("{policy:?}, {} bytes", input.len());
+            assert_eq!(windowed(&all, input), expected, "{said}");
+            assert_eq!(ahead()["ahead"], count, "{said}");
+        }
+    }
+    let text = std::fs::read_to_string(&rejects).unwrap();
+    assert!(text.contains("7000000000,c"), "{text}");
+    for (input, advance, expected) in [
+        (
+            middle,
+            "1m",
+            "standard input, line 3: the time is further ahead of the latest one before",
+        ),
+        (
+            first,
+            "1m",
+            "standard input, line 1: the first time is further ahead of the clock of the",
+        ),
+        (
+            middle,
+            "0s",
+            "invalid --max-advance=0s: expected a time of 1ns or more",
+        ),
+        (
+            middle,
+            "7",
+            "invalid --max-advance=7: expected a time of 1ns or more",
+        ),
+    ] {
+        let args = [
+            "dedup",
+            "-q",
+            "-k",
+            "2",
+            "--time-field",
+            "1",
+            "--max-advance",
+            advance,
+        ];
+        let run = echoless(&[&args[..], &options].concat(), input.as_bytes());
+        assert!(run.error().contains(expected), "{}", run.error());
+    }
+    // Without the option, any time moves the clock.
+    assert_eq!(windowed(&options, middle), middle);
+    assert_eq!(
+        (&ahead()["ahead"], &ahead()["late"]),
+        (&Value::Null, &3.into())
+    );
+    let args = ["dedup", "--window", "10", "--max-advance", "1m"];
+    let error = echoless(&args, b"").error().to_owned();
+    assert!(
+        error.contains("invalid --max-advance=1m: expected a window of time"),
+        "{error}"
+    );
+}
+
+#[test]
 fn records_later_than_window_and_lateness_are_treated_as_configured() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"{}");

@@ -39,7 +39,7 @@ pub(crate) fn usual(option: &Opt) -> Vec<String> {
     let name = option.name.trim_start_matches('-');
     let usual = match (name, value.as_str()) {
         ("key" | "time-field", _) => "2",
-        ("window", "TIME") | ("lateness", _) => "1s",
+        ("window", "TIME") | ("lateness" | "max-advance", _) => "1s",
         ("filter", _) => "clocked:bits=16,form=line",
         ("fpr", _) => "0.001",
         ("kernel", _) => "scalar",

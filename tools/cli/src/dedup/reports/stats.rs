@@ -15,6 +15,7 @@ use crate::dedup::backwards::PassErrors;
 use crate::dedup::top_keys::TopKeys;
 use crate::packets::report::{CopyReport, CopyStats};
 use crate::records::chunk::ConditionCounts;
+use crate::records::fault::Missing;
 use crate::time::span::Span;
 
 /// The version of the JSON. It rises when a stable field changes its name, type or meaning.
@@ -50,6 +51,9 @@ pub(crate) struct RunCounts {
     pub(crate) rejected: u64,
     /// Records that were later than window and lateness allow.
     pub(crate) late: u64,
+    /// Records whose time is further ahead of the clock than `--max-advance` allows.
+    #[serde(default)]
+    pub(crate) ahead: u64,
     /// Inputs that were left before their end.
     pub(crate) partial_inputs: u64,
     /// The first tick and the last of the clock, if records have times.
@@ -201,6 +205,11 @@ pub(crate) struct Stats {
     /// What became of them, and what to do about it.
     #[serde(skip)]
     pub(super) late_fate: &'static str,
+    /// Records whose time is further ahead of the clock than `--max-advance` allows.
+    pub(super) ahead: Option<u64>,
+    /// What becomes of them.
+    #[serde(skip)]
+    pub(super) ahead_fate: &'static str,
     /// Keys that the filter forgot because their window was over.
     pub(super) expired: Option<u64>,
     /// The estimated number of keys in the busiest window.
@@ -353,6 +362,8 @@ impl Stats {
             clock_to: clock.map(|((_, to), window)| window.seconds_of(to)),
             late: window.map(|_| counts.late),
             late_fate: window.map_or("", |window| late_fate(window, config)),
+            ahead: (window.and_then(|window| window.max_advance)).map(|_| counts.ahead),
+            ahead_fate: window.map_or("", ahead_fate),
             expired: report.expired,
             busiest_window_keys: busiest.map(|busiest| busiest.keys),
             busiest_window_memory_bytes: busiest.and_then(Busiest::memory_bytes),
@@ -473,6 +484,15 @@ const fn late_fate(window: &WindowConfig, config: &DedupConfig) -> &'static str 
         (Late::Reject, Content::Records(_)) => {
             "rejected; sort the inputs by time, or set a longer --lateness"
         }
+    }
+}
+
+/// What becomes of records that are too far ahead.
+const fn ahead_fate(window: &WindowConfig) -> &'static str {
+    match (window.missing, window.rejects) {
+        (Missing::Empty, _) => "judged at the latest time",
+        (Missing::Skip, _) => "passed unjudged",
+        (Missing::Error, _) => "rejected",
     }
 }
 

@@ -45,6 +45,9 @@ impl Stats {
         if let Some(late) = self.late_records() {
             line(late);
         }
+        if let Some(ahead) = self.ahead_records() {
+            line(ahead);
+        }
         line(self.errors_line(&self.judged()));
         if let Some(busiest) = self.busiest_line() {
             line(busiest);
@@ -86,6 +89,7 @@ impl Stats {
     fn losses(&self) -> Vec<String> {
         let mut losses = Vec::new();
         losses.extend(self.late_records());
+        losses.extend(self.ahead_records());
         let missed = match self.evictions {
             // No duplicate was missed.
             Some(0) => None,
@@ -212,6 +216,16 @@ impl Stats {
         let late = self.late.filter(|late| *late > 0)?;
         let late = counted(late, self.noun);
         Some(format!("{late} too late, {}", self.late_fate))
+    }
+
+    /// How many records were further ahead of the clock than allowed, if any were.
+    fn ahead_records(&self) -> Option<String> {
+        let ahead = self.ahead.filter(|ahead| *ahead > 0)?;
+        let ahead = counted(ahead, self.noun);
+        Some(format!(
+            "{ahead} too far ahead (--max-advance), {}",
+            self.ahead_fate
+        ))
     }
 
     /// The busiest window, and the memory that would be enough for it.

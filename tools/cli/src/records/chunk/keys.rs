@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::AddAssign;
 
-use echoless::KeyHash;
+use echoless::{AheadRun, KeyHash};
 use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::{Conditions, IgnoredFields};
 use serde::{Deserialize, Serialize};
@@ -122,6 +122,9 @@ pub(crate) struct ChunkClock {
     pub(crate) after: Option<i64>,
     /// What determines the years or the days after the chunk, where times leave them out.
     pub(crate) unroller: Option<Unroller>,
+    /// The number of records that are too far ahead, and the last ones of them in a row.
+    pub(crate) ahead: u64,
+    pub(crate) ahead_run: AheadRun,
     /// The number of records that are later than the window and the lateness allow.
     pub(crate) late: u64,
     /// Whether the first record with a time is one of them.
