@@ -12,9 +12,9 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "echoless-kafka", version, max_term_width = 100)]
 pub(crate) struct Args {
-    /// Brokers to ask first: HOST:PORT, several with commas
+    /// Brokers to ask first: HOST:PORT, several with commas; or bootstrap.servers in --config
     #[arg(long, value_name = "HOSTS")]
-    pub(crate) brokers: String,
+    pub(crate) brokers: Option<String>,
 
     /// Consumer group; its members share the partitions
     #[arg(long, value_name = "NAME")]
@@ -33,13 +33,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TOPIC")]
     pub(crate) duplicates: Option<String>,
 
+    /// Topic for records that an output does not accept, such as those that are too long for it;
+    /// otherwise the first one ends the member
+    #[arg(long, value_name = "TOPIC")]
+    pub(crate) reject: Option<String>,
+
     /// Folder for the filters; members may share one, over a network, too
     #[arg(long, value_name = "DIR", required_unless_present = "repartition")]
     pub(crate) state: Option<PathBuf>,
 
-    /// What identifies a record: its key, its value, or a string or whole number in a value in
-    /// JSON by its pointer, such as /call/id. Records without it pass
-    #[arg(long, value_name = "key|value|/POINTER", default_value = "key")]
+    /// What identifies a record: its key, its value, a header, or a string or whole number in a
+    /// value in JSON by its pointer, such as /call/id; several with commas. Records without it pass
+    #[arg(
+        long,
+        value_name = "key|value|header:NAME|/POINTER",
+        default_value = "key"
+    )]
     pub(crate) key: String,
 
     /// File with the secret key of the hash, 32 hexadecimal digits as `openssl rand -hex 16` writes:
@@ -51,7 +60,7 @@ pub(crate) struct Args {
     /// becomes their key: for topics that are keyed by something else. A second group judges the copy
     #[arg(
         long,
-        conflicts_with_all = ["duplicates", "state", "memory", "window", "filter", "strict", "hash_key"]
+        conflicts_with_all = ["duplicates", "state", "memory", "window", "max_advance", "filter", "strict", "hash_key"]
     )]
     pub(crate) repartition: bool,
 
@@ -70,6 +79,17 @@ pub(crate) struct Args {
     /// Kafka (500ms, 90s, 10m, 36h, 30d) or by their offsets (1000, 10k, 5M)
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     pub(crate) window: Option<String>,
+
+    /// How far ahead of the latest time before it the time of a record may be: one in the far future
+    /// does not move the clock, and is judged as one without a time. After 1000 such records in a
+    /// row the clock goes on with them. By default any time moves the clock
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "window",
+        allow_hyphen_values = true
+    )]
+    pub(crate) max_advance: Option<String>,
 
     /// Use another filter: the specification of one in lines, such as rlbsbf:k=2,form=line
     #[arg(long, value_name = "SPEC")]
@@ -98,7 +118,13 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Setting of librdkafka, such as security.protocol=ssl; may be repeated
+    /// File of settings of librdkafka, NAME=VALUE in each line, # in front of comments: every user
+    /// of the machine can see those of -c, so passwords belong in the file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Setting of librdkafka, such as security.protocol=ssl; may be repeated, and replaces that of
+    /// --config
     #[arg(short = 'c', value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use echoless_durable::storage::{RealStorage, Storage};
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
-use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 use rdkafka::types::RDKafkaRespErr;
 
@@ -22,6 +22,7 @@ use crate::failure::{Calling, Failure};
 use crate::messages::{Repeats, say};
 use crate::partition::{FilterConfig, Partition};
 use crate::report::Filters;
+use crate::topics::Topics;
 
 /// How long an owner waits in one callback for what those before it hold: their unfinished
 /// transactions, which Kafka aborts when they time out, and their journals. Below the 5 minutes
@@ -40,6 +41,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The partitions of a member, and the callbacks that change them.
 pub(crate) struct Assignment {
     topic: String,
+    /// As they were when the session began.
+    topics: Topics,
     filter: Option<FilterConfig>,
     storage: Arc<dyn Storage>,
     partitions: Mutex<BTreeMap<i32, Partition>>,
@@ -59,9 +62,10 @@ pub(crate) struct Changes {
 
 impl Assignment {
     /// No partitions yet. Without a filter they are copied.
-    pub(crate) fn new(topic: String, filter: Option<FilterConfig>) -> Self {
+    pub(crate) fn new(topic: String, topics: Topics, filter: Option<FilterConfig>) -> Self {
         Self {
             topic,
+            topics,
             filter,
             storage: Arc::new(RealStorage),
             partitions: Mutex::default(),
@@ -111,8 +115,15 @@ impl Assignment {
         list: &mut TopicPartitionList,
     ) -> Result<(), Failure> {
         let deadline = Instant::now() + MOST_WAIT;
+        let mut partitions_before = None;
         for element in committed(consumer, list, deadline)?.elements() {
             let number = element.partition();
+            if self.filter.is_some() && number as usize >= self.topics.output_partitions {
+                return Err(Failure::Partitions(format!(
+                    "an output has {} partitions, and {} a partition {number}",
+                    self.topics.output_partitions, self.topic
+                )));
+            }
             let ends = patiently(deadline, || {
                 consumer.fetch_watermarks(&self.topic, number, CALL)
             });
@@ -126,7 +137,8 @@ impl Assignment {
             if committed > end {
                 return Err(Failure::Topic(format!(
                     "the group is at offset {committed} of partition {number} of {}, which ends at \
-                     {end}: if the topic was created anew, reset the offsets of the group",
+                     {end}: if the topic was created anew, reset the offsets of the group \
+                     (kafka-consumer-groups --reset-offsets --to-earliest)",
                     self.topic
                 )));
             }
@@ -137,6 +149,7 @@ impl Assignment {
                 ));
             }
             let partition = self.open_one(number, of_group, first, deadline)?;
+            partitions_before = partitions_before.or(partition.partitions_before());
             let start = partition.start(first);
             let behind = partition.behind(start);
             say(&format!(
@@ -146,6 +159,13 @@ impl Assignment {
             list.set_partition_offset(&self.topic, number, offset)
                 .calling("set an offset")?;
             self.partitions().insert(number, partition);
+        }
+        if let Some(before) = partitions_before {
+            say(&format!(
+                "{} has {} partitions, and had {before}: keys that have moved to another one are not \
+                 known there",
+                self.topic, self.topics.input_partitions
+            ));
         }
         Ok(())
     }
@@ -163,7 +183,14 @@ impl Assignment {
         };
         let folder = filter.state.join(number.to_string());
         loop {
-            match Partition::open(&self.storage, &folder, filter, committed, first) {
+            match Partition::open(
+                &self.storage,
+                &folder,
+                filter,
+                &self.topics,
+                committed,
+                first,
+            ) {
                 Err(failure) if failure.is_locked() && Instant::now() < deadline => {
                     thread::sleep(PAUSE);
                 }
@@ -175,7 +202,10 @@ impl Assignment {
 
 impl ClientContext for Assignment {
     fn error(&self, error: KafkaError, reason: &str) {
-        self.repeats.say(&error, reason);
+        // A poll returns it, too.
+        if error.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) {
+            self.repeats.say(&error, reason);
+        }
     }
 }
 

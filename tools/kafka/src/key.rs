@@ -1,55 +1,103 @@
-//! What identifies a record: its key, its value, or a part of a value in JSON.
+//! What identifies a record: its key, its value, headers, or parts of a value in JSON.
 
 use std::borrow::Cow;
 
 use echoless::SpecError;
 use serde_json::Value;
 
-/// The part of a record that identifies it.
+/// The parts of a record that identify it, in this order; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum KeyPart {
+pub(crate) struct KeyParts(Vec<KeyPart>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum KeyPart {
     /// The key of the record.
     Key,
     /// The value of the record.
     Value,
+    /// The last header of a name.
+    Header(String),
     /// A string or a whole number in a value in JSON, by its pointer (RFC 6901).
     Pointer(String),
 }
 
-impl KeyPart {
-    /// Parses the value of `--key`.
+/// A record that may have a key, a value and headers.
+pub(crate) trait Record {
+    fn key(&self) -> Option<&[u8]>;
+    fn value(&self) -> Option<&[u8]>;
+    /// The value of the last header of this name.
+    fn header(&self, name: &str) -> Option<&[u8]>;
+}
+
+impl KeyParts {
+    /// Parses the value of `--key`: parts with commas between them. A comma that no part follows
+    /// belongs to a name.
     ///
     /// # Errors
     /// [`SpecError`] for other texts.
     pub(crate) fn parse(text: &str) -> Result<Self, SpecError> {
+        let mut parts: Vec<String> = Vec::new();
+        for piece in text.split(',') {
+            let is_part = KeyPart::parse(piece).is_some();
+            match parts.last_mut() {
+                Some(last) if !is_part => {
+                    last.push(',');
+                    last.push_str(piece);
+                }
+                _ => parts.push(piece.to_owned()),
+            }
+        }
+        let parsed: Option<Vec<KeyPart>> = parts.iter().map(|part| KeyPart::parse(part)).collect();
+        parsed.map(Self).ok_or_else(|| {
+            let allowed = "key, value, header:NAME, a JSON pointer such as /call/id, or several of \
+                           them with commas";
+            SpecError::new("--key", text, allowed)
+        })
+    }
+
+    /// The bytes that identify a record; `None` if it lacks a part. Several parts have their
+    /// lengths in front (`3:abc1:d`), so that no two lists of parts have the same bytes.
+    pub(crate) fn of<'r>(&self, record: &'r impl Record) -> Option<Cow<'r, [u8]>> {
+        let mut json = None;
+        if let [part] = &self.0[..] {
+            return part.of(record, &mut json);
+        }
+        let mut bytes = Vec::new();
+        for part in &self.0 {
+            let part = part.of(record, &mut json)?;
+            bytes.extend(format!("{}:", part.len()).bytes());
+            bytes.extend_from_slice(&part);
+        }
+        Some(Cow::Owned(bytes))
+    }
+}
+
+impl KeyPart {
+    fn parse(text: &str) -> Option<Self> {
         match text {
-            "key" => Ok(Self::Key),
-            "value" => Ok(Self::Value),
-            _ if text.starts_with('/') => Ok(Self::Pointer(text.to_owned())),
+            "key" => Some(Self::Key),
+            "value" => Some(Self::Value),
+            _ if text.starts_with('/') => Some(Self::Pointer(text.to_owned())),
             _ => {
-                let allowed = "key, value, or a JSON pointer such as /call/id";
-                Err(SpecError::new("--key", text, allowed))
+                let name = text.strip_prefix("header:")?;
+                (!name.is_empty()).then(|| Self::Header(name.to_owned()))
             }
         }
     }
 
-    /// The bytes that identify a record with this key and value; `None` if it has none.
-    pub(crate) fn of<'r>(
-        &self,
-        key: Option<&'r [u8]>,
-        value: Option<&'r [u8]>,
-    ) -> Option<Cow<'r, [u8]>> {
+    /// The bytes of this part. `json` has the value once it was parsed.
+    fn of<'r>(&self, record: &'r impl Record, json: &mut Option<Value>) -> Option<Cow<'r, [u8]>> {
         let pointer = match self {
-            Self::Key => return key.map(Cow::Borrowed),
-            Self::Value => return value.map(Cow::Borrowed),
+            Self::Key => return record.key().map(Cow::Borrowed),
+            Self::Value => return record.value().map(Cow::Borrowed),
+            Self::Header(name) => return record.header(name).map(Cow::Borrowed),
             Self::Pointer(pointer) => pointer,
         };
-        match serde_json::from_slice::<Value>(value?)
-            .ok()?
-            .pointer_mut(pointer)?
-            .take()
-        {
-            Value::String(text) => Some(Cow::Owned(text.into_bytes())),
+        if json.is_none() {
+            *json = Some(serde_json::from_slice(record.value()?).ok()?);
+        }
+        match json.as_ref()?.pointer(pointer)? {
+            Value::String(text) => Some(Cow::Owned(text.clone().into_bytes())),
             // Longer and other numbers are read as floats, and different ones may become one.
             Value::Number(number) if !number.is_f64() => {
                 Some(Cow::Owned(number.to_string().into_bytes()))
@@ -63,18 +111,42 @@ impl KeyPart {
 mod tests {
     use super::*;
 
-    fn key(part: &str, value: &str) -> Option<String> {
-        let part = KeyPart::parse(part).unwrap();
-        let bytes = part.of(Some(b"switch 1"), Some(value.as_bytes()))?;
+    struct Example<'a>(Option<&'a [u8]>, Option<&'a [u8]>);
+
+    impl Record for Example<'_> {
+        fn key(&self) -> Option<&[u8]> {
+            self.0
+        }
+
+        fn value(&self) -> Option<&[u8]> {
+            self.1
+        }
+
+        fn header(&self, name: &str) -> Option<&[u8]> {
+            match name {
+                "id" => Some(b"7"),
+                "a,b" => Some(b"comma"),
+                _ => None,
+            }
+        }
+    }
+
+    fn key(parts: &str, value: &str) -> Option<String> {
+        let parts = KeyParts::parse(parts).unwrap();
+        let record = Example(Some(b"switch 1"), Some(value.as_bytes()));
+        let bytes = parts.of(&record)?;
         Some(String::from_utf8(bytes.into_owned()).unwrap())
     }
 
     #[test]
-    fn a_record_is_identified_by_a_part_of_it() {
+    fn a_record_is_identified_by_parts_of_it() {
         let value = r#"{"call": {"id": "a\u0062", "n": [7, -8]}, "id": 18446744073709551615}"#;
-        for (part, expected) in [
+        for (parts, expected) in [
             ("key", Some("switch 1")),
             ("value", Some(value)),
+            ("header:id", Some("7")),
+            ("header:a,b", Some("comma")),
+            ("header:absent", None),
             ("/call/id", Some("ab")),
             ("/call/n/0", Some("7")),
             ("/call/n/1", Some("-8")),
@@ -82,8 +154,13 @@ mod tests {
             ("/call", None),
             ("/call/n/2", None),
             ("/absent", None),
+            ("/absent,x", None),
+            ("key,/call/id", Some("8:switch 12:ab")),
+            ("/call/id,/call/n/0,header:id", Some("2:ab1:71:7")),
+            ("header:a,b,key", Some("5:comma8:switch 1")),
+            ("key,/absent", None),
         ] {
-            assert_eq!(key(part, value).as_deref(), expected, "{part}");
+            assert_eq!(key(parts, value).as_deref(), expected, "{parts}");
         }
     }
 
@@ -99,12 +176,18 @@ mod tests {
             "",
         ] {
             assert_eq!(key("/id", value), None, "{value}");
+            assert_eq!(key("/id,key", value), None, "{value}");
         }
-        assert_eq!(
-            KeyPart::Pointer("/id".to_owned()).of(Some(b"1"), None),
-            None
-        );
-        assert_eq!(KeyPart::Value.of(Some(b"1"), None), None);
-        assert_eq!(KeyPart::parse("id").unwrap_err().field, "--key");
+        for parts in ["/id", "value"] {
+            assert_eq!(
+                KeyParts::parse(parts)
+                    .unwrap()
+                    .of(&Example(Some(b"1"), None)),
+                None
+            );
+        }
+        for text in ["", "id", "header:", ",key", "Key"] {
+            assert_eq!(KeyParts::parse(text).unwrap_err().field, "--key", "{text}");
+        }
     }
 }

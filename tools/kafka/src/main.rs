@@ -16,6 +16,7 @@ mod report;
 mod session;
 mod shared_keys;
 mod span;
+mod topic_id;
 mod topics;
 
 use std::hash::{BuildHasher, RandomState};

@@ -7,13 +7,14 @@
 //! or be absent, and this costs time only.
 
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use echoless::state::StateError;
 use echoless::{
-    Batch, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report, SpecError,
-    Verdicts,
+    AheadRun, Batch, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report,
+    SpecError, Verdicts,
 };
 use echoless_durable::storage::Storage;
 use echoless_durable::{
@@ -23,8 +24,9 @@ use echoless_durable::{
 use crate::config::is_same;
 use crate::failure::Failure;
 use crate::messages::say;
-use crate::position::{Lasting, Position};
-use crate::span::Window;
+use crate::position::{Details, Position};
+use crate::span::{MaxAdvance, Window};
+use crate::topics::Topics;
 
 /// The filter that every partition has.
 #[derive(Debug, Clone)]
@@ -38,6 +40,29 @@ pub(crate) struct FilterConfig {
     pub(crate) options: Vec<LastingOption>,
 }
 
+impl Judge {
+    /// The tick that a record has for the clock; `None` if it is too far ahead.
+    fn admit(
+        &mut self,
+        clock: u64,
+        tick: u64,
+        bound: Option<MaxAdvance>,
+        is_ahead: &mut bool,
+    ) -> Option<u64> {
+        let Some(bound) = bound else {
+            return Some(tick);
+        };
+        // No record has the tick 0.
+        let clock = (clock > 0).then_some(clock).or(bound.now);
+        // Times and offsets of Kafka are signed, so ticks have one bit less than 64.
+        let admitted = self
+            .ahead
+            .admit(clock.map(|clock| clock as i64), tick as i64, bound.ticks);
+        *is_ahead = admitted.is_none();
+        admitted.map(|tick| tick as u64)
+    }
+}
+
 impl FilterConfig {
     /// Checks that a journal that was opened at this position has the options of now.
     ///
@@ -45,8 +70,8 @@ impl FilterConfig {
     /// [`Failure`] with the option that differs.
     fn check(&self, position: &Position, folder: &Path) -> Result<(), Failure> {
         let place = format!("the state {}", folder.display());
-        if let Some(lasting) = &position.lasting {
-            check_options(&self.options, &lasting.options, &place, is_same)?;
+        if let Some(details) = &position.details {
+            check_options(&self.options, &details.options, &place, is_same)?;
             return Ok(());
         }
         // One of the first versions. The filter itself has the length of the window in ticks.
@@ -81,9 +106,9 @@ impl FilterConfig {
             && let Ok(contents) = verify(storage, folder)
         {
             let place = format!("the state {}", folder.display());
-            let lasting = Position::decode(&contents.caller).and_then(|at| at.lasting);
-            let checked = lasting.map_or(Ok(()), |lasting| {
-                check_options(&self.options, &lasting.options, &place, is_same)
+            let details = Position::decode(&contents.caller).and_then(|at| at.details);
+            let checked = details.map_or(Ok(()), |details| {
+                check_options(&self.options, &details.options, &place, is_same)
             });
             let id = u64::from_str_radix(&contents.hasher, 16).unwrap_or_default();
             let check_keys = || check_hasher(&contents.algorithm, id, &self.hasher, &place);
@@ -133,7 +158,11 @@ pub(crate) struct Partition {
     /// A transaction has committed an offset.
     group_has_offset: bool,
     /// What later runs must agree with.
-    lasting: Lasting,
+    details: Details,
+    /// How many partitions the topic had at the last commit, if that is another number.
+    partitions_before: Option<usize>,
+    /// Judged records that were too far ahead, since they were asked for.
+    ahead: u64,
 }
 
 /// The filter of a partition and its journal.
@@ -144,23 +173,44 @@ struct Judge {
     /// The latest tick so far. The filter knows only the granule that it lies in, and what is late
     /// must not depend on how records were gathered.
     clock: u64,
+    ahead: AheadRun,
 }
 
 impl Partition {
     /// Opens the filter of a folder for a group that is at an offset, `None` if it has none yet, of
-    /// a topic that begins at `first`. A journal without a commit that old is removed, and the
+    /// a partition that begins at `first`, of this topic. A journal without a commit that old is removed, and the
     /// filter begins empty.
     ///
     /// # Errors
-    /// [`Failure::State`] if the folder is in use, is damaged, or has another filter;
-    /// [`Failure::Forgotten`] if the group had an offset.
+    /// [`Failure::State`] if the folder is in use or damaged; [`Failure::Changed`] or
+    /// [`Failure::Option`] if an option differs; [`Failure::Anew`] if it is of another topic of
+    /// this name; [`Failure::Forgotten`] if the group had an offset.
     pub(crate) fn open(
         storage: &Arc<dyn Storage>,
         folder: &Path,
         config: &FilterConfig,
+        topics: &Topics,
         committed: Option<i64>,
         first: i64,
     ) -> Result<Self, Failure> {
+        let details = Details {
+            options: config.options.clone(),
+            topic_id: topics.input_id.clone(),
+            partitions: Some(topics.input_partitions),
+            ahead: (0, 0),
+        };
+        let is_anew = |position: &Position| {
+            let before = position
+                .details
+                .as_ref()
+                .and_then(|before| before.topic_id.as_ref());
+            before
+                .zip(details.topic_id.as_ref())
+                .map(|(before, now)| before != now)
+        };
+        let anew = || Failure::Anew {
+            folder: folder.to_owned(),
+        };
         let open = |is_wanted: &dyn Fn(&Position) -> bool| {
             let is_wanted = |commit: Option<&Commit>| {
                 commit.is_none_or(|commit| Position::of(commit).is_some_and(|at| is_wanted(&at)))
@@ -175,9 +225,13 @@ impl Partition {
                 open(&|_| true).map_err(|error| config.explain(&**storage, folder, error))?;
             let newest = newest.commit.as_ref().and_then(Position::of);
             if let Some(newest) = newest.filter(|newest| newest.group_has_offset) {
-                return Err(Failure::Forgotten {
-                    folder: folder.to_owned(),
-                    offset: newest.next,
+                return Err(match is_anew(&newest) {
+                    Some(true) => anew(),
+                    known => Failure::Forgotten {
+                        folder: folder.to_owned(),
+                        offset: newest.next,
+                        may_be_anew: known.is_none(),
+                    },
                 });
             }
         }
@@ -194,8 +248,19 @@ impl Partition {
             opened => opened.map_err(|error| config.explain(&**storage, folder, error))?,
         };
         let position = opened.commit.as_ref().and_then(Position::of);
+        let mut ahead = AheadRun::default();
+        let mut partitions_before = None;
         if let Some(position) = &position {
+            if is_anew(position) == Some(true) {
+                return Err(anew());
+            }
             config.check(position, folder)?;
+            if let Some(before) = &position.details {
+                (ahead.records, ahead.clock) = before.ahead;
+                partitions_before = before
+                    .partitions
+                    .filter(|_| before.partitions != details.partitions);
+            }
         }
         let (next, clock) = match position {
             Some(at) => (Some(at.next), at.clock),
@@ -206,15 +271,16 @@ impl Partition {
             journal: opened.journal,
             window: config.window,
             clock,
+            ahead,
         };
         Ok(Self {
             judge: Some(judge),
             next,
             written: committed.unwrap_or(first),
             group_has_offset: committed.is_some(),
-            lasting: Lasting {
-                options: config.options.clone(),
-            },
+            details,
+            partitions_before,
+            ahead: 0,
         })
     }
 
@@ -225,7 +291,9 @@ impl Partition {
             next: Some(committed),
             written: committed,
             group_has_offset: true,
-            lasting: Lasting::default(),
+            details: Details::default(),
+            partitions_before: None,
+            ahead: 0,
         }
     }
 
@@ -258,9 +326,10 @@ impl Partition {
                 continue;
             }
             self.next = Some(entry.offset + 1);
-            let mut is_late = false;
+            let (mut is_late, mut is_ahead) = (false, false);
             if let Some(window) = judge.window
                 && let Some(tick) = window.tick(entry.offset, entry.time)
+                && let Some(tick) = judge.admit(clock, tick, window.max_advance, &mut is_ahead)
             {
                 clock = clock.max(tick);
                 // Judged at the clock, all late records would share one instant, however far apart
@@ -273,6 +342,7 @@ impl Partition {
                 // Until it is judged.
                 (false, Some(_)) => Fate::Late,
             });
+            self.ahead += u64::from(is_ahead && !is_again);
             if let Some(hash) = entry.hash
                 && !is_late
             {
@@ -327,6 +397,24 @@ impl Partition {
         copied.collect()
     }
 
+    /// Notes that no record is before this offset that was not judged: behind the last one are only
+    /// the ends of transactions, and records of those that were aborted.
+    pub(crate) fn pass_to(&mut self, offset: i64) {
+        if offset > self.position() {
+            self.next = Some(offset);
+        }
+    }
+
+    /// How many partitions the topic had at the last commit, if that is another number.
+    pub(crate) const fn partitions_before(&self) -> Option<usize> {
+        self.partitions_before
+    }
+
+    /// Takes the number of judged records that were too far ahead since the last call.
+    pub(crate) const fn take_ahead(&mut self) -> u64 {
+        mem::replace(&mut self.ahead, 0)
+    }
+
     /// Makes the filter durable as it is now. Called before the transaction with the records: a
     /// commit of the journal can be taken back, and a transaction cannot.
     ///
@@ -337,11 +425,12 @@ impl Partition {
             return Ok(());
         };
         let progress = progress_of(judge.filter.filters());
+        self.details.ahead = (judge.ahead.records, judge.ahead.clock);
         let position = Position {
             next: self.next.unwrap_or(0),
             clock: judge.clock,
             group_has_offset: self.group_has_offset,
-            lasting: Some(self.lasting.clone()),
+            details: Some(self.details.clone()),
         };
         judge.journal.commit(progress, &position.encode())
     }
@@ -391,7 +480,15 @@ mod tests {
 
     fn open(folder: &Path, config: &FilterConfig, committed: i64) -> Partition {
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
-        Partition::open(&storage, folder, config, Some(committed), 0).unwrap()
+        Partition::open(
+            &storage,
+            folder,
+            config,
+            &Topics::default(),
+            Some(committed),
+            0,
+        )
+        .unwrap()
     }
 
     /// The record at an offset: many keys come again, every tenth record has none, times jump back
@@ -551,7 +648,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("0");
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
-        let open = || Partition::open(&storage, &folder, &config, None, 100);
+        let open_at =
+            |offset| Partition::open(&storage, &folder, &config, &Topics::default(), offset, 100);
+        let open = || open_at(None);
         let entries: Vec<Entry> = (100..400).map(entry).collect();
         // The journal is ahead of a group that has no offset: a crash in the first transaction.
         for _ in 0..2 {
@@ -573,8 +672,7 @@ mod tests {
             "{forgotten}"
         );
         // Nothing is lost by that.
-        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
-        let partition = Partition::open(&storage, &folder, &config, Some(400), 100).unwrap();
+        let partition = open_at(Some(400)).unwrap();
         assert_eq!(partition.start(100), 400);
     }
 
@@ -585,7 +683,7 @@ mod tests {
         drop(open(&folder, &filter("fingerprint:memory=64KiB", None), 0));
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
         let other = filter("fingerprint:memory=128KiB", None);
-        let error = Partition::open(&storage, &folder, &other, Some(0), 0)
+        let error = Partition::open(&storage, &folder, &other, &Topics::default(), Some(0), 0)
             .err()
             .unwrap()
             .to_string();
@@ -623,7 +721,14 @@ mod tests {
         partition.save().unwrap();
         drop(partition);
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
-        let opened = Partition::open(&storage, folder, &configured(second), Some(500), 0);
+        let opened = Partition::open(
+            &storage,
+            folder,
+            &configured(second),
+            &Topics::default(),
+            Some(500),
+            0,
+        );
         opened.map_or_else(|error| error.to_string(), |_| "goes on".to_owned())
     }
 
@@ -731,13 +836,14 @@ mod tests {
                 next: 500,
                 clock: judge.clock,
                 group_has_offset: true,
-                lasting: None,
+                details: None,
             };
             judge.journal.commit(progress, &position.encode()).unwrap();
             drop(old);
             let storage: Arc<dyn Storage> = Arc::new(RealStorage);
             let open = |options: &str| {
-                Partition::open(&storage, &folder, &configured(options), Some(500), 0)
+                let config = configured(options);
+                Partition::open(&storage, &folder, &config, &Topics::default(), Some(500), 0)
             };
             match open(second) {
                 Err(error) => {
@@ -753,5 +859,128 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_topic_that_was_created_anew_is_another_one() {
+        let config = filter("fingerprint:memory=64KiB", None);
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("0");
+        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
+        let open = |id: Option<&str>, partitions, committed| {
+            let topics = Topics {
+                input_id: id.map(str::to_owned),
+                input_partitions: partitions,
+                ..Topics::default()
+            };
+            Partition::open(&storage, &folder, &config, &topics, committed, 0)
+        };
+        let entries: Vec<Entry> = (0..200).map(entry).collect();
+        let mut partition = open(Some("one"), 6, Some(0)).unwrap();
+        for entries in entries.chunks(100) {
+            partition.judge(entries).unwrap();
+            partition.save().unwrap();
+            partition.set_written();
+        }
+        drop(partition);
+        for (id, committed, expected) in [
+            (Some("one"), Some(200), None),
+            // Brokers that do not tell it.
+            (None, Some(200), None),
+            (
+                Some("two"),
+                Some(200),
+                Some("the topic was created anew since"),
+            ),
+            // Kafka removes the offsets of a topic with it.
+            (Some("two"), None, Some("the topic was created anew since")),
+            (Some("one"), None, Some("the group has no offset")),
+        ] {
+            let error = open(id, 6, committed).err().map(|error| error.to_string());
+            let begins = error.as_deref().zip(expected);
+            let is_expected = begins.is_some_and(|(error, expected)| error.starts_with(expected));
+            assert!(
+                is_expected || error.as_deref() == expected,
+                "{id:?} {committed:?}: {error:?}"
+            );
+        }
+        assert_eq!(
+            open(Some("one"), 6, Some(200)).unwrap().partitions_before(),
+            None
+        );
+        assert_eq!(
+            open(Some("one"), 8, Some(200)).unwrap().partitions_before(),
+            Some(6)
+        );
+        // The group was reset, and the journal has no commit that old.
+        assert_eq!(open(Some("two"), 6, Some(0)).unwrap().start(0), 0);
+    }
+
+    #[test]
+    fn the_ends_of_transactions_are_passed() {
+        let config = filter("fingerprint:memory=64KiB", None);
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("0");
+        let mut partition = open(&folder, &config, 0);
+        let entries: Vec<Entry> = (0..10).map(entry).collect();
+        partition.judge(&entries).unwrap();
+        partition.pass_to(11);
+        partition.pass_to(3);
+        assert_eq!(
+            (partition.uncommitted(), partition.position()),
+            (Some(11), 11)
+        );
+        partition.save().unwrap();
+        partition.set_written();
+        assert_eq!(partition.uncommitted(), None);
+        drop(partition);
+        assert_eq!(open(&folder, &config, 11).start(0), 11);
+    }
+
+    #[test]
+    fn a_time_in_the_far_future_does_not_move_the_clock() {
+        let far = 7_000_000_000_000;
+        let config = configured("--window 1h --max-advance 10m");
+        // Every tenth record has a wrong time, and after some there is a pause of a day.
+        let entries: Vec<Entry> = (0..4_000)
+            .map(|offset| {
+                let mut entry = each_second(offset);
+                entry.time = match offset {
+                    0 => Some(far),
+                    1_000.. => entry.time.map(|time| time + 86_400_000),
+                    _ if offset % 10 == 7 => Some(far + offset),
+                    _ => entry.time,
+                };
+                entry
+            })
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole");
+        let mut partition = open(&whole, &config, 0);
+        let fates = partition.judge(&entries).unwrap();
+        assert!(fates.iter().all(|fate| *fate == Fate::Fresh));
+        // The first one, one in ten, and 999 after the pause.
+        assert_eq!(
+            (partition.take_ahead(), partition.take_ahead()),
+            (1 + 100 + 999, 0)
+        );
+        let clock = |partition: &Partition| partition.judge.as_ref().unwrap().clock;
+        let expected = config.window.unwrap().tick(0, entries[3_999].time).unwrap();
+        assert_eq!(clock(&partition), expected);
+        // The same in parts, over restarts.
+        let parts = folder.path().join("parts");
+        let mut ahead = 0;
+        for (entries, from) in entries.chunks(700).zip((0..).step_by(700)) {
+            let mut partition = open(&parts, &config, from);
+            partition.judge(entries).unwrap();
+            ahead += partition.take_ahead();
+            partition.save().unwrap();
+        }
+        assert_eq!(ahead, 1_100);
+        assert_eq!(clock(&open(&parts, &config, 4_000)), expected);
+        // Without the bound, all others are late.
+        let mut partition = open(&folder.path().join("any"), &configured("--window 1h"), 0);
+        let fates = partition.judge(&entries).unwrap();
+        assert!(fates[1..7].iter().all(|fate| *fate == Fate::Late));
     }
 }

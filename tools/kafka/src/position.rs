@@ -2,7 +2,7 @@
 //! change.
 //!
 //! ```text
-//!  8 offset behind the records | 8 clock | 1 whether the group has an offset | JSON: Lasting
+//!  8 offset behind the records | 8 clock | 1 whether the group has an offset | JSON: Details
 //! ```
 //!
 //! The first versions wrote no JSON.
@@ -22,14 +22,23 @@ pub(crate) struct Position {
     /// A transaction has committed an offset of the group.
     pub(crate) group_has_offset: bool,
     /// `None` in a journal of the first versions.
-    pub(crate) lasting: Option<Lasting>,
+    pub(crate) details: Option<Details>,
 }
 
-/// What a later run must agree with.
+/// What came to the commits of a journal later.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Lasting {
+pub(crate) struct Details {
     /// The options that must not change.
     pub(crate) options: Vec<LastingOption>,
+    /// The id of the topic, if the brokers told it.
+    #[serde(default)]
+    pub(crate) topic_id: Option<String>,
+    /// The number of its partitions.
+    #[serde(default)]
+    pub(crate) partitions: Option<usize>,
+    /// How many records in a row are too far ahead, and the clock of them alone.
+    #[serde(default)]
+    pub(crate) ahead: (u64, i64),
 }
 
 impl Position {
@@ -38,9 +47,9 @@ impl Position {
         let mut bytes = self.next.to_le_bytes().to_vec();
         bytes.extend(self.clock.to_le_bytes());
         bytes.push(u8::from(self.group_has_offset));
-        if let Some(lasting) = &self.lasting {
-            serde_json::to_writer(&mut bytes, lasting)
-                .unwrap_or_else(|error| unreachable!("text and lists are JSON: {error}"));
+        if let Some(details) = &self.details {
+            serde_json::to_writer(&mut bytes, details)
+                .unwrap_or_else(|error| unreachable!("text, numbers and lists are JSON: {error}"));
         }
         bytes
     }
@@ -54,8 +63,8 @@ impl Position {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (next, rest) = bytes.split_first_chunk()?;
         let (clock, rest) = rest.split_first_chunk()?;
-        let (group_has_offset, lasting) = rest.split_first()?;
-        let lasting = match lasting {
+        let (group_has_offset, details) = rest.split_first()?;
+        let details = match details {
             [] => None,
             json => Some(serde_json::from_slice(json).ok()?),
         };
@@ -63,7 +72,7 @@ impl Position {
             next: i64::from_le_bytes(*next),
             clock: u64::from_le_bytes(*clock),
             group_has_offset: *group_has_offset == 1,
-            lasting,
+            details,
         })
     }
 
@@ -92,13 +101,19 @@ mod tests {
     #[test]
     fn positions_are_read_as_they_were_written_and_those_of_the_first_versions_too() {
         let options = vec![("--window".to_owned(), Some("1h".to_owned()))];
-        for lasting in [None, Some(Lasting { options })] {
+        let details = Details {
+            options,
+            topic_id: Some("x".to_owned()),
+            partitions: Some(6),
+            ahead: (7, -1),
+        };
+        for details in [None, Some(details)] {
             for group_has_offset in [false, true] {
                 let position = Position {
                     next: 1 << 40,
                     clock: u64::MAX,
                     group_has_offset,
-                    lasting: lasting.clone(),
+                    details: details.clone(),
                 };
                 let bytes = position.encode();
                 assert_eq!(Position::decode(&bytes), Some(position));
@@ -121,7 +136,7 @@ mod tests {
                     next,
                     clock: made.tick(next - 1, time).unwrap(),
                     group_has_offset: true,
-                    lasting: None,
+                    details: None,
                 };
                 for now in windows {
                     let is_same = (now.clock, now.resolution) == (made.clock, made.resolution);

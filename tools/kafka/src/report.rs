@@ -14,6 +14,10 @@ pub(crate) struct Counts {
     pub(crate) unkeyed: u64,
     /// Records that passed unjudged, because they are older than the window.
     pub(crate) late: u64,
+    /// Judged records whose time is further ahead of the clock than allowed.
+    pub(crate) ahead: u64,
+    /// Records that an output did not accept, in the topic of rejected ones.
+    pub(crate) rejected: u64,
     /// Records that passed without a filter.
     pub(crate) copied: u64,
     /// Records that were read for the filter alone.
@@ -30,13 +34,19 @@ impl fmt::Display for Counts {
             duplicates,
             unkeyed,
             late,
+            ahead,
+            rejected,
             copied,
             again,
             transactions,
             shared_keys,
         } = self;
         if *copied > 0 {
-            return write!(out, "{copied} records copied, {transactions} transactions");
+            write!(out, "{copied} records copied, {transactions} transactions")?;
+            return match rejected {
+                0 => Ok(()),
+                _ => write!(out, "; {rejected} rejected"),
+            };
         }
         let records = fresh + duplicates + unkeyed + late;
         let percent = *duplicates as f64 * 100.0 / records.max(1) as f64;
@@ -46,6 +56,12 @@ impl fmt::Display for Counts {
              passed unjudged, {late} too late, passed on; {again} read again, {transactions} \
              transactions"
         )?;
+        if *ahead > 0 {
+            write!(out, "; {ahead} too far ahead")?;
+        }
+        if *rejected > 0 {
+            write!(out, "; {rejected} rejected")?;
+        }
         if *shared_keys > 0 {
             write!(
                 out,

@@ -40,6 +40,18 @@ pub(crate) struct Window {
     pub(crate) resolution: u64,
     /// The window in ticks, rounded up.
     pub(crate) ticks: u64,
+    /// How far ahead of the clock a time may be.
+    pub(crate) max_advance: Option<MaxAdvance>,
+}
+
+/// How far ahead of the clock a time may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MaxAdvance {
+    /// In ticks, rounded up.
+    pub(crate) ticks: u64,
+    /// The tick of the clock of the system when the member began, which the first time of a
+    /// partition is compared with.
+    pub(crate) now: Option<u64>,
 }
 
 impl Window {
@@ -61,6 +73,27 @@ impl Window {
             clock,
             resolution,
             ticks: length.div_ceil(resolution),
+            max_advance: None,
+        })
+    }
+
+    /// The same with the value of `--max-advance`. `now` is the time of the system.
+    ///
+    /// # Errors
+    /// [`SpecError`] if it is no time, or the window is none of time.
+    pub(crate) fn with_max_advance(self, text: &str, now: i64) -> Result<Self, SpecError> {
+        if self.clock == Clock::Offsets {
+            let allowed = "a window of time beside it, such as --window 24h";
+            return Err(SpecError::new("--max-advance", text, allowed));
+        }
+        let length = parse_time("--max-advance", text)?;
+        let max_advance = MaxAdvance {
+            ticks: length.div_ceil(self.resolution),
+            now: self.tick(0, Some(now)),
+        };
+        Ok(Self {
+            max_advance: Some(max_advance),
+            ..self
         })
     }
 
@@ -126,6 +159,7 @@ mod tests {
                 clock,
                 resolution,
                 ticks,
+                max_advance: None,
             };
             assert_eq!(Window::parse(text), Ok(window), "{text}");
         }
