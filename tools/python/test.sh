@@ -25,6 +25,6 @@ export MATURIN_PEP517_ARGS="--profile ${PROFILE:-dev} --locked"
 # The command, if it is built.
 export PATH=$PWD/../../target/debug:$PATH
 $pip install '.[test]'
-"$folder/bin/python" -m pytest "$@"
+"$folder/bin/python" -m pytest -rs "$@"
 # What type checkers see agrees with what is there.
 "$folder/bin/python" -m mypy.stubtest echoless --ignore-missing-stub
