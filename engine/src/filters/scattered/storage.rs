@@ -1,5 +1,7 @@
 //! Memory whose allocation can fail without an abort, and packed cells of any width in it.
 
+use std::ops::Range;
+
 use super::words::Words;
 use crate::error::{MemoryError, SpecError};
 use crate::hash::KeyHash;
@@ -137,6 +139,71 @@ impl PackedCells {
         }
     }
 
+    /// Clears these bits of the cells in a range, a word at a time.
+    pub(crate) fn clear_bits(&mut self, bits: u32, cells: Range<u64>) {
+        debug_assert!(cells.end <= self.len && bits <= self.max());
+        if cells.is_empty() {
+            return;
+        }
+        // The bits of 64 cells are `width` words, and the same in the next ones.
+        let width = self.width as usize;
+        let mut kept = [u64::MAX; Self::MOST_BITS as usize];
+        for cell in 0..64 {
+            let (word, shift) = (cell * width / 64, cell * width % 64);
+            kept[word] &= !(u64::from(bits) << shift);
+            if shift + width > 64 {
+                kept[word + 1] &= !(u64::from(bits) >> (64 - shift));
+            }
+        }
+        let bit_of = |cell: u64| u128::from(cell) * u128::from(self.width);
+        let (start, end) = (bit_of(cells.start), bit_of(cells.end));
+        let words = (start / 64) as usize..end.div_ceil(64) as usize;
+        let before = !(u64::MAX << (start % 64));
+        let behind = if end % 64 == 0 {
+            0
+        } else {
+            u64::MAX << (end % 64)
+        };
+        let (first, last) = (words.start, words.end - 1);
+        let mut phase = first % width;
+        let mut next = first;
+        self.words.visit(words, |index, word| {
+            // A blank block was passed over.
+            if index != next {
+                phase = index % width;
+            }
+            let mut keep = kept[phase];
+            if index == first {
+                keep |= before;
+            }
+            if index == last {
+                keep |= behind;
+            }
+            *word &= keep;
+            next = index + 1;
+            phase = if phase + 1 == width { 0 } else { phase + 1 };
+        });
+    }
+
+    /// The first cell behind an empty one, up to `end`, that is not in a word of zeros.
+    pub(crate) fn behind_zeros(&self, cell: u64, end: u64) -> u64 {
+        let next = cell + 1;
+        if next >= end {
+            return end;
+        }
+        let (mut word, _) = self.locate(next);
+        let last = self.locate(end - 1).0;
+        if self.words.get(word) != 0 {
+            return next;
+        }
+        while word <= last && self.words.get(word) == 0 {
+            word += 1;
+        }
+        // The cell that the word begins with may begin in the one before.
+        let first = word as u128 * 64 / u128::from(self.width);
+        (first as u64).clamp(next, end)
+    }
+
     /// Every cell, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len).map(|cell| self.get(cell))
@@ -236,6 +303,42 @@ mod tests {
                     prop_assert_eq!(error.allowed, expected);
                 }
             }
+        }
+
+        #[test]
+        fn bits_are_cleared_and_zeros_passed_over_in_any_range(
+            width in 1_u32..=32,
+            len in 1_u64..3000,
+            writes in prop::collection::vec((any::<u64>(), any::<u32>()), 0..60),
+            (clears_before, bits) in (any::<bool>(), any::<u32>()),
+            (from, end) in (any::<u64>(), any::<u64>()),
+        ) {
+            let mut cells = PackedCells::new(len, width).expect("small");
+            if clears_before {
+                // Blank blocks.
+                cells.clear_in_steps();
+            }
+            for (cell, value) in writes {
+                cells.set(cell % len, value & cells.max());
+            }
+            let (from, end) = (from % (len + 1), end % (len + 1));
+            let (from, end) = (from.min(end), from.max(end));
+            let mut model: Vec<u32> = cells.iter().collect();
+            let mut cell = from;
+            while cell < end {
+                let next = if cells.get(cell) == 0 {
+                    cells.behind_zeros(cell, end)
+                } else {
+                    cell + 1
+                };
+                prop_assert!(next > cell && next <= end);
+                prop_assert!(model[cell as usize + 1..next as usize].iter().all(|cell| *cell == 0));
+                cell = next;
+            }
+            let bits = bits & cells.max();
+            cells.clear_bits(bits, from..end);
+            model[from as usize..end as usize].iter_mut().for_each(|cell| *cell &= !bits);
+            prop_assert_eq!(cells.iter().collect::<Vec<_>>(), model);
         }
 
         #[test]

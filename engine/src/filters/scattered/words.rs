@@ -90,6 +90,21 @@ impl Words {
         (0..self.words.len()).map(|index| self.get(index))
     }
 
+    /// Passes words of a range with their numbers: all of them, without blank blocks.
+    #[inline(always)]
+    pub(super) fn visit(&mut self, range: Range<usize>, mut visit: impl FnMut(usize, &mut u64)) {
+        let mut from = range.start;
+        while from < range.end {
+            let end = range.end.min((from / BLOCK + 1) * BLOCK);
+            if !(self.blank.as_ref()).is_some_and(|blank| blank.has(from / BLOCK)) {
+                for (offset, word) in self.words[from..end].iter_mut().enumerate() {
+                    visit(from + offset, word);
+                }
+            }
+            from = end;
+        }
+    }
+
     /// Fills a block with zeros if it is blank.
     #[cold]
     fn fill_block(&mut self, block: usize) {

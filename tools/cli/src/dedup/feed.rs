@@ -67,6 +67,10 @@ impl ChunkReader {
     }
 }
 
+/// The most bytes of a read if a scattered filter has a window of time. What was read is judged
+/// before a signal ends the run, and such a filter may sweep its memory between any two records.
+const SWEPT_BYTES: NonZeroUsize = NonZeroUsize::new(4 << 10).expect("not 0");
+
 impl Feed {
     /// The stream of the inputs that the configuration names, for one thread, which has one chunk.
     /// With `chunk_bytes`, for several: chunks of records have this length, and their records are
@@ -77,7 +81,12 @@ impl Feed {
         chunk_bytes: Option<usize>,
     ) -> Self {
         let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
-        let most = config.run.read_bytes;
+        let timed = (config.window.as_ref()).is_some_and(|window| window.clock.is_time());
+        let most = if timed && !config.filter.has_partitions() {
+            config.run.read_bytes.min(SWEPT_BYTES)
+        } else {
+            config.run.read_bytes
+        };
         match &config.content {
             Content::Records(records) => {
                 let reading = Arc::clone(&records.reading);

@@ -116,16 +116,6 @@ impl JumpingBloom {
         self.cells.max() & !self.expired()
     }
 
-    /// Empties these bits in the cells from `first` up to `end`.
-    fn empty(&mut self, bits: u32, first: u64, end: u64) {
-        for cell in first..end {
-            let value = self.cells.get(cell);
-            if value & bits != 0 {
-                self.cells.set(cell, value & !bits);
-            }
-        }
-    }
-
     /// The ones of each live generation.
     fn ones(&self) -> Vec<u64> {
         let live = self.live();
@@ -169,13 +159,13 @@ impl JumpingBloom {
             // empty already.
             let bits = (self.now + 1..=unit).fold(0, |bits, unit| bits | self.bit(unit));
             let first = if passed == 1 { self.emptied } else { 0 };
-            self.empty(bits, first, len);
+            self.cells.clear_bits(bits, first..len);
             self.emptied = 0;
         }
         self.now = unit;
         // For an earlier tick of the same unit, fewer cells must be empty than are empty already.
         let end = self.units.elapsed(tick, len).max(self.emptied);
-        self.empty(self.expired(), self.emptied, end);
+        self.cells.clear_bits(self.expired(), self.emptied..end);
         self.emptied = end;
     }
 }

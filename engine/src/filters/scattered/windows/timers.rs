@@ -221,12 +221,18 @@ impl TimerBloom {
     /// are over.
     fn sweep(&mut self, range: Range<u64>, passed: u64) {
         let stamp = self.stamp();
-        for cell in range {
-            let age = self.age(stamp, self.cells.get(cell));
+        let mut cell = range.start;
+        while cell < range.end {
+            let Some(age) = self.age(stamp, self.cells.get(cell)) else {
+                // A sparse stream sweeps much, and has few timers.
+                cell = self.cells.behind_zeros(cell, range.end);
+                continue;
+            };
             // No overflow: ages and jumps that come here are at most a wrap.
-            if age.is_some_and(|age| age + passed > self.units.alive) {
+            if age + passed > self.units.alive {
                 self.cells.set(cell, 0);
             }
+            cell += 1;
         }
     }
 
