@@ -113,9 +113,17 @@ impl ErrorCounts {
         let expected = report.and_then(|report| report.expected_false_duplicates);
         let mistaken = self.false_duplicates(report);
         let limited = |expected: Option<f64>| {
-            let likely = expected.map_or(u64::MAX, most_events);
-            let least = mistaken.low;
-            mistaken.within(least, likely.max(least).min(self.duplicates))
+            let likely = expected.map_or(u64::MAX, most_events).min(self.duplicates);
+            if likely < mistaken.low {
+                // The fill and the sample contradict each other. One is an exception, and which
+                // one is unknown.
+                return Estimate {
+                    value: likely,
+                    low: self.surely_mistaken().min(likely),
+                    high: mistaken.high.min(self.duplicates),
+                };
+            }
+            mistaken.within(mistaken.low, likely)
         };
         let false_duplicates = limited(expected);
         let least = self.surely_missed + self.missed.observed + self.missed_unrecorded.observed;
@@ -154,6 +162,13 @@ impl ErrorCounts {
 }
 
 impl ErrorCounts {
+    /// The false duplicates that were observed.
+    fn surely_mistaken(&self) -> u64 {
+        let followed = |series: &SeriesCounts| series.surely_mistaken - series.surely_at_end;
+        let followed = self.series.as_ref().map_or(0, followed);
+        self.mistaken.observed + self.mistaken_frequent.observed + followed
+    }
+
     /// `Duplicate` verdicts on keys that no filter remembers.
     fn false_duplicates(&self, report: Option<&Report>) -> Estimate {
         let most_rate = report.and_then(|report| report.most_fpr);
@@ -346,6 +361,28 @@ mod tests {
         assert_eq!(high(tally, Some(0.5)), (13, 3));
         tally.evictions = Some(0);
         assert_eq!(high(tally, None), (0, 337));
+    }
+
+    #[test]
+    fn where_fill_and_sample_contradict_each_other_the_bounds_span_both() {
+        let mut found = counts(10_000, 50_000);
+        found.mistaken.set_weight(64);
+        for _ in 0..45 {
+            found.mistaken.add();
+        }
+        let sampled = found.estimates(None).false_duplicates;
+        let mut report = Report::new(Tally::new(64));
+        report.expected_false_duplicates = Some(1600.0);
+        let both = found.estimates(Some(&report)).false_duplicates;
+        assert!(sampled.low > both.value && both.value > 1600, "{both:?}");
+        assert_eq!((both.low, both.high), (45, sampled.high));
+        // Without a contradiction each narrows the other.
+        report.expected_false_duplicates = Some(2500.0);
+        let both = found.estimates(Some(&report)).false_duplicates;
+        assert!(
+            both.low == sampled.low && both.high < sampled.high,
+            "{both:?}"
+        );
     }
 
     #[test]
