@@ -54,3 +54,17 @@ fn the_least_memory_is_that_of_a_search_through_all_sizes() {
         );
     }
 }
+
+/// Where short simulations leave a size undecided, longer ones decide: this stream was given the
+/// next larger size.
+#[test]
+fn a_size_that_is_enough_is_shown_to_be() {
+    let stream = Stream::uniform(500_000, 443_946).unwrap();
+    let request = PlanRequest::new(stream, 0)
+        .window(10_000)
+        .goal(bounds(1e-3, 1e-3))
+        .threads(NonZeroUsize::new(2).unwrap());
+    let (memory, plan) = plan_smallest(&request, &|_| ()).unwrap();
+    assert!(plan.first().rank.has_room());
+    assert!(memory <= 32 << 10, "{memory}");
+}

@@ -37,6 +37,8 @@ pub(super) enum Stage {
     Refine,
     /// One candidate.
     Confirm,
+    /// One candidate that decides whether a memory is enough.
+    Decide,
 }
 
 impl Stage {
@@ -46,6 +48,7 @@ impl Stage {
             Self::Track => 0.2,
             Self::Refine => 0.2,
             Self::Confirm => 0.2 / f64::from(MAX_CONFIRMATIONS),
+            Self::Decide => 1.0 / f64::from(MAX_DECISIONS),
         }
     }
 
@@ -54,7 +57,7 @@ impl Stage {
         match self {
             Self::Coarse | Self::Track => 1,
             Self::Refine => 1 << 14,
-            Self::Confirm => 1 << 18,
+            Self::Confirm | Self::Decide => 1 << 18,
         }
     }
 
@@ -64,12 +67,16 @@ impl Stage {
             Self::Coarse | Self::Track => 1 << 18,
             Self::Refine => 1 << 21,
             Self::Confirm => 1 << 23,
+            Self::Decide => 1 << 24,
         }
     }
 }
 
 /// The most candidates to confirm.
 pub(super) const MAX_CONFIRMATIONS: u32 = 6;
+
+/// The most candidates that decide whether a memory is enough. They take the budget once more.
+pub(super) const MAX_DECISIONS: u32 = 2;
 
 /// The bytes of a simulated filter for each simulated record, at most: with more, a filter is so
 /// far from full that its rates are below those in this memory, which are measured instead.

@@ -14,7 +14,7 @@ use echoless::filters::adapters::tracked::TrackedFraction;
 use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 
-use super::budget::{self, MAX_CONFIRMATIONS, Stage};
+use super::budget::{self, MAX_CONFIRMATIONS, MAX_DECISIONS, Stage};
 use super::candidate::{Basis, Candidate, Plan, family};
 use super::formula::uniform_rates;
 use super::grid::{COARSE_FRACTIONS, fine_fractions, grid, tracking};
@@ -56,11 +56,14 @@ const TRACKED_OF_A_KIND: usize = 2;
 /// ```
 pub fn plan(request: &PlanRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Plan, LabError> {
     let mut planner = Planner::sorted_out(request, progress)?;
-    planner.finish()
+    planner.refine()?;
+    planner.confirm()?;
+    Ok(planner.into_plan())
 }
 
-/// The same; `None` if no candidate comes near the bounds in short simulations.
-pub(super) fn plan_unless_hopeless(
+/// The same; `None` if no candidate is shown to meet the bounds with room. Where short simulations
+/// cannot decide that, those candidates that may meet them are simulated longer.
+pub(super) fn plan_with_room(
     request: &PlanRequest,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Option<Plan>, LabError> {
@@ -68,12 +71,14 @@ pub(super) fn plan_unless_hopeless(
         Err(LabError::Spec(error)) if error.field == "memory" => return Ok(None),
         planner => planner?,
     };
-    let mut hopes = planner.candidates.iter().map(|candidate| candidate.hope);
-    if hopes.any(|hope| hope.has_room()) {
-        planner.finish().map(Some)
-    } else {
-        Ok(None)
+    if !planner.has_hope() {
+        return Ok(None);
     }
+    planner.refine()?;
+    planner.confirm()?;
+    planner.decide()?;
+    let plan = planner.into_plan();
+    Ok(Some(plan).filter(|plan| plan.first().rank.has_room()))
 }
 
 struct Planner<'a> {
@@ -113,13 +118,16 @@ impl<'a> Planner<'a> {
         Ok(planner)
     }
 
-    /// Predicts the candidates that may be the first more precisely.
-    fn finish(&mut self) -> Result<Plan, LabError> {
-        self.refine()?;
-        self.confirm()?;
-        Ok(Plan {
-            candidates: std::mem::take(&mut self.candidates),
-        })
+    fn into_plan(self) -> Plan {
+        Plan {
+            candidates: self.candidates,
+        }
+    }
+
+    /// Whether a candidate meets the bounds with room, if its rates are as predicted.
+    fn has_hope(&self) -> bool {
+        let mut hopes = self.candidates.iter().map(|candidate| candidate.hope);
+        hopes.any(|hope| hope.has_room())
     }
 
     /// The prediction by formula; `None` if there is no formula for this filter and stream.
@@ -156,7 +164,9 @@ impl<'a> Planner<'a> {
         let seed = match stage {
             Stage::Coarse | Stage::Track => self.request.seed,
             // A new seed: candidates were selected partly for their luck on the previous draws.
-            Stage::Refine | Stage::Confirm => self.request.seed.wrapping_add(stage.most_records()),
+            Stage::Refine | Stage::Confirm | Stage::Decide => {
+                self.request.seed.wrapping_add(stage.most_records())
+            }
         };
         let simulation = Simulation::new(self.request, most, seed)?;
         let simulation = simulation.repeated(stage.repeated_records().min(most));
@@ -288,6 +298,26 @@ impl<'a> Planner<'a> {
             }
             confirmed.push(spec);
             self.replace(&[spec], Stage::Confirm)?;
+        }
+        Ok(())
+    }
+
+    /// Simulates those candidates longer that meet the bounds with room if their rates are as
+    /// predicted, until one of them is shown to meet them.
+    fn decide(&mut self) -> Result<(), LabError> {
+        let mut decided = Vec::new();
+        while decided.len() < MAX_DECISIONS as usize && !self.candidates[0].rank.has_room() {
+            let is_open = |candidate: &&Candidate| {
+                let is_new = !decided.contains(&candidate.spec);
+                is_simulated(candidate) && candidate.hope.has_room() && is_new
+            };
+            let open = self.candidates.iter().filter(is_open);
+            let nearest = |one: &&Candidate, two: &&Candidate| one.rank.compare(&two.rank);
+            let Some(spec) = open.min_by(nearest).map(|candidate| candidate.spec) else {
+                break;
+            };
+            decided.push(spec);
+            self.replace(&[spec], Stage::Decide)?;
         }
         Ok(())
     }

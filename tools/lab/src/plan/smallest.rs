@@ -3,7 +3,7 @@
 use echoless::SpecError;
 
 use super::candidate::Plan;
-use super::planner::plan_unless_hopeless;
+use super::planner::plan_with_room;
 use super::request::PlanRequest;
 use crate::error::LabError;
 
@@ -25,7 +25,8 @@ const MOST_BITS: f64 = 64.0;
 /// least D KL(1 - FNR || FPR) bits. It tries 2^i and 3 2^(i-1) bytes upwards, then the eighths
 /// below the first that meets the bounds. It never concludes from one size on another: a simulation
 /// of a larger memory can show less. Each size gets a fifth of the budget of the request; one in
-/// which no candidate comes near the bounds takes half of that.
+/// which no candidate comes near the bounds takes half of that, and one that short simulations
+/// leave undecided twice as much.
 ///
 /// # Errors
 /// [`LabError`] as for [`plan`](super::plan()); also if a bound is missing, or if about 1000 times
@@ -59,8 +60,7 @@ pub fn plan_smallest(
         .filter(|memory| *memory as f64 >= limit);
     let part = request.clone().budget(request.budget / TRIALS);
     let try_size = |memory: u64| -> Result<Option<(u64, Plan)>, LabError> {
-        let plan = plan_unless_hopeless(&part.clone().memory(memory), progress)?;
-        let plan = plan.filter(|plan| plan.first().rank.has_room());
+        let plan = plan_with_room(&part.clone().memory(memory), progress)?;
         Ok(plan.map(|plan| (memory, plan)))
     };
     let mut too_small = 0;
