@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use echoless::LineFilter;
-use echoless::audit::ErrorEstimates;
+use echoless::audit::{ErrorEstimates, Estimate};
 
 use crate::args::{DedupArgs, key_options};
 
@@ -47,21 +47,36 @@ impl KnownStates {
         self.fpr().map(|other| own + other - own * other)
     }
 
-    /// The estimates of the filter of the run, with the false duplicates that these filters are
-    /// expected to find. Samples cannot show them: their keys are in no record of the run.
+    /// The estimates of the filter of the run, with the false duplicates of these filters. No sample
+    /// shows them, as their keys are in no record of the run: they follow from the rates of the
+    /// filters.
     pub(crate) fn with_false_duplicates(&self, mut own: ErrorEstimates) -> ErrorEstimates {
         if !self.are_given() {
             return own;
         }
+        // The keys that came through are those that are new to these filters, less the fraction
+        // that was mistaken.
+        let mistaken = |own_mistaken: f64| {
+            let through = own.fresh as f64 + own_mistaken;
+            let rate = self.fpr()?;
+            Some(through * rate / (1.0 - rate).max(f64::MIN_POSITIVE))
+        };
         own.most_false_duplicates =
-            own.most_false_duplicates
-                .zip(self.fpr())
-                .map(|(most, rate)| {
-                    // The keys that came through are those that are new to these filters, less the
-                    // fraction that was mistaken.
-                    let through = own.fresh as f64 + most;
-                    most + through * rate / (1.0 - rate).max(f64::MIN_POSITIVE)
-                });
+            (own.most_false_duplicates).and_then(|most| Some(most + mistaken(most)?));
+        let Estimate { value, low, high } = own.false_duplicates;
+        own.false_duplicates = match mistaken(value as f64) {
+            // A Poisson count is beyond four deviations in less than 1 run of 1,000.
+            Some(mean) => Estimate {
+                value: value + mean.round() as u64,
+                low,
+                high: high.saturating_add((mean + 4.0 * mean.sqrt()).ceil() as u64 + 4),
+            },
+            None => Estimate {
+                value: 0,
+                low,
+                high: u64::MAX,
+            },
+        };
         own
     }
 }

@@ -180,6 +180,12 @@ fn its_false_duplicates_are_among_those_that_are_expected() {
     let deviation = (mistaken as f64 - expected).abs() / expected.sqrt();
     assert!(deviation < 5.0, "{mistaken} and {expected}");
     assert!((expected / (200_000.0 * rate) - 1.0).abs() < 0.01);
+    let [low, estimated, high] = ["_low", "", "_high"].map(|bound| {
+        let name = format!("estimated_false_duplicates{bound}");
+        found[name].as_u64().unwrap()
+    });
+    assert!(low <= mistaken && mistaken <= high, "{low} to {high}");
+    assert!((estimated as f64 - expected).abs() < 1.0, "{estimated}");
     // That of a new key at the end of the run has both filters.
     let joined = found["expected_fpr"].as_f64().unwrap();
     assert!(joined > rate && joined < rate * 1.01, "{joined}");
