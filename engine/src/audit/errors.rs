@@ -113,17 +113,26 @@ impl ErrorCounts {
         let expected = report.and_then(|report| report.expected_false_duplicates);
         let mistaken = self.false_duplicates(report);
         let limited = |expected: Option<f64>| {
-            let likely = expected.map_or(u64::MAX, most_events).min(self.duplicates);
-            if likely < mistaken.low {
-                // The fill and the sample contradict each other. One is an exception, and which
-                // one is unknown.
-                return Estimate {
-                    value: likely,
-                    low: self.surely_mistaken().min(likely),
-                    high: mistaken.high.min(self.duplicates),
-                };
+            let Some(expected) = expected else {
+                return mistaken.within(mistaken.low, self.duplicates);
+            };
+            let likely = most_events(expected).min(self.duplicates);
+            // The bounds of the sample and those of the fill each are wrong now and then. Where
+            // they hardly meet, one of them is, so no narrower range than that of the fill remains.
+            let low = mistaken.low.min(least_events(expected));
+            let low = low.max(self.surely_mistaken());
+            let high = if mistaken.low > likely {
+                mistaken.high
+            } else {
+                likely
+            };
+            let value = mistaken.value.min(likely);
+            Estimate {
+                value,
+                low,
+                ..mistaken
             }
-            mistaken.within(mistaken.low, likely)
+            .within(low, high.min(self.duplicates))
         };
         let false_duplicates = limited(expected);
         let least = self.surely_missed + self.missed.observed + self.missed_unrecorded.observed;
@@ -229,6 +238,11 @@ fn most_events(mean: f64) -> u64 {
         }
     }
     low
+}
+
+/// A number below which a Poisson count of this mean hardly ever is: three deviations.
+fn least_events(mean: f64) -> u64 {
+    (mean - 3.0 * mean.sqrt()).max(0.0) as u64
 }
 
 /// The estimated errors of a filter so far.
@@ -375,7 +389,14 @@ mod tests {
         report.expected_false_duplicates = Some(1600.0);
         let both = found.estimates(Some(&report)).false_duplicates;
         assert!(sampled.low > both.value && both.value > 1600, "{both:?}");
-        assert_eq!((both.low, both.high), (45, sampled.high));
+        assert_eq!((both.low, both.high), (1480, sampled.high));
+        // Nor do they where they only just meet.
+        report.expected_false_duplicates = Some(sampled.low as f64 - 100.0);
+        let both = found.estimates(Some(&report)).false_duplicates;
+        assert!(
+            both.low + 200 < sampled.low && sampled.low < both.high,
+            "{both:?}"
+        );
         // Without a contradiction each narrows the other.
         report.expected_false_duplicates = Some(2500.0);
         let both = found.estimates(Some(&report)).false_duplicates;

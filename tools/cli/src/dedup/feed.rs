@@ -1,6 +1,7 @@
 //! The start of the data path: fills chunks in the order of the stream, and provides the reader of
 //! their keys.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::backwards::{BackwardFeed, reverse};
