@@ -15,7 +15,7 @@ pub(crate) struct Units {
 }
 
 /// The longest window: with it, no sum of ticks overflows.
-const LONGEST_WINDOW: u64 = u64::MAX >> 1;
+pub(crate) const LONGEST_WINDOW: u64 = u64::MAX >> 1;
 
 /// The window without an option, as that of `bdbf`: about a million ticks.
 const DEFAULT_WINDOW: u64 = 1 << 20;
@@ -44,6 +44,15 @@ impl Units {
             ticks,
             alive: window.div_ceil(ticks),
             window,
+        }
+    }
+
+    /// The same units, of which fewer make up a shorter window.
+    pub(crate) const fn with_window(self, window: u64) -> Self {
+        Self {
+            alive: window.div_ceil(self.ticks),
+            window,
+            ..self
         }
     }
 

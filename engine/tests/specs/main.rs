@@ -17,7 +17,7 @@ mod state_shared;
 mod text;
 
 /// Every filter, with options that differ from the defaults.
-pub(crate) const EXAMPLES: [&str; 46] = [
+pub(crate) const EXAMPLES: [&str; 47] = [
     "bloom:k=7",
     "rsbf:k=3,as=described,pstar=0.05",
     "rsbf:k=2,as=tabled",
@@ -62,6 +62,7 @@ pub(crate) const EXAMPLES: [&str; 46] = [
     "clocked:window=9223372036854775807,refresh=false,bits=64,dense=false",
     "stamped:window=1,refresh=false,bits=32",
     "stamped:window=86400000,refresh=true,bits=64",
+    "stamped:window=600,refresh=false,bits=64,skew=3000",
     "dense:replacement=lru,bits=16",
     "dense:replacement=fifo,bits=64",
 ];

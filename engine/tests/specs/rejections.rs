@@ -55,13 +55,16 @@ stamped:window=9223372036854775808,memory=1KiB | window | 9223372036854775808 | 
 clocked:window=10m | window | 10m | a whole number from 1 to 9223372036854775807
 clocked:bits=8,memory=1KiB | bits | 8 | 16, 32 or 64
 stamped:bits=16,memory=1KiB | bits | 16 | 32 or 64
+stamped:bits=32,skew=9,memory=1KiB | option | skew | only with bits=64
+stamped:skew=0,memory=1KiB | skew | 0 | 1 to 9223372036854775807
+stamped:window=9223372036854775807,skew=1,memory=1KiB | skew | 1 | at most 0, with window=9223372036854775807
 clocked:bits=x | bits | x | 16, 32 or 64
 clocked:refresh=yes | refresh | yes | true, false
 clocked:form=scattered,memory=1KiB | form | scattered | line, the only form of clocked
 clocked:memory=63B | memory | 63 B | 64 B (one line)
 clocked:dense=true,memory=4095B | memory | 4095 B | 4096 B (one page)
 clocked:dense=yes | dense | yes | false, true
-stamped:dense=true | option | dense | one of memory, form, window, refresh, bits, seed, tracked
+stamped:dense=true | option | dense | one of memory, form, window, refresh, bits, skew, seed, tracked
 dense:memory=4095B | memory | 4095 B | 4096 B (one page)
 dense:bits=8,memory=4KiB | bits | 8 | 16, 32 or 64
 dense:bits=24,memory=4KiB | bits | 24 | 16, 32 or 64

@@ -7,7 +7,7 @@
 //! `promise` checks what [`echoless::Window`] promises with a map of keys to times. `lists` checks
 //! every verdict and counter with lines that are lists of keys, so that full lines evict.
 //! `steps` checks lines that expire in steps against lines that expire at once. `assembly` checks
-//! that threads change nothing, `wrapped` that a filter around a window cannot forget its clock.
+//! that threads change nothing, `skews` lines whose keys are judged at their own ticks, `wrapped` that a filter around a window cannot forget its clock.
 
 #[path = "../testing/arrivals.rs"]
 mod arrivals;
@@ -19,6 +19,7 @@ mod kernels;
 mod lists;
 mod promise;
 mod scattered;
+mod skews;
 mod steps;
 #[cfg(feature = "threads")]
 #[path = "../testing/verdicts.rs"]

@@ -41,8 +41,14 @@ pub(super) struct Clock {
 impl Clock {
     /// A clock at tick 0, for lines that keep times of `time_bits` bits.
     pub(super) const fn new(units: Units, time_bits: u32) -> Self {
-        debug_assert!(units.alive < 1 << (time_bits - 1));
-        let era = (1 << time_bits) - units.alive - 1;
+        Self::comparing(units, time_bits, 0)
+    }
+
+    /// As [`new`](Self::new), for lines whose times are compared with one that is up to `beyond`
+    /// units later than the clock.
+    pub(super) const fn comparing(units: Units, time_bits: u32, beyond: u64) -> Self {
+        debug_assert!(units.alive + beyond < 1 << (time_bits - 1));
+        let era = (1 << time_bits) - units.alive - beyond - 1;
         Self {
             units,
             now: 0,

@@ -148,6 +148,8 @@ impl<R: Rule> Filter for RuleLines<R> {
                 return self.observe_at_each(batch.keys(), ticks, duplicates);
             }
             Ticks::One(tick) => self.advance(tick),
+            // A rule may have judged the batch before at ticks below its clock.
+            Ticks::Unmoved if R::HAS_CLOCK => self.rule.follow(self.rule.tick()),
             Ticks::Each(_) | Ticks::Unmoved => {}
         }
         match (batch.keys(), duplicates) {

@@ -11,13 +11,14 @@ use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::stamped::StampedSlot;
 use super::{clocked, dense, stamped};
-use crate::error::BuildError;
+use crate::error::{BuildError, SpecError};
 use crate::filters::Form;
 use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
 use crate::filters::units::{self, Units};
 use crate::kernels::PAGE_LINES;
 use crate::memory::{LINE_BYTES, Line};
+use crate::options::Allowed;
 use crate::report::{Cells, MissAge, RateSum, Report, Tally};
 use crate::theory::dense::ClockedGeometry;
 use crate::theory::fingerprints;
@@ -45,6 +46,12 @@ enum Timing {
 /// which one may be late by `L`, take a window of `W + L`, or keep late keys apart; see [late
 /// events](crate#windows-and-late-events).
 ///
+/// With a [skew](Self#structfield.skew), a late key is judged and recorded at its own tick, as long
+/// as that is at most window and skew before the clock: it is a duplicate if an equal key was seen
+/// at most `window` ticks before or after its tick. This is exact for keys at most `skew` late; of
+/// the window of later ones, a part is forgotten. Ordered filters, engines and the keys in states
+/// are judged at the clock all the same.
+///
 /// One cache line is touched for each key, or two of a page if the lines are
 /// [dense](Self#structfield.dense). At equal false positive rate and memory, `clocked` holds 1.75
 /// times as many keys as `stamped`, which is exact to the tick.
@@ -54,6 +61,9 @@ struct TimedSpec {
     timing: Timing,
     /// The window in ticks, 1 to 2^63 - 1.
     window: u64,
+    /// By how many ticks keys may be late that are judged at their own ticks; 0 if late keys are
+    /// judged at the clock. Window and skew together are at most 2^63 - 1.
+    skew: u64,
     /// Whether a duplicate renews its key: true suits records that must pass once in a burst of any
     /// length, such as alarms. A key that comes back within the window endlessly then passes once
     /// and never again. If false, a key expires a window after it was recorded, however often it is
@@ -76,6 +86,10 @@ impl TimedSpec {
         Self {
             timing,
             window: named.whole("window"),
+            skew: match timing {
+                Timing::Stamped => named.given("skew").unwrap_or(0),
+                Timing::Clocked => 0,
+            },
             refresh: named.flag("refresh"),
             bits: named.small("bits"),
             dense: timing == Timing::Clocked && named.flag("dense"),
@@ -100,8 +114,9 @@ impl TimedSpec {
         (shape, most)
     }
 
+    /// The units of the time for which keys are remembered.
     fn units(self) -> Units {
-        Units::new(self.window, self.shape().1)
+        Units::new(self.window + self.skew, self.shape().1)
     }
 }
 
@@ -120,6 +135,9 @@ fn build_with<P: ReplacementPolicy>(
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {
     let units = spec.units();
+    if spec.skew > 0 {
+        return stamped::build_skewed::<u64, P>(units, spec.window, allocation);
+    }
     match (spec.timing, spec.bits, spec.dense) {
         (Timing::Clocked, 16, false) => clocked::build::<u16, P>(units, allocation),
         (Timing::Clocked, 32, false) => clocked::build::<u32, P>(units, allocation),
@@ -223,18 +241,41 @@ const STAMPED: &[OptionRow] = &[
     units::WINDOW,
     OptionRow::flag("refresh", true),
     OptionRow::listed("bits", &[32, 64], 64),
+    // Without a default, it is no part of the text of filters without a skew.
+    OptionRow::new("skew", Allowed::Whole(1, units::LONGEST_WINDOW)),
 ];
 
 /// The line filters with a window.
-pub(in crate::filters) static ROWS: [FilterRow; 2] =
-    [row("clocked", |_| CLOCKED), row("stamped", |_| STAMPED)];
+pub(in crate::filters) static ROWS: [FilterRow; 2] = [
+    row("clocked", |_| CLOCKED, Named::as_given),
+    row("stamped", |_| STAMPED, check_skew),
+];
 
-const fn row(name: &'static str, options: fn(Form) -> &'static [OptionRow]) -> FilterRow {
+fn check_skew(named: &mut Named, _form: Form) -> Result<(), SpecError> {
+    let Some(skew) = named.given("skew") else {
+        return Ok(());
+    };
+    if named.small("bits") != 64 {
+        return Err(SpecError::new("option", "skew", "only with bits=64"));
+    }
+    let most = units::LONGEST_WINDOW - named.whole("window");
+    if skew > most {
+        let allowed = format!("at most {most}, with window={}", named.whole("window"));
+        return Err(SpecError::new("skew", skew.to_string(), allowed));
+    }
+    Ok(())
+}
+
+const fn row(
+    name: &'static str,
+    options: fn(Form) -> &'static [OptionRow],
+    complete: fn(&mut Named, Form) -> Result<(), SpecError>,
+) -> FilterRow {
     FilterRow {
         head: Head {
             name,
             options,
-            complete: Named::as_given,
+            complete,
         },
         scattered: None,
         cells: None,
@@ -257,7 +298,7 @@ fn facts(named: &Named, _form: Form, memory: u64) -> Facts {
         fpr_limit: Some(full),
         most_memory: MOST_SCATTERED,
         memory_unit: LINE_BYTES * if spec.dense { PAGE_LINES as u64 } else { 1 },
-        window: Some(spec.units().window()),
+        window: Some(spec.units().with_window(spec.window).window()),
         renews_keys: spec.refresh,
         forgets_by_time: false,
         settles: true,

@@ -25,8 +25,8 @@ import org.apache.flink.util.OutputTag;
  * records at parallelism 1.
  *
  * <p>These settings are part of the state, and a job that changes one rejects earlier checkpoints:
- * memory, window, false positive rate, refresh, seed, and the maximum parallelism of the
- * environment, which is 128 unless set. The memory is divided by it: it must be whole lines of 64
+ * memory, window, false positive rate, refresh, seed, hash key, skew (and lateness with one), and the
+ * maximum parallelism of the environment, which is 128 unless set. The memory is divided by it: it must be whole lines of 64
  * bytes for each key group.
  *
  * @param <T> the records of the stream
@@ -35,6 +35,9 @@ public final class Deduplicate<T> {
   private static final Pattern SIZE = Pattern.compile("([1-9][0-9]{0,11})([KMGT])iB");
   private static final double DEFAULT_FPR = 1e-8;
   private static final long LINE_BYTES = 64;
+
+  /** A thousand years, so that no sum overflows. */
+  private static final Duration LONGEST = Duration.ofDays(365_000);
 
   /** What Flink has for operators of up to 85 tasks. */
   private static final int DEFAULT_MAX_PARALLELISM = 128;
@@ -48,8 +51,15 @@ public final class Deduplicate<T> {
   private boolean refresh;
   private Late late = Late.PASS;
   private OutputTag<T> lateTag;
+  private Duration skew = Duration.ZERO;
+  private Ahead beyondSkew = Ahead.JUDGE;
+  private OutputTag<T> beyondSkewTag;
+  private Duration maxAdvance = Duration.ZERO;
+  private Unjudged unjudged = Unjudged.FAIL;
+  private OutputTag<T> unjudgedTag;
   private OutputTag<T> duplicatesTag;
-  private long seed;
+  private Long seed;
+  private HashKey hashKey;
   private String name = "deduplicate";
 
   private Deduplicate(DataStream<T> stream) {
@@ -110,6 +120,66 @@ public final class Deduplicate<T> {
     return this;
   }
 
+  /**
+   * How far sources may be apart in event time, as they are where one catches up. Unless set, the
+   * clock of a key group is the greatest time it has seen, and records of a source that is behind
+   * by more than window and lateness are late.
+   *
+   * <p>With a skew, the clock is the watermark, which is that of the slowest source, and keys are
+   * recorded with their own times, up to the skew beyond it. A record is a duplicate if an equal one
+   * was recorded at most a window before or after it, in any order of arrival. The filter remembers
+   * window, lateness and skew, and a key takes more memory.
+   */
+  public Deduplicate<T> skew(Duration most) {
+    skew = positive("skew", most);
+    return this;
+  }
+
+  /**
+   * What happens to records whose time is beyond the watermark by more than the skew; they
+   * {@linkplain Ahead#JUDGE are judged} unless set.
+   */
+  public Deduplicate<T> beyondSkew(Ahead policy) {
+    beyondSkew = Objects.requireNonNull(policy, "policy");
+    return this;
+  }
+
+  /** Records beyond the watermark by more than the skew go to this side output. */
+  public Deduplicate<T> beyondSkewTo(OutputTag<T> tag) {
+    beyondSkewTag = Objects.requireNonNull(tag, "tag");
+    beyondSkew = Ahead.ASIDE;
+    return this;
+  }
+
+  /**
+   * A record whose time is more than this beyond the clock is too far ahead: it does not move the
+   * clock, and {@link #unjudged} says what happens to it. The clock here is the latest time of all
+   * records of the task that were not too far ahead, or the watermark; that of the system for the
+   * first record. After 1,000 of them in a row, the clock goes on at the earliest of these. No bound
+   * unless set.
+   */
+  public Deduplicate<T> maxAdvance(Duration most) {
+    maxAdvance = positive("maxAdvance", most);
+    return this;
+  }
+
+  /**
+   * What happens to records without a key (the key function returned null), with a window also to
+   * those without an event time from 1970 on and those that are {@linkplain #maxAdvance too far
+   * ahead}; the job {@linkplain Unjudged#FAIL fails} unless set.
+   */
+  public Deduplicate<T> unjudged(Unjudged policy) {
+    unjudged = Objects.requireNonNull(policy, "policy");
+    return this;
+  }
+
+  /** Records that cannot be judged go to this side output. */
+  public Deduplicate<T> unjudgedTo(OutputTag<T> tag) {
+    unjudgedTag = Objects.requireNonNull(tag, "tag");
+    unjudged = Unjudged.ASIDE;
+    return this;
+  }
+
   /** What happens to late records; they {@linkplain Late#PASS pass} unless set. */
   public Deduplicate<T> late(Late policy) {
     late = Objects.requireNonNull(policy, "policy");
@@ -135,6 +205,15 @@ public final class Deduplicate<T> {
     return this;
   }
 
+  /**
+   * Hashes keys under a secret, so that nobody without it can craft records that suppress others.
+   * The keyed hash is slower. Excludes {@link #seed}.
+   */
+  public Deduplicate<T> hashKey(HashKey secret) {
+    hashKey = Objects.requireNonNull(secret, "secret");
+    return this;
+  }
+
   /** The name of the operator and its uid. Two deduplications of a job need two names. */
   public Deduplicate<T> name(String operator) {
     name = Objects.requireNonNull(operator, "operator");
@@ -154,6 +233,20 @@ public final class Deduplicate<T> {
     require(hasWindow || lateness.isZero(), "lateness needs a window");
     require(hasWindow || late == Late.PASS, "a policy for late records needs a window");
     require(hasWindow || !refresh, "refresh needs a window");
+    require(hasWindow || skew.isZero(), "skew needs a window");
+    require(hasWindow || maxAdvance.isZero(), "maxAdvance needs a window");
+    require(beyondSkew != Ahead.ASIDE || beyondSkewTag != null, "Ahead.ASIDE needs beyondSkewTo(tag)");
+    require(
+        !skew.isZero() || beyondSkew == Ahead.JUDGE, "a policy for records ahead needs a skew");
+    require(
+        unjudged != Unjudged.ASIDE || unjudgedTag != null, "Unjudged.ASIDE needs unjudgedTo(tag)");
+    require(
+        maxAdvance.isZero() || maxAdvance.compareTo(skew) >= 0,
+        "maxAdvance is " + maxAdvance + ", less than the skew of " + skew);
+    require(seed == null || hashKey == null, "seed and hashKey exclude each other");
+    require(
+        skew.isZero() || fpr >= Settings.LEAST_FPR_WITH_SKEW,
+        "with a skew, falsePositiveRate is at least " + Settings.LEAST_FPR_WITH_SKEW);
     int maxParallelism = stream.getExecutionEnvironment().getMaxParallelism();
     if (maxParallelism <= 0) {
       maxParallelism = DEFAULT_MAX_PARALLELISM;
@@ -171,11 +264,19 @@ public final class Deduplicate<T> {
             fpr,
             window.toMillis(),
             lateness.toMillis(),
+            skew.toMillis(),
             refresh,
             maxParallelism,
-            seed);
-    DeduplicateOperator<T> operator =
-        new DeduplicateOperator<>(settings, keys, late, duplicatesTag, lateTag);
+            seed == null ? 0 : seed,
+            hashKey);
+    DeduplicateOperator.Policies<T> policies =
+        new DeduplicateOperator.Policies<>(
+            Policy.of(late, lateTag),
+            Policy.of(beyondSkew, beyondSkewTag),
+            Policy.of(unjudged, unjudgedTag),
+            maxAdvance.toMillis(),
+            duplicatesTag);
+    DeduplicateOperator<T> operator = new DeduplicateOperator<>(settings, keys, policies);
     return stream
         .keyBy(new KeyGroups<>(keys, settings), Types.INT)
         .transform(name, stream.getType(), operator)
@@ -203,9 +304,9 @@ public final class Deduplicate<T> {
   }
 
   private static Duration positive(String option, Duration length) {
-    if (length.toMillis() < 1) {
+    if (length.compareTo(Duration.ofMillis(1)) < 0 || length.compareTo(LONGEST) > 0) {
       throw new IllegalArgumentException(
-          "invalid " + option + " " + length + ": expected at least a millisecond");
+          "invalid " + option + " " + length + ": expected a millisecond to " + LONGEST);
     }
     return length;
   }

@@ -1,17 +1,24 @@
 package echoless.flink;
 
+import echoless.EcholessException;
 import echoless.Hasher;
 import echoless.Hashing;
 import echoless.Partitions;
 import echoless.Snapshot;
+import echoless.flink.Policy.Fate;
 import java.io.IOException;
+import java.io.Serializable;
 import java.util.Arrays;
 import java.util.concurrent.RunnableFuture;
+import java.util.function.Supplier;
 import org.apache.flink.api.common.TaskInfo;
 import org.apache.flink.api.common.eventtime.TimestampAssigner;
+import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.ReadableConfig;
+import org.apache.flink.metrics.Counter;
 import org.apache.flink.runtime.checkpoint.CheckpointOptions;
 import org.apache.flink.runtime.event.WatermarkEvent;
+import org.apache.flink.runtime.execution.Environment;
 import org.apache.flink.runtime.state.AsyncSnapshotCallable;
 import org.apache.flink.runtime.state.CheckpointStateOutputStream;
 import org.apache.flink.runtime.state.CheckpointStreamFactory;
@@ -24,6 +31,7 @@ import org.apache.flink.runtime.state.KeyGroupsStateHandle;
 import org.apache.flink.runtime.state.KeyedStateHandle;
 import org.apache.flink.runtime.state.SnapshotResult;
 import org.apache.flink.runtime.state.StateInitializationContext;
+import org.apache.flink.runtime.state.memory.MemoryBackendCheckpointStorageAccess;
 import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
 import org.apache.flink.streaming.api.operators.BoundedOneInput;
 import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
@@ -53,6 +61,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
 
   private static final long MAX_WAIT_MILLIS = 5;
   private static final int MAX_KEY_BYTES = 1 << 20;
+  private static final byte[] NO_KEY = {};
 
   /**
    * The lines that a report reads at a time, 512 KiB. The timer of a batch takes a report, so a
@@ -62,18 +71,16 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
 
   private final Settings settings;
   private final KeyFunction<T> keys;
-  private final Late lateness;
-  private final OutputTag<T> duplicatesTag;
-  private final OutputTag<T> lateTag;
+  private final Policies<T> policies;
 
   private transient Hashing hashing;
+  private transient long hashKeyId;
   private transient Partitions partitions;
   private transient KeyGroupRange groups;
   private transient long reserved;
   transient FilterMetrics filterMetrics;
 
-  /** The largest tick of each key group that this task owns. */
-  private transient long[] clocks;
+  private transient EventClock clock;
 
   private transient StreamRecord<T>[] records;
   private transient int size;
@@ -85,27 +92,30 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private transient long[] hashes;
   private transient long[] ticks;
 
-  /** Whether the record at the same index is judged. */
-  private transient boolean[] isJudged;
+  /** What happens to the record at the same index instead of a verdict; null if it is judged. */
+  private transient Policy<T>[] unjudged;
 
   private transient long[] verdicts;
   private transient boolean timerIsSet;
 
   /**
+   * What happens to records.
+   *
+   * @param maxAdvanceMillis 0 for no bound
    * @param duplicatesTag gets the duplicates; null drops them
-   * @param lateTag gets late records under {@link Late#ASIDE}
    */
-  DeduplicateOperator(
-      Settings settings,
-      KeyFunction<T> keys,
-      Late lateness,
-      OutputTag<T> duplicatesTag,
-      OutputTag<T> lateTag) {
+  record Policies<T>(
+      Policy<T> late,
+      Policy<T> beyondSkew,
+      Policy<T> unjudged,
+      long maxAdvanceMillis,
+      OutputTag<T> duplicatesTag)
+      implements Serializable {}
+
+  DeduplicateOperator(Settings settings, KeyFunction<T> keys, Policies<T> policies) {
     this.settings = settings;
     this.keys = keys;
-    this.lateness = lateness;
-    this.duplicatesTag = duplicatesTag;
-    this.lateTag = lateTag;
+    this.policies = policies;
   }
 
   // State
@@ -127,16 +137,54 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     groups = ownedGroups(getRuntimeContext().getTaskInfo());
     int owned = groups.getNumberOfKeyGroups();
     hashing = settings.hashing();
+    hashKeyId = settings.hashKeyId(hashing);
+    requireStorage(owned);
     reserve(owned);
-    partitions =
-        Partitions.open(
-            settings.spec(),
-            hashing,
-            settings.keyGroups(),
-            groups.getStartKeyGroup(),
-            groups.getEndKeyGroup());
-    clocks = new long[owned];
+    partitions = openPartitions();
+    clock =
+        new EventClock(
+            settings,
+            policies.maxAdvanceMillis,
+            owned,
+            () -> processingTimeService.getCurrentProcessingTime());
     restore(context.getRawKeyedStateInputs());
+  }
+
+  private Partitions openPartitions() {
+    try {
+      return Partitions.open(
+          settings.spec(),
+          hashing,
+          settings.keyGroups(),
+          groups.getStartKeyGroup(),
+          groups.getEndKeyGroup());
+    } catch (EcholessException failure) {
+      // The engine names its own option.
+      String text = failure.getMessage().replace("invalid fpr=", "invalid falsePositiveRate ");
+      throw new IllegalStateException("deduplication: " + text, failure);
+    }
+  }
+
+  /**
+   * Flink's default storage of checkpoints is the heap of the job manager, and has a limit for each
+   * task. Beyond it, each checkpoint would fail, and with it the job.
+   */
+  private void requireStorage(int owned) {
+    Environment task = getContainingTask().getEnvironment();
+    if (CheckpointingOptions.isCheckpointingEnabled(task.getJobConfiguration())
+        && task.getCheckpointStorageAccess() instanceof MemoryBackendCheckpointStorageAccess heap) {
+      long bytes = settings.memory() / settings.keyGroups() * owned + owned * GroupState.MOST_HEAD;
+      if (bytes > heap.getMaxStateSize()) {
+        throw new IllegalStateException(
+            String.format(
+                "invalid %s: jobmanager: the state of this task takes up to %d bytes, and this "
+                    + "storage at most %d: expected filesystem, with %s",
+                CheckpointingOptions.CHECKPOINT_STORAGE.key(),
+                bytes,
+                heap.getMaxStateSize(),
+                CheckpointingOptions.CHECKPOINTS_DIRECTORY.key()));
+      }
+    }
   }
 
   private KeyGroupRange ownedGroups(TaskInfo task) {
@@ -153,19 +201,22 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
 
   /** Every owned key group is restored, or none, if the job had no deduplication before. */
   private void restore(Iterable<KeyGroupStatePartitionStreamProvider> states) throws Exception {
-    boolean[] restored = new boolean[clocks.length];
+    boolean[] restored = new boolean[groups.getNumberOfKeyGroups()];
     int count = 0;
     for (KeyGroupStatePartitionStreamProvider state : states) {
       int group = state.getKeyGroupId();
       int index = group - groups.getStartKeyGroup();
-      clocks[index] =
-          GroupState.read(state.getStream(), settings, part -> partitions.load(group, part));
+      clock.restore(
+          index,
+          GroupState.read(
+              state.getStream(), settings, hashKeyId, part -> partitions.load(group, part)));
       count += restored[index] ? 0 : 1;
       restored[index] = true;
     }
-    if (count != 0 && count != clocks.length) {
+    if (count != 0 && count != restored.length) {
       throw new IllegalStateException(
-          String.format("the state has %d of the %d key groups of this task", count, clocks.length));
+          String.format(
+              "the state has %d of the %d key groups of this task", count, restored.length));
     }
   }
 
@@ -189,7 +240,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     long begin = System.nanoTime();
     Snapshot copy = partitions.snapshot();
     filterMetrics.snapshotNanos = System.nanoTime() - begin;
-    long[] clocksThen = clocks.clone();
+    EventClock.Saved[] clocks = clock.save();
     AsyncSnapshotCallable<SnapshotResult<KeyedStateHandle>> writing = new AsyncSnapshotCallable<>() {
       @Override
       protected SnapshotResult<KeyedStateHandle> callInternal() throws Exception {
@@ -199,8 +250,8 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
         KeyGroupRangeOffsets offsets = new KeyGroupRangeOffsets(groups);
         for (int group : groups) {
           offsets.setKeyGroupOffset(group, out.getPos());
-          long clock = clocksThen[group - groups.getStartKeyGroup()];
-          GroupState.write(out, settings, clock, part -> copy.save(group, part));
+          EventClock.Saved saved = clocks[group - groups.getStartKeyGroup()];
+          GroupState.write(out, settings, hashKeyId, saved, part -> copy.save(group, part));
         }
         if (!snapshotCloseableRegistry.unregisterCloseable(out)) {
           throw new IOException("the checkpoint was cancelled");
@@ -241,7 +292,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     offsets = new int[BATCH + 1];
     hashes = new long[BATCH];
     ticks = settings.hasWindow() ? new long[BATCH] : null;
-    isJudged = new boolean[BATCH];
+    unjudged = new Policy[BATCH];
     verdicts = new long[BATCH / Long.SIZE];
     filterMetrics = new FilterMetrics(getMetricGroup(), partitions.reportInSlices(REPORT_LINES));
   }
@@ -280,6 +331,15 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   @Override
   public void processElement(StreamRecord<T> record) throws Exception {
     byte[] key = KeyGroups.keyOf(keys, record.getValue());
+    unjudged[size] = null;
+    if (key == null) {
+      treat(
+          policies.unjudged,
+          filterMetrics.unjudged,
+          size,
+          () -> "a record has no key: the key function of the deduplication returned null");
+      key = NO_KEY;
+    }
     int end = Math.addExact(offsets[size], key.length);
     if (end > keyBytes.length) {
       keyBytes = Arrays.copyOf(keyBytes, Math.max(end, 2 * keyBytes.length));
@@ -315,10 +375,12 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     for (int index = 0; index < size; index++) {
       StreamRecord<T> record = records[index];
       records[index] = null;
-      if (!isJudged[index]) {
-        forward(record, lateness == Late.ASIDE, lateTag);
+      Policy<T> policy = unjudged[index];
+      if (policy != null) {
+        forward(record, policy.fate() == Fate.ASIDE, policy.tag());
       } else {
-        forward(record, (verdicts[verdict / Long.SIZE] >>> verdict & 1) != 0, duplicatesTag);
+        boolean isDuplicate = (verdicts[verdict / Long.SIZE] >>> verdict & 1) != 0;
+        forward(record, isDuplicate, policies.duplicatesTag);
         verdict++;
       }
     }
@@ -338,6 +400,9 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private int selectJudged() {
     int judged = 0;
     for (int index = 0; index < size; index++) {
+      if (unjudged[index] != null) {
+        continue;
+      }
       long hash = hashes[index];
       int group = Partitions.partitionOf(hash, settings.keyGroups());
       if (!groups.contains(group)) {
@@ -347,41 +412,76 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
                     + "return the same bytes whenever it gets the same record",
                 group, groups.getStartKeyGroup(), groups.getEndKeyGroup()));
       }
-      isJudged[index] =
-          !settings.hasWindow()
-              || setTick(records[index], group - groups.getStartKeyGroup(), judged);
-      if (isJudged[index]) {
+      if (!settings.hasWindow()
+          || isJudged(index, group - groups.getStartKeyGroup(), judged)) {
         hashes[judged++] = hash;
       }
     }
     return judged;
   }
 
-  /**
-   * Moves the clock of a key group to a record, and sets the tick of the next judged key. Returns
-   * whether the record is judged.
-   */
-  private boolean setTick(StreamRecord<T> record, int group, int next) {
-    // A source without a strategy for times gives records the second.
-    if (!record.hasTimestamp() || record.getTimestamp() == TimestampAssigner.NO_TIMESTAMP) {
-      throw new IllegalStateException(
-          "a record has no event time: assign timestamps and watermarks before the deduplication");
+  /** Whether a record is judged by its time, which is the tick of the next judged key then. */
+  private boolean isJudged(int index, int group, int next) {
+    StreamRecord<T> record = records[index];
+    // A source without a strategy for times gives records one that stands for none.
+    long time = record.hasTimestamp() ? record.getTimestamp() : TimestampAssigner.NO_TIMESTAMP;
+    if (!Settings.isTime(time)) {
+      return treat(
+          policies.unjudged,
+          filterMetrics.unjudged,
+          index,
+          () ->
+              time == TimestampAssigner.NO_TIMESTAMP
+                  ? "a record has no event time: assign timestamps and watermarks before the "
+                      + "deduplication"
+                  : "invalid event time " + time + ": expected milliseconds since 1970");
     }
-    long tick = settings.tick(record.getTimestamp());
-    long clock = Math.max(clocks[group], tick);
-    clocks[group] = clock;
-    ticks[next] = clock;
-    if (clock - tick <= settings.lateTicks()) {
-      return true;
+    if (clock.isTooFarAhead(time)) {
+      return treat(
+          policies.unjudged,
+          filterMetrics.ahead,
+          index,
+          () ->
+              String.format(
+                  "a record of event time %d is too far ahead: more than maxAdvance, %d ms, beyond "
+                      + "the clock at %d",
+                  time, policies.maxAdvanceMillis, clock.reference()));
     }
-    filterMetrics.late.inc();
-    if (lateness == Late.FAIL) {
-      throw new IllegalStateException(
-          String.format(
-              "a record of event time %d is late: the clock of its key group is at %d",
-              record.getTimestamp(), (clock - 1) * settings.tickMillis()));
+    long tick = settings.tick(time);
+    if (clock.isBeyondSkew(tick)
+        && !treat(
+            policies.beyondSkew,
+            filterMetrics.beyondSkew,
+            index,
+            () ->
+                String.format(
+                    "a record of event time %d is more than the skew, %d ms, beyond the watermark "
+                        + "at %d",
+                    time,
+                    settings.skewTicks() * settings.tickMillis(),
+                    clock.watermarkMillis()))) {
+      return false;
     }
-    return lateness == Late.JUDGE;
+    ticks[next] = clock.judge(group, tick);
+    return !clock.isLate(group, tick)
+        || treat(
+            policies.late,
+            filterMetrics.late,
+            index,
+            () ->
+                String.format(
+                    "a record of event time %d is late: the clock of its key group is at %d",
+                    time, settings.millis(clock.clock(group))));
+  }
+
+  /** Counts a record of one kind. Returns whether it is judged. */
+  private boolean treat(Policy<T> policy, Counter counter, int index, Supplier<String> failure) {
+    counter.inc();
+    if (policy.fate() == Fate.FAIL) {
+      throw new IllegalStateException(failure.get());
+    }
+    unjudged[index] = policy.fate() == Fate.JUDGE ? null : policy;
+    return policy.fate() == Fate.JUDGE;
   }
 
   // What must not overtake a record
@@ -394,6 +494,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   @Override
   public void processWatermark(Watermark watermark) throws Exception {
     flush();
+    clock.moveTo(watermark.getTimestamp());
     super.processWatermark(watermark);
   }
 

@@ -15,6 +15,9 @@ final class FilterMetrics {
   final Counter fresh;
   final Counter duplicates;
   final Counter late;
+  final Counter beyondSkew;
+  final Counter ahead;
+  final Counter unjudged;
 
   volatile Report report;
   private volatile double batchSize;
@@ -35,6 +38,9 @@ final class FilterMetrics {
     fresh = group.counter("fresh");
     duplicates = group.counter("duplicates");
     late = group.counter("late");
+    beyondSkew = group.counter("beyondSkew");
+    ahead = group.counter("ahead");
+    unjudged = group.counter("unjudged");
     report = first;
     gauge(group, "evictions", () -> report.evictions());
     gauge(group, "fill", () -> report.fill());

@@ -10,7 +10,7 @@ import java.io.OutputStream;
  * The saved state of a key group:
  *
  * <pre>
- * magic, version | settings | clock in ticks | part of the filter, in chunks: length, bytes ... 0
+ * magic, version | settings | id of the hash key | clock | part of the filter, in chunks: length, bytes ... 0
  * </pre>
  *
  * <p>The part is in chunks because only its writer knows where it ends, and a reader must not read
@@ -18,8 +18,11 @@ import java.io.OutputStream;
  */
 final class GroupState {
   private static final int MAGIC = 0x4563_686f;
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
   private static final int CHUNK = 1 << 16;
+
+  /** The most bytes of a key group beside its lines: settings, and what a part has in front. */
+  static final long MOST_HEAD = 1024;
 
   private GroupState() {}
 
@@ -33,7 +36,9 @@ final class GroupState {
     void read(InputStream in) throws IOException;
   }
 
-  static void write(OutputStream to, Settings settings, long clock, PartWriter part)
+  /** @param hashKeyId of {@link Settings#hashKeyId} */
+  static void write(
+      OutputStream to, Settings settings, long hashKeyId, EventClock.Saved clock, PartWriter part)
       throws IOException {
     DataOutputStream out = new DataOutputStream(to);
     out.writeInt(MAGIC);
@@ -44,31 +49,43 @@ final class GroupState {
     out.writeLong(settings.tickMillis());
     out.writeLong(settings.lateTicks());
     out.writeLong(settings.seed());
-    out.writeLong(clock);
+    out.writeLong(settings.skewTicks());
+    out.writeLong(hashKeyId);
+    out.writeLong(clock.greatest());
+    out.writeLong(clock.watermark());
     out.flush();
     ChunkedOutput chunks = new ChunkedOutput(out);
     part.write(chunks);
     chunks.finish();
   }
 
-  /** Reads the state of a key group and returns its clock. */
-  static long read(InputStream from, Settings settings, PartReader part) throws IOException {
+  /**
+   * Reads the state of a key group and returns its clock. States of version 1 have neither a skew
+   * nor a hash key nor a watermark.
+   */
+  static EventClock.Saved read(
+      InputStream from, Settings settings, long hashKeyId, PartReader part) throws IOException {
     DataInputStream in = new DataInputStream(from);
     int magic = in.readInt();
     int version = in.readInt();
-    if (magic != MAGIC || version != VERSION) {
+    if (magic != MAGIC || version < 1 || version > VERSION) {
       throw new IllegalStateException(
-          "the state is not that of a deduplication of version " + VERSION);
+          "the state is not that of a deduplication of version 1 to " + VERSION);
     }
-    settings.requireEqual(
+    boolean isFirst = version == 1;
+    Settings saved =
         new Settings(
             in.readUTF(),
             in.readLong(),
             in.readInt(),
             in.readLong(),
             in.readLong(),
-            in.readLong()));
-    long clock = in.readLong();
+            in.readLong(),
+            isFirst ? 0 : in.readLong(),
+            null);
+    settings.requireEqual(saved);
+    Settings.requireEqualHashKeys(isFirst ? 0 : in.readLong(), hashKeyId);
+    EventClock.Saved clock = new EventClock.Saved(in.readLong(), isFirst ? 0 : in.readLong());
     ChunkedInput chunks = new ChunkedInput(in);
     part.read(chunks);
     if (chunks.read() >= 0) {

@@ -13,5 +13,6 @@ import java.io.Serializable;
  */
 @FunctionalInterface
 public interface KeyFunction<T> extends Serializable {
+  /** The key, or null for a record that has none; see {@link Deduplicate#unjudged}. */
   byte[] key(T record) throws Exception;
 }

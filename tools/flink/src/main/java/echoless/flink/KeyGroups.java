@@ -35,22 +35,22 @@ final class KeyGroups<T> implements KeySelector<T, Integer> {
       numbers = numbersOf(settings.keyGroups());
       hashing = settings.hashing();
     }
-    long hash = Hasher.hash(keyOf(keys, record), hashing);
+    byte[] key = keyOf(keys, record);
+    if (key == null) {
+      // Always the same: Flink routes a record again when a job is rescaled.
+      return numbers[0];
+    }
+    long hash = Hasher.hash(key, hashing);
     return numbers[Partitions.partitionOf(hash, settings.keyGroups())];
   }
 
-  /** The bytes of a record's key. A failure tells that it is the caller's function that failed. */
+  /** The bytes of a record's key; null if it has none. A failure tells that it is the caller's function that failed. */
   static <T> byte[] keyOf(KeyFunction<T> keys, T record) {
-    byte[] key;
     try {
-      key = keys.key(record);
+      return keys.key(record);
     } catch (Exception failure) {
       throw new IllegalStateException("the key function of the deduplication failed", failure);
     }
-    if (key == null) {
-      throw new IllegalStateException("the key function of the deduplication returned null");
-    }
-    return key;
   }
 
   /** For each key group the smallest number that Flink assigns to it. */

@@ -2,7 +2,7 @@ package echoless.flink;
 
 /**
  * What happens to a late record: one that is older than the clock of its key group by more than
- * window and lateness. The clock is the largest event time that the key group has seen.
+ * window and lateness; see {@link Deduplicate#late}.
  */
 public enum Late {
   /** The record is forwarded without a verdict, as if it were fresh. */

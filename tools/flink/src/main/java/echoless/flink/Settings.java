@@ -1,7 +1,13 @@
 package echoless.flink;
 
+import echoless.Hasher;
 import echoless.Hashing;
 import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.flink.api.common.eventtime.TimestampAssigner;
 
 /**
  * What decides the verdicts of a job. A savepoint holds it, and a job with other settings rejects
@@ -13,32 +19,57 @@ import java.io.Serializable;
  * @param tickMillis the milliseconds of a tick; 0 without a window
  * @param lateTicks the age in ticks from which on a record is late
  * @param seed of the key hash
+ * @param skewTicks how far keys may be ahead of the watermark, in ticks; 0 without a skew
+ * @param hashKey the secret of the key hash; null for none
  */
 record Settings(
-    String spec, long memory, int keyGroups, long tickMillis, long lateTicks, long seed)
+    String spec,
+    long memory,
+    int keyGroups,
+    long tickMillis,
+    long lateTicks,
+    long seed,
+    long skewTicks,
+    HashKey hashKey)
     implements Serializable {
 
   /** A window has at least so many ticks, unless a tick would be below a millisecond. */
   private static final long MIN_TICKS = 2000;
+
+  /** The rate of full lines with a skew: eight slots, each with 40 bits of the key hash. */
+  static final double LEAST_FPR_WITH_SKEW = 8.0 / (1L << 40);
 
   static Settings of(
       long memory,
       double fpr,
       long windowMillis,
       long latenessMillis,
+      long skewMillis,
       boolean refresh,
       int keyGroups,
-      long seed) {
+      long seed,
+      HashKey hashKey) {
     String policy = windowMillis > 0 && !refresh ? "fifo" : "lru";
     String spec = "fingerprint:fpr=" + fpr + ",replacement=" + policy;
     if (windowMillis == 0) {
-      return new Settings(spec + ",memory=" + memory, memory, keyGroups, 0, 0, seed);
+      spec += ",memory=" + memory;
+      return new Settings(spec, memory, keyGroups, 0, 0, seed, 0, hashKey);
     }
-    long tick = tickOf(windowMillis);
+    // A stamp has 20 bits for what is remembered, which is a million ticks at most.
+    long remembers = skewMillis == 0 ? 0 : windowMillis + latenessMillis + skewMillis;
+    long tick = tickOf(Math.max(windowMillis, remembers / 200));
     long window = ceilDiv(windowMillis, tick);
-    long late = ceilDiv(Math.addExact(windowMillis, latenessMillis), tick);
-    spec += ",window=" + window + ",memory=" + memory;
-    return new Settings(spec, memory, keyGroups, tick, late, seed);
+    long late = ceilDiv(windowMillis + latenessMillis, tick);
+    long skew = ceilDiv(skewMillis, tick);
+    if (skew > 0) {
+      // Late keys, too, are judged at their own times.
+      long remembered = skew + late - window;
+      spec = "stamped:window=" + window + ",skew=" + remembered + ",refresh=" + refresh;
+    } else {
+      spec += ",window=" + window;
+    }
+    spec += ",memory=" + memory;
+    return new Settings(spec, memory, keyGroups, tick, late, seed, skew, hashKey);
   }
 
   /** The longest of 1, 2 or 5 times a power of ten that is at most a 2000th of the window. */
@@ -58,31 +89,62 @@ record Settings(
     return -Math.floorDiv(-dividend, divisor);
   }
 
+  /** Reads the secret, if there is one. */
   Hashing hashing() {
-    return Hashing.seeded(seed);
+    if (hashKey == null) {
+      return Hashing.seeded(seed);
+    }
+    try {
+      return Hashing.secret(hashKey.read());
+    } catch (Exception failure) {
+      throw new IllegalStateException("the hashKey of the deduplication cannot be read", failure);
+    }
+  }
+
+  /** A number by which a state recognises the secret, and that says nothing about it; 0 for none. */
+  long hashKeyId(Hashing hashing) {
+    byte[] text = "the hash key of a deduplication".getBytes(StandardCharsets.UTF_8);
+    return hashKey == null ? 0 : Hasher.hash(text, hashing) | 1;
   }
 
   boolean hasWindow() {
     return tickMillis > 0;
   }
 
+  /**
+   * Whether a number is an event time: milliseconds since 1970. The least one stands for none, the
+   * greatest for the end of all times, as that of a global window does.
+   */
+  static boolean isTime(long millis) {
+    return millis >= 0 && millis != Long.MAX_VALUE && millis != TimestampAssigner.NO_TIMESTAMP;
+  }
+
   /** The tick of an event time. No record has tick 0, at which the clock of a filter begins. */
   long tick(long eventTimeMillis) {
-    // The greatest number stands for the end of all times, as that of a global window does.
-    if (eventTimeMillis < 0 || eventTimeMillis == Long.MAX_VALUE) {
-      throw new IllegalArgumentException(
-          "invalid event time " + eventTimeMillis + ": expected milliseconds since 1970");
-    }
     return eventTimeMillis / tickMillis + 1;
   }
 
-  /** Rejects state of other settings, with the name of what differs. */
+  /** The first millisecond of a tick. */
+  long millis(long tick) {
+    return (tick - 1) * tickMillis;
+  }
+
+  /** Rejects state of other settings, by the name of the option that differs. */
   void requireEqual(Settings saved) {
-    require("specification", saved.spec, spec);
+    require("memory", saved.memory + " bytes", memory + " bytes");
     require("maximum parallelism", saved.keyGroups, keyGroups);
+    require("window", saved.span("window"), span("window"));
+    require("refresh", saved.refresh(), refresh());
+    if (skewTicks > 0 || saved.skewTicks() > 0) {
+      // Without a skew, lateness decides which records are judged, and not what is remembered.
+      require("skew", saved.spanOf(saved.skewTicks), spanOf(skewTicks));
+      require("lateness", saved.spanOf(saved.latenessTicks()), spanOf(latenessTicks()));
+    } else {
+      require("falsePositiveRate", saved.option("fpr"), option("fpr"));
+    }
+    require("seed", saved.seed, seed);
+    require("specification", saved.spec, spec);
     require("tick in milliseconds", saved.tickMillis, tickMillis);
-    require("seed of the key hash", saved.seed, seed);
-    // Lateness decides which records are judged, and not what the filter remembers.
   }
 
   private static void require(String what, Object saved, Object expected) {
@@ -92,5 +154,38 @@ record Settings(
               "the state was saved with another %s: it has %s, the job has %s",
               what, saved, expected));
     }
+  }
+
+  /** Rejects state of another secret, by what {@link #hashKeyId} returned. */
+  static void requireEqualHashKeys(long saved, long expected) {
+    if (saved != expected) {
+      String other =
+          saved == 0
+              ? "without a hashKey, and the job has one"
+              : "with " + (expected == 0 ? "a hashKey, and the job has none" : "another hashKey");
+      throw new IllegalStateException("the state was saved " + other);
+    }
+  }
+
+  private String option(String name) {
+    Matcher matcher = Pattern.compile("[:,]" + name + "=([^,]*)").matcher(spec);
+    return matcher.find() ? matcher.group(1) : "none";
+  }
+
+  private boolean refresh() {
+    return hasWindow()
+        && (option("refresh").equals("true") || option("replacement").equals("lru"));
+  }
+
+  private long latenessTicks() {
+    return lateTicks - Long.parseLong(option("window"));
+  }
+
+  private String span(String name) {
+    return hasWindow() ? spanOf(Long.parseLong(option(name))) : "none";
+  }
+
+  private String spanOf(long ticks) {
+    return ticks == 0 ? "none" : Duration.ofMillis(ticks * tickMillis).toString();
   }
 }

@@ -54,7 +54,7 @@ record CallsJob(
 
   /** The settings that the builder of the job derives. */
   Settings settings() {
-    return Settings.of(4 << 20, 1e-8, window.toMillis(), 0, false, KEY_GROUPS, 0);
+    return Settings.of(4 << 20, 1e-8, window.toMillis(), 0, 0, false, KEY_GROUPS, 0, null);
   }
 
   void build(StreamExecutionEnvironment env, int parallelism, KeyFunction<Long> keys, Path out) {

@@ -5,18 +5,24 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.LongStream;
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.configuration.StateBackendOptions;
 import org.apache.flink.configuration.StateRecoveryOptions;
+import org.apache.flink.connector.datagen.source.DataGeneratorSource;
 import org.apache.flink.core.execution.JobClient;
 import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.metrics.Counter;
@@ -25,9 +31,11 @@ import org.apache.flink.metrics.Metric;
 import org.apache.flink.runtime.minicluster.MiniCluster;
 import org.apache.flink.runtime.testutils.InMemoryReporter;
 import org.apache.flink.runtime.testutils.MiniClusterResourceConfiguration;
+import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.test.junit5.InjectMiniCluster;
 import org.apache.flink.test.junit5.MiniClusterExtension;
+import org.apache.flink.util.CloseableIterator;
 import org.apache.flink.util.ExceptionUtils;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -121,6 +129,88 @@ class ClusterTest {
     assertEquals(expected, keys);
   }
 
+  /** One is ahead by more than two hours; each has duplicates of its own. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 4})
+  void sourcesOutOfStepHaveTheVerdictsOfAnExactOperator(int parallelism) throws Exception {
+    Calls calls = new Calls(500, 100, 0);
+    Duration window = Duration.ofMinutes(1);
+    Duration skew = Duration.ofHours(5);
+    long count = 50_000;
+    StreamExecutionEnvironment env = environment(withoutRestart());
+    env.setMaxParallelism(CallsJob.KEY_GROUPS);
+    WatermarkStrategy<Long> times =
+        WatermarkStrategy.<Long>forMonotonousTimestamps()
+            .withTimestampAssigner((record, before) -> calls.time(record));
+    List<Long> records = new ArrayList<>();
+    DataStream<Long> both = null;
+    for (long first : new long[] {0, 2 * count}) {
+      LongStream.range(first, first + count).forEach(records::add);
+      DataStream<Long> source =
+          env.fromSource(
+                  new DataGeneratorSource<>(index -> index + first, count, Types.LONG),
+                  times,
+                  "calls from " + first)
+              .setParallelism(1);
+      both = both == null ? source : both.union(source);
+    }
+    Settings settings =
+        Settings.of(
+            16 << 20, 1e-8, window.toMillis(), 0, skew.toMillis(), false, CallsJob.KEY_GROUPS, 0,
+            null);
+    // A line has room for eight times of a key, so a key comes within 100 s only.
+    KeyFunction<Long> key =
+        record ->
+            ByteBuffer.allocate(8).putLong(record / 1000 * 500 + calls.keyNumber(record)).array();
+    Set<Long> expected =
+        Oracle.exact(
+            settings, records, record -> List.of(record / 1000, calls.keyNumber(record)), calls::time);
+    List<Long> fresh = new ArrayList<>();
+    try (CloseableIterator<Long> output =
+        Deduplicate.of(both)
+            .key(key)
+            .memory("16MiB")
+            .window(window)
+            .skew(skew)
+            .build()
+            .setParallelism(parallelism)
+            .executeAndCollect()) {
+      output.forEachRemaining(fresh::add);
+    }
+    assertTrue(expected.size() < 0.7 * 2 * count);
+    assertEquals(expected, Set.copyOf(fresh));
+    assertEquals(expected.size(), fresh.size());
+  }
+
+  /** The default storage takes 5 MiB of each task; the job says so before its first record. */
+  @Test
+  void aStateThatTheStorageOfCheckpointsDoesNotTakeIsAnError() throws Exception {
+    Configuration config = durable();
+    config.set(RestartStrategyOptions.RESTART_STRATEGY, "none");
+    // The cluster of tests has another default.
+    config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "jobmanager");
+    CallsJob job = CallsJob.fast(CALLS, 100_000, NONE).memory("8MiB");
+    StreamExecutionEnvironment env = environment(config);
+    job.build(env, 1, CALLS::key, folder);
+    JobClient client = env.executeAsync();
+    Exception failure =
+        assertThrows(ExecutionException.class, () -> client.getJobExecutionResult().get());
+    String text =
+        "invalid execution.checkpointing.storage: jobmanager: the state of this task takes up to "
+            + "8404992 bytes, and this storage at most 5242880: expected filesystem, with "
+            + "execution.checkpointing.dir";
+    assertTrue(ExceptionUtils.findThrowableWithMessage(failure, text).isPresent());
+
+    config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
+    config.set(
+        CheckpointingOptions.CHECKPOINTS_DIRECTORY, folder.resolve("points").toUri().toString());
+    StreamExecutionEnvironment other = environment(config);
+    job.build(other, 1, CALLS::key, folder.resolve("out"));
+    other.execute();
+    assertEquals(
+        Oracle.exact(CALLS, 100_000), Set.copyOf(CallsJob.read(folder.resolve("out"))));
+  }
+
   @Test
   void aKilledTaskManagerLosesAndDoublesNothing(@InjectMiniCluster MiniCluster cluster)
       throws Exception {
@@ -210,7 +300,7 @@ class ClusterTest {
         assertThrows(ExecutionException.class, () -> rejected.getJobExecutionResult().get());
     assertTrue(
         ExceptionUtils.findThrowableWithMessage(
-                failure, "the state was saved with another specification")
+                failure, "the state was saved with another memory")
             .isPresent());
   }
 

@@ -38,12 +38,16 @@ class DeduplicateTest {
           "invalid memory " + size + ": expected such as 512MiB or 4GiB",
           builder -> builder.memory(size));
     }
+    String allowed = ": expected a millisecond to PT8760000H";
+    rejects("invalid window PT0S" + allowed, builder -> builder.window(Duration.ZERO));
     rejects(
-        "invalid window PT0S: expected at least a millisecond",
-        builder -> builder.window(Duration.ZERO));
+        "invalid lateness PT-1S" + allowed, builder -> builder.lateness(Duration.ofSeconds(-1)));
+    rejects("invalid skew PT0.000001S" + allowed, builder -> builder.skew(Duration.ofNanos(1000)));
+    Duration longest = Duration.ofSeconds(Long.MAX_VALUE);
+    rejects("invalid maxAdvance " + longest + allowed, builder -> builder.maxAdvance(longest));
     rejects(
-        "invalid lateness PT-1S: expected at least a millisecond",
-        builder -> builder.lateness(Duration.ofSeconds(-1)));
+        "invalid hashKey of 15 bytes: expected 16 bytes",
+        builder -> builder.hashKey(HashKey.of(new byte[15])));
     for (double rate : new double[] {0, 1, -1, Double.NaN}) {
       rejects(
           "invalid falsePositiveRate " + rate + ": expected a rate between 0 and 1 (exclusive)",
@@ -61,6 +65,26 @@ class DeduplicateTest {
     rejects(
         "deduplication: Late.ASIDE needs lateTo(tag)",
         builder -> builder.window(MINUTE).late(Late.ASIDE));
+    rejects("deduplication: skew needs a window", builder -> builder.skew(MINUTE));
+    rejects("deduplication: maxAdvance needs a window", builder -> builder.maxAdvance(MINUTE));
+    rejects(
+        "deduplication: a policy for records ahead needs a skew",
+        builder -> builder.window(MINUTE).beyondSkew(Ahead.PASS));
+    rejects(
+        "deduplication: Ahead.ASIDE needs beyondSkewTo(tag)",
+        builder -> builder.window(MINUTE).skew(MINUTE).beyondSkew(Ahead.ASIDE));
+    rejects(
+        "deduplication: Unjudged.ASIDE needs unjudgedTo(tag)",
+        builder -> builder.unjudged(Unjudged.ASIDE));
+    rejects(
+        "deduplication: maxAdvance is PT1M, less than the skew of PT2M",
+        builder -> builder.window(MINUTE).skew(MINUTE.multipliedBy(2)).maxAdvance(MINUTE));
+    rejects(
+        "deduplication: seed and hashKey exclude each other",
+        builder -> builder.seed(0).hashKey(HashKey.of(new byte[16])));
+    rejects(
+        "deduplication: with a skew, falsePositiveRate is at least 7.275957614183426E-12",
+        builder -> builder.window(MINUTE).skew(MINUTE).falsePositiveRate(7e-12));
     rejects(
         "deduplication: memory of 1048576 bytes is not a multiple of 6400, a line of 64 bytes for "
             + "each of the 100 key groups (the maximum parallelism of the environment): take 1025KiB",

@@ -84,7 +84,7 @@ class KafkaTest {
           committed().stream()
               .map(call -> Long.valueOf(call.substring(call.lastIndexOf(',') + 1)))
               .toList();
-      Settings settings = Settings.of(4 << 20, 1e-8, 86_400_000, 0, false, 128, 0);
+      Settings settings = Settings.of(4 << 20, 1e-8, 86_400_000, 0, 0, false, 128, 0, null);
       Set<Long> expected = Oracle.engine(settings, record -> key(calls, record), calls, records);
       assertEquals(expected, Set.copyOf(output));
       assertEquals(expected.size(), output.size());

@@ -27,7 +27,7 @@ class KeyGroupsTest {
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 3, 4, 128})
   void flinkSendsARecordToTheTaskThatOwnsItsPartition(int parallelism) throws Exception {
-    Settings settings = Settings.of(1 << 20, 1e-8, 0, 0, false, 128, 0);
+    Settings settings = Settings.of(1 << 20, 1e-8, 0, 0, 0, false, 128, 0, null);
     KeyGroups<Long> selector = new KeyGroups<>(CALLS::key, settings);
     int[] records = new int[parallelism];
     for (long record = 0; record < 5000; record++) {
@@ -48,14 +48,18 @@ class KeyGroupsTest {
 
   @Test
   void failuresOfTheKeyFunctionSaySo() {
-    Settings settings = Settings.of(1 << 20, 1e-8, 0, 0, false, 128, 0);
+    Settings settings = Settings.of(1 << 20, 1e-8, 0, 0, 0, false, 128, 0, null);
     KeyGroups<Long> failing = new KeyGroups<>(record -> new byte[(int) (1 / record)], settings);
     Exception failure = assertThrows(IllegalStateException.class, () -> failing.getKey(0L));
     assertEquals("the key function of the deduplication failed", failure.getMessage());
     assertEquals(ArithmeticException.class, failure.getCause().getClass());
+  }
 
+  /** A record without a key goes to one task, whatever the order of records. */
+  @Test
+  void recordsWithoutAKeyHaveOneKeyGroup() throws Exception {
+    Settings settings = Settings.of(1 << 20, 1e-8, 0, 0, 0, false, 128, 0, null);
     KeyGroups<Long> without = new KeyGroups<>(record -> null, settings);
-    failure = assertThrows(IllegalStateException.class, () -> without.getKey(0L));
-    assertEquals("the key function of the deduplication returned null", failure.getMessage());
+    assertEquals(without.getKey(0L), without.getKey(1L));
   }
 }

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RunnableFuture;
-import org.apache.flink.api.common.eventtime.TimestampAssigner;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.MemorySize;
@@ -46,22 +45,35 @@ class OperatorTest {
   private static final OutputTag<Long> DUPLICATES = new OutputTag<>("duplicates", Types.LONG);
   private static final OutputTag<Long> LATE = new OutputTag<>("late", Types.LONG);
 
-  private static final Settings ENDLESS = Settings.of(1 << 20, 1e-8, 0, 0, false, KEY_GROUPS, 0);
+  private static final Settings ENDLESS = Settings.of(1 << 20, 1e-8, 0, 0, 0, false, KEY_GROUPS, 0, null);
 
   /** A window of a minute, which is 600 records. */
   private static final Settings MINUTE =
-      Settings.of(1 << 20, 1e-8, 60_000, 0, false, KEY_GROUPS, 0);
+      Settings.of(1 << 20, 1e-8, 60_000, 0, 0, false, KEY_GROUPS, 0, null);
+
+  /** The same with keys that are judged at their own times. */
+  private static final Settings SKEWED =
+      Settings.of(1 << 20, 1e-8, 60_000, 0, 600_000, false, KEY_GROUPS, 0, null);
 
   private static KeyedOneInputStreamOperatorTestHarness<Integer, Long, Long> task(
       Settings settings, KeyFunction<Long> keys, Late late, int parallelism, int index)
       throws Exception {
     return new KeyedOneInputStreamOperatorTestHarness<>(
-        new DeduplicateOperator<>(settings, keys, late, DUPLICATES, LATE),
+        new DeduplicateOperator<>(settings, keys, policies(late)),
         new KeyGroups<>(keys, settings),
         Types.INT,
         KEY_GROUPS,
         parallelism,
         index);
+  }
+
+  private static DeduplicateOperator.Policies<Long> policies(Late late) {
+    return new DeduplicateOperator.Policies<>(
+        Policy.of(late, LATE),
+        Policy.of(Ahead.JUDGE, null),
+        Policy.of(Unjudged.FAIL, null),
+        0,
+        DUPLICATES);
   }
 
   private static KeyedOneInputStreamOperatorTestHarness<Integer, Long, Long> task(
@@ -101,6 +113,30 @@ class OperatorTest {
       List<Long> duplicates = side(task, DUPLICATES);
       assertEquals(10_000 - fresh.size(), duplicates.size());
       assertEquals(duplicates.stream().sorted().toList(), duplicates);
+    }
+  }
+
+  @Test
+  void aSecretRoutesAndJudges() throws Exception {
+    HashKey secret = HashKey.of(new byte[16]);
+    Settings keyed = Settings.of(1 << 20, 1e-8, 0, 0, 0, false, KEY_GROUPS, 0, secret);
+    OperatorSubtaskState state;
+    Set<Long> fresh = new HashSet<>();
+    try (var task = task(keyed)) {
+      task.open();
+      fresh.addAll(feed(task, 0, 5_000));
+      state = task.snapshot(1, 1);
+    }
+    try (var task = task(keyed)) {
+      task.initializeState(state);
+      task.open();
+      fresh.addAll(feed(task, 5_000, 10_000));
+    }
+    assertEquals(Oracle.exact(CALLS, 10_000), fresh);
+    try (var task = task(ENDLESS)) {
+      Exception failure = assertThrows(Exception.class, () -> task.initializeState(state));
+      assertEquals(
+          "the state was saved with a hashKey, and the job has none", failure.getMessage());
     }
   }
 
@@ -212,20 +248,6 @@ class OperatorTest {
   }
 
   @Test
-  void aWindowNeedsEventTimes() throws Exception {
-    List<StreamRecord<Long>> records =
-        List.of(new StreamRecord<>(0L), new StreamRecord<>(0L, TimestampAssigner.NO_TIMESTAMP));
-    for (StreamRecord<Long> record : records) {
-      try (var task = task(MINUTE)) {
-        task.open();
-        task.processElement(record);
-        Exception failure = assertThrows(IllegalStateException.class, task::endInput);
-        assertTrue(failure.getMessage().startsWith("a record has no event time"));
-      }
-    }
-  }
-
-  @Test
   void aRecordOfAnotherTaskIsRejected() throws Exception {
     try (var task = task(ENDLESS, CALLS::key, Late.PASS, KEY_GROUPS, 3)) {
       task.open();
@@ -244,7 +266,7 @@ class OperatorTest {
 
   @Test
   void aSnapshotIsTheStreamBeforeIt() throws Exception {
-    for (Settings settings : List.of(ENDLESS, MINUTE)) {
+    for (Settings settings : List.of(ENDLESS, MINUTE, SKEWED)) {
       OperatorSubtaskState state;
       Set<Long> fresh = new HashSet<>();
       try (var task = task(settings)) {
@@ -328,7 +350,7 @@ class OperatorTest {
 
   @Test
   void keyGroupsMoveBetweenTasks() throws Exception {
-    for (Settings settings : List.of(ENDLESS, MINUTE)) {
+    for (Settings settings : List.of(ENDLESS, MINUTE, SKEWED)) {
       Set<Long> fresh = new HashSet<>();
       OperatorSubtaskState whole = null;
       int before = 0;
@@ -362,10 +384,10 @@ class OperatorTest {
       feed(task, 0, 100);
       state = task.snapshot(1, 1);
     }
-    Settings larger = Settings.of(1 << 21, 1e-8, 60_000, 0, false, KEY_GROUPS, 0);
+    Settings larger = Settings.of(1 << 21, 1e-8, 60_000, 0, 0, false, KEY_GROUPS, 0, null);
     try (var task = task(larger)) {
       Exception failure = assertThrows(Exception.class, () -> task.initializeState(state));
-      assertTrue(failure.getMessage().contains("saved with another specification"));
+      assertTrue(failure.getMessage().contains("saved with another memory: it has 1048576 bytes"));
     }
   }
 
@@ -388,7 +410,7 @@ class OperatorTest {
   @Test
   void theGaugesBecomeThoseOfAReport() throws Exception {
     long memory = 4L * DeduplicateOperator.REPORT_LINES * 64;
-    Settings settings = Settings.of(memory, 1e-8, 60_000, 0, false, KEY_GROUPS, 0);
+    Settings settings = Settings.of(memory, 1e-8, 60_000, 0, 0, false, KEY_GROUPS, 0, null);
     try (var task = task(settings);
         Partitions filter =
             Partitions.open(settings.spec(), settings.hashing(), KEY_GROUPS, 0, KEY_GROUPS - 1)) {
@@ -429,7 +451,7 @@ class OperatorTest {
             .build();
     try (var task =
         new KeyedOneInputStreamOperatorTestHarness<>(
-            new DeduplicateOperator<>(ENDLESS, CALLS::key, Late.PASS, DUPLICATES, LATE),
+            new DeduplicateOperator<>(ENDLESS, CALLS::key, policies(Late.PASS)),
             new KeyGroups<>(CALLS::key, ENDLESS),
             Types.INT,
             environment)) {

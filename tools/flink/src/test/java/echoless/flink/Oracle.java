@@ -2,9 +2,15 @@ package echoless.flink;
 
 import echoless.Hasher;
 import echoless.Partitions;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.LongFunction;
+import java.util.function.ToLongFunction;
 
 /** The fresh records that a job must find among the first records of a stream. */
 final class Oracle {
@@ -20,6 +26,32 @@ final class Oracle {
       }
     }
     return fresh;
+  }
+
+  /**
+   * The fresh records of a stream with a window and no refresh: those whose key was not recorded, as
+   * fresh, with a time at most a window before or after its own. Times are ticks, and the order is
+   * that of arrival.
+   */
+  static <T> Set<T> exact(
+      Settings settings, List<T> arrivals, Function<T, ?> key, ToLongFunction<T> time) {
+    long window = settings.tick(windowMillis(settings)) - 1;
+    Map<Object, List<Long>> recorded = new HashMap<>();
+    Set<T> fresh = new HashSet<>();
+    for (T record : arrivals) {
+      List<Long> ticks = recorded.computeIfAbsent(key.apply(record), none -> new ArrayList<>());
+      long own = settings.tick(time.applyAsLong(record));
+      if (ticks.stream().noneMatch(tick -> Math.abs(tick - own) <= window)) {
+        ticks.add(own);
+        fresh.add(record);
+      }
+    }
+    return fresh;
+  }
+
+  private static long windowMillis(Settings settings) {
+    String window = settings.spec().replaceFirst(".*window=([0-9]+).*", "$1");
+    return Long.parseLong(window) * settings.tickMillis();
   }
 
   /** What one filter of all key groups finds, one record at a time. */
@@ -43,11 +75,11 @@ final class Oracle {
           int group = Partitions.partitionOf(hash[0], settings.keyGroups());
           long own = settings.tick(calls.time(record));
           clocks[group] = Math.max(clocks[group], own);
-          if (clocks[group] - own > settings.lateTicks()) {
+          if (clocks[group] - settings.skewTicks() - own > settings.lateTicks()) {
             fresh.add(record);
             continue;
           }
-          tick[0] = clocks[group];
+          tick[0] = settings.skewTicks() > 0 ? own : clocks[group];
         }
         if (all.observe(hash, settings.hasWindow() ? tick : null, 1, verdict) == 0) {
           fresh.add(record);
