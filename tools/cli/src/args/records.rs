@@ -14,7 +14,7 @@ use crate::records::text_form::IgnoredCase;
 pub(crate) struct RecordArgs {
     /// Read files as they are. Without this option, files that begin like gzip, zstd, lz4, xz,
     /// bzip2 or lzip are decompressed, and binary records may begin so by chance; text may be in
-    /// lzma, too, and is not read in UTF-16 or as a tar archive
+    /// lzma, too, and is not read in UTF-16, as a tar archive or as a binary file such as Parquet
     #[arg(long, help_heading = "Records")]
     pub(crate) no_decompress: bool,
 

@@ -16,7 +16,9 @@ use crate::records::compared::Compared;
 use crate::records::delimiter::Delimiter;
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
 use crate::records::field_list::FieldList;
-use crate::records::format::{ChosenFields, CommentSupport, Format, SelectedFormat, TagStyle};
+use crate::records::format::{
+    BlankLineReading, ChosenFields, CommentSupport, FieldNames, Format, FormatFacts, SelectedFormat,
+};
 use crate::records::reading::RecordReading;
 use crate::records::text_form::TextForm;
 
@@ -78,8 +80,11 @@ impl CheckedRecords {
         let compared = compared(args, &*format, key.is_some())?;
         let reads_fields = key.is_some() || time.is_some();
         let blank_lines = match args.blank_lines {
-            None if format.facts().skips_blank_lines && reads_fields => BlankLines::Skip,
-            None => BlankLines::Keep,
+            None => match format.facts().blank_lines {
+                BlankLineReading::SkippedWithFields if reads_fields => BlankLines::Skip,
+                BlankLineReading::Skipped => BlankLines::Skip,
+                BlankLineReading::SkippedWithFields | BlankLineReading::Records => BlankLines::Keep,
+            },
             Some(_) if !format.facts().is_text => {
                 let allowed = "records of text, not binary ones";
                 return Err(Failure::option("--blank-lines", allowed));
@@ -186,19 +191,17 @@ fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Com
         skip_chars: number("--skip-chars", &args.skip_chars)?.unwrap_or(0),
         max_chars: number("--max-chars", &args.max_chars)?,
     };
-    let is_text = match &format.facts().tag_style {
-        Some(TagStyle::Field(_)) => true,
-        Some(TagStyle::Member) => {
-            // The format compares strings in their form. Without a key, records of JSON are
-            // compared by their bytes, like any text.
-            if has_key {
-                compared.text = TextForm::default();
-            }
-            true
-        }
-        None => false,
-    };
-    if is_text || compared.is_all() {
+    let FormatFacts {
+        is_text,
+        field_names,
+        ..
+    } = format.facts();
+    // A format with fields of its own, JSON, compares strings in their form. Without a key, records
+    // of it are compared by their bytes, like any text.
+    if *is_text && has_key && matches!(field_names, FieldNames::Listed(_)) {
+        compared.text = TextForm::default();
+    }
+    if *is_text || compared.is_all() {
         return Ok(compared);
     }
     let option = match compared {

@@ -26,8 +26,9 @@ use crate::config::RecordConfig;
 use crate::failure::Failure;
 use crate::records::chunk::Chunk;
 use crate::records::field_list::FieldList;
-use crate::records::field_set::KeyFields;
+use crate::records::field_set::{FieldOrder, KeyFields};
 use crate::records::format::{Format, SharedFormat};
+use crate::records::split::FieldBytes;
 
 /// The entries for each key that is listed, and the fewest entries: more make the counts of those
 /// at the top more exact.
@@ -45,8 +46,10 @@ pub(super) struct TopKeys {
     table: CountTable<KeyText>,
     format: SharedFormat,
     key: Option<FieldList>,
-    /// The fields of the key, once the header is read.
-    fields: Option<KeyFields>,
+    /// The fields of the key and their order, once the header is read, and the number of the names
+    /// that they are chosen by.
+    fields: Option<(KeyFields, FieldOrder)>,
+    names: u32,
 }
 
 /// A key as text: its fields, or the whole record.
@@ -76,6 +79,7 @@ impl TopKeys {
             format: records.reading.format.clone(),
             key: records.reading.key.clone(),
             fields: None,
+            names: 0,
         }
     }
 
@@ -84,11 +88,20 @@ impl TopKeys {
     /// # Errors
     /// [`Failure`] if a field of the key is not in the header.
     pub(super) fn observe(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+        let names = chunk.header.field_names.as_ref();
+        let number = names.map_or(0, |names| names.number);
         if let Some(key) = &self.key
-            && self.fields.is_none()
+            && (self.fields.is_none() || number != self.names)
         {
-            let names = chunk.header.field_names.as_deref().unwrap_or_default();
-            self.fields = Some(key.resolve(names)?);
+            self.fields = match names.filter(|_| number > 0) {
+                // A chunk of which no record was judged.
+                Some(names) => key.resolve_as(names),
+                None => {
+                    let first = names.map_or(&[][..], |names| &names.first);
+                    Some((key.resolve(first)?, FieldOrder::default()))
+                }
+            };
+            self.names = number;
         }
         for key in chunk.verdicts.of_keys.duplicates() {
             let text = || key_text(&*self.format, self.fields.as_ref(), chunk, key);
@@ -137,7 +150,7 @@ impl TopKeys {
 /// The text of the key with this hash of the chunk.
 fn key_text(
     format: &dyn Format,
-    fields: Option<&KeyFields>,
+    fields: Option<&(KeyFields, FieldOrder)>,
     chunk: &Chunk,
     hash: usize,
 ) -> KeyText {
@@ -147,13 +160,15 @@ fn key_text(
     let mut text = KeyText::default();
     match fields {
         None => text.push(content),
-        Some(KeyFields { set, picked }) => {
+        Some((KeyFields { set, picked }, order)) => {
             let (mut scratch, mut chosen) = (Vec::new(), Vec::new());
             // With `--missing empty`, the record may lack some of them.
             let _ = format.select(set, content, &mut scratch, &mut chosen);
             if let Some(picked) = picked {
                 let _ = picked.clone().pick(&mut chosen, true);
             }
+            chosen.resize(chosen.len().max(order.fields()), FieldBytes::Absent);
+            order.apply(&mut chosen);
             for field in &chosen {
                 text.push(field.bytes(content, &scratch));
             }

@@ -60,6 +60,14 @@ impl Source {
         }
     }
 
+    /// The extension of its name, if it has one.
+    pub(crate) fn extension(&self) -> Option<&str> {
+        match self {
+            Self::Stdin => None,
+            Self::File(path) => path.extension()?.to_str(),
+        }
+    }
+
     /// Checks that the input can be read, so that a bad name ends the run before it writes
     /// anything.
     ///

@@ -5,7 +5,9 @@ use std::fmt::Debug;
 
 use super::fault::Problem;
 use super::field_set::FieldSet;
-use super::format::{CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd};
+use super::format::{
+    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
+};
 use super::split::FieldBytes;
 
 /// Where binary records end, and which part of one is its content; see [`Format`].
@@ -81,7 +83,7 @@ impl<R: BinaryFraming, F: BinaryFields> Binary<R, F> {
             depends_on_start,
             counts_in_parts: false,
             file_header_end,
-            skips_blank_lines: false,
+            blank_lines: BlankLineReading::Records,
             spaces_are_blank: false,
             comments: CommentSupport::Impossible,
             tag_style: None,

@@ -10,13 +10,19 @@
 //! | log of Zeek | `#separator ` | `#fields` |
 //! | W3C extended log | `#Software: `, `#Version: `, `#Fields: ` or `#Date: ` | `#Fields:` |
 
+use memchr::memmem::{find, find_iter};
 use serde::{Deserialize, Serialize};
 
-use super::fault::{BlankLines, Fate, FaultPolicy, Problem};
+use super::chunk::Chunk;
+use super::fault::{BlankLines, Fate, FaultPolicy};
 use super::format::{Format, all_fields};
+use super::terminators::LF;
 
 /// The bytes that comment lines begin with where the first line of an input announces them.
 const ANNOUNCED_PREFIX: &[u8] = b"#";
+
+/// What the comment with the names begins with in W3C extended logs.
+const FIELDS: &[u8] = b"#Fields:";
 
 /// A kind of file whose first line announces comment lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,9 +81,15 @@ impl Announced {
                 content.strip_prefix(b"#CHROM")?;
                 Some(all_fields(format, &content[1..]))
             }
-            // They are between blanks, even where the fields are between tabs.
+            // They are between blanks, even where the fields are between tabs, except in files with
+            // the delimiter of the fields.
             Self::W3c => {
-                let names = content.strip_prefix(b"#Fields:")?;
+                let names = content.strip_prefix(FIELDS)?.trim_ascii();
+                let by_format = all_fields(format, names);
+                if by_format.len() > 1 {
+                    let trimmed = |name: &Vec<u8>| name.trim_ascii().to_vec();
+                    return Some(by_format.iter().map(trimmed).collect());
+                }
                 let names = names.split(u8::is_ascii_whitespace);
                 let names = names.filter(|name| !name.is_empty());
                 Some(names.map(<[u8]>::to_vec).collect())
@@ -86,13 +98,61 @@ impl Announced {
         }
     }
 
+    /// What the comment lines with names begin with; `None` if there are none.
+    const fn named_lines(self) -> Option<&'static [u8]> {
+        match self {
+            Self::Zeek => Some(b"#fields"),
+            Self::Vcf => Some(b"#CHROM"),
+            Self::W3c => Some(FIELDS),
+            Self::Gff => None,
+        }
+    }
+
+    /// The start of each comment line of a chunk's records that holds names, and the names. The
+    /// records of a chunk are searched only if some bytes look like such a line.
+    pub(super) fn all_names(
+        self,
+        chunk: &Chunk,
+        format: &dyn Format,
+    ) -> Vec<(usize, Vec<Vec<u8>>)> {
+        let (bytes, start) = (chunk.bytes.all(), chunk.bytes.start.max(chunk.bytes.mark));
+        let Some(begin) = self.named_lines() else {
+            return Vec::new();
+        };
+        let found = find_iter(&bytes[start..], begin).map(|at| start + at);
+        let found: Vec<usize> = found
+            .filter(|at| *at == start || bytes[at - 1] == LF)
+            .collect();
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let mut ends = Vec::new();
+        format.record_ends(bytes, start, &mut ends);
+        let names = |at: usize| {
+            let index = if at == start {
+                0
+            } else {
+                ends.binary_search(&at).ok()? + 1
+            };
+            Some((
+                at,
+                self.names(format.content(&bytes[at..ends[index]]), format)?,
+            ))
+        };
+        found.into_iter().filter_map(names).collect()
+    }
+
     /// What is appended to this comment line if each record gets a last field with this name.
     pub(super) fn tag(self, content: &[u8], delimiter: &[u8], name: &str) -> Option<Vec<u8>> {
         let (delimiter, word) = match self {
             Self::Zeek if content.starts_with(b"#fields") => (delimiter, name),
             Self::Zeek if content.starts_with(b"#types") => (delimiter, "string"),
             Self::Vcf if content.starts_with(b"#CHROM") => (delimiter, name),
-            Self::W3c if content.starts_with(b"#Fields:") => (&b" "[..], name),
+            Self::W3c if content.starts_with(FIELDS) => {
+                let names = content[FIELDS.len()..].trim_ascii();
+                let is_between = find(names, delimiter).is_some();
+                (if is_between { delimiter } else { b" " }, name)
+            }
             Self::Zeek | Self::Vcf | Self::W3c | Self::Gff => return None,
         };
         Some([delimiter, word.as_bytes()].concat())
@@ -105,26 +165,13 @@ pub(super) struct UnjudgedLines<'a> {
     faults: FaultPolicy,
     /// What comment lines begin with; `None` if there are none.
     prefix: Option<&'a [u8]>,
-    announced: Option<Announced>,
-    /// The names of the fields in the header, which those in comments must equal.
-    names: Option<&'a [Vec<u8>]>,
 }
 
 impl<'a> UnjudgedLines<'a> {
     /// `None` if all lines are judged.
-    pub(super) fn new(
-        faults: FaultPolicy,
-        prefix: Option<&'a [u8]>,
-        announced: Option<Announced>,
-        names: Option<&'a [Vec<u8>]>,
-    ) -> Option<Self> {
+    pub(super) fn new(faults: FaultPolicy, prefix: Option<&'a [u8]>) -> Option<Self> {
         let are_some = prefix.is_some() || faults.blank_lines != BlankLines::Keep;
-        are_some.then_some(Self {
-            faults,
-            prefix,
-            announced,
-            names,
-        })
+        are_some.then_some(Self { faults, prefix })
     }
 
     /// What happens to a line with this content, which ends without a byte order mark; `None` if
@@ -148,13 +195,7 @@ impl<'a> UnjudgedLines<'a> {
             .prefix
             .is_some_and(|prefix| content.starts_with(prefix))
         {
-            let names = || self.announced?.names(content, format);
-            return Some(match self.names {
-                Some(header) if names().is_some_and(|names| names != header) => {
-                    Fate::EndsRun(Problem::OtherNames)
-                }
-                Some(_) | None => Fate::Comment,
-            });
+            return Some(Fate::Comment);
         }
         if format.facts().is_blank(content) {
             self.faults.fate_of_blank_line()

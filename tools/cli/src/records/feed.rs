@@ -6,16 +6,15 @@ use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use echoless::{KeyHasher, SpecError};
+use echoless::KeyHasher;
 
 use super::chunk::Chunk;
 use super::comments::{Announced, CommentLines};
 use super::fault::Fault;
 use super::field_list::FieldList;
-use super::field_set::KeyFields;
 use super::header::Header;
 use super::input::Input;
-use super::keys::{KeyExtractor, KeyReader};
+use super::keys::{KeyChoice, KeyReader};
 use super::position::{FaultReporter, InputPosition};
 use super::reading::RecordReading;
 use super::restart::StreamRestart;
@@ -163,7 +162,6 @@ impl RecordFeed {
                 && let Some(next) = self.waiting.pop_front()
             {
                 *chunk = next;
-                chunk.header.field_names = self.header.as_ref().map(Header::names);
                 return Ok(Filled::Chunk);
             }
             let filled = self.input.fill(chunk, patience)?;
@@ -180,8 +178,7 @@ impl RecordFeed {
             if self.reader.is_none() && !self.header_due {
                 self.reader = Some(self.key_reader()?);
             }
-            if rest.is_none() && self.reader.is_some() && self.waiting.is_empty() {
-                chunk.header.field_names = self.header.as_ref().map(Header::names);
+            if rest.is_empty() && self.reader.is_some() && self.waiting.is_empty() {
                 return Ok(Filled::Chunk);
             }
             self.wait(mem::take(chunk), rest)?;
@@ -189,8 +186,9 @@ impl RecordFeed {
     }
 
     /// Prepares a chunk that is filled for its reader. Returns what follows the comment lines at
-    /// its start, if that begins with the header.
-    fn prepare(&mut self, chunk: &mut Chunk) -> Result<Option<Chunk>, Failure> {
+    /// its start, if that begins with the header, and what follows later comment lines with other
+    /// names of fields.
+    fn prepare(&mut self, chunk: &mut Chunk) -> Result<Vec<Chunk>, Failure> {
         chunk.input.read_until = self.input.bytes_read();
         chunk.input.input_until = self.input.input_bytes_read();
         chunk.input.left = self.input.take_partial_inputs();
@@ -204,23 +202,71 @@ impl RecordFeed {
         if let Some(restart) = &chunk.input.restart {
             self.header_due = false;
             self.announced = restart.announced;
+            if let Some(header) = &mut self.header {
+                header.restart_input(restart.names);
+            }
         }
         chunk.input.announced = self.announced;
-        let mut rest = if self.header_due {
-            self.find_header(chunk)?
-        } else {
-            None
-        };
+        let mut rest = Vec::new();
+        if self.header_due {
+            rest.extend(self.find_header(chunk)?);
+        }
+        if self.header.is_some() && !self.header_due {
+            self.split_at_names(chunk, &mut rest)?;
+        }
         if chunk.input.source >= self.known && !self.begun {
             self.begun = true;
             chunk.header.copies_mark = chunk.bytes.mark > 0 && chunk.header.of_stream.is_none();
         }
         if self.estimates_records {
-            for chunk in [Some(chunk), rest.as_mut()].into_iter().flatten() {
+            for chunk in std::iter::once(chunk).chain(&mut rest) {
                 chunk.layout.expected = self.expected_records(chunk.bytes.of_records());
             }
         }
         Ok(rest)
+    }
+
+    /// Cuts a chunk, and the rest of it behind the header, at each comment line with other names of
+    /// fields than those before. Tells each part the names of its fields.
+    fn split_at_names(&mut self, chunk: &mut Chunk, rest: &mut Vec<Chunk>) -> Result<(), Failure> {
+        let Some(header) = &mut self.header else {
+            return Ok(());
+        };
+        // Those in front of the header have its names.
+        for waiting in &mut self.waiting {
+            let names = || header.names();
+            waiting.header.field_names.get_or_insert_with(names);
+        }
+        let source = chunk.input.source;
+        let mut parts = vec![mem::take(chunk)];
+        parts.append(rest);
+        for mut part in parts {
+            let is_whole = part.fault.is_none() && part.input.incomplete.is_none();
+            let named = self.announced.filter(|_| is_whole);
+            let format = &*self.reading.format;
+            let named = named.map(|announced| announced.all_names(&part, format));
+            part.header.field_names = Some(header.names());
+            // The start of the part in the bytes that were searched.
+            let mut offset = 0;
+            for (at, names) in named.into_iter().flatten() {
+                if !header.differs(&names) {
+                    continue;
+                }
+                if let Some(tagger) = &self.tagger {
+                    tagger.check_header(&names)?;
+                }
+                header.found_names(names, source);
+                if at - offset > part.bytes.start {
+                    let behind = part.split_off(at - offset);
+                    offset = at;
+                    rest.push(mem::replace(&mut part, behind));
+                }
+                part.header.field_names = Some(header.names());
+            }
+            rest.push(part);
+        }
+        *chunk = rest.remove(0);
+        Ok(())
     }
 
     /// Takes the header off a chunk, in front of which there may be comment lines. They may hold
@@ -244,6 +290,9 @@ impl RecordFeed {
         self.lines_before += comments.lines;
         let is_written = chunk.input.source >= self.known;
         if let Some(names) = comments.names {
+            if let Some(tagger) = &self.tagger {
+                tagger.check_header(&names)?;
+            }
             header.found_names(names, chunk.input.source);
             self.header_due = false;
             self.header_sent |= is_written;
@@ -271,7 +320,7 @@ impl RecordFeed {
     /// # Errors
     /// [`Failure`] if chunks of comment lines are longer than a record may be: they are in memory
     /// until the header follows.
-    fn wait(&mut self, chunk: Chunk, rest: Option<Chunk>) -> Result<(), Failure> {
+    fn wait(&mut self, chunk: Chunk, rest: Vec<Chunk>) -> Result<(), Failure> {
         let source = chunk.input.source;
         self.waiting.push_back(chunk);
         self.waiting.extend(rest);
@@ -321,30 +370,18 @@ impl RecordFeed {
     }
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {
-        let reading = &self.reading;
-        let header = self.header.as_ref().map(Header::names);
-        let names: &[Vec<u8>] = header.as_deref().unwrap_or_default();
+        let first = self.header.as_ref().map(|header| header.names().first);
+        let first = first.unwrap_or_else(|| Arc::from([]));
         if let Some(tagger) = &self.tagger {
-            tagger.check_header(names)?;
+            tagger.check_header(&first)?;
         }
-        let (fields, picked) = match &reading.key {
-            Some(key) => {
-                let KeyFields { set, picked } = key.resolve(names)?;
-                (Some(set), picked)
-            }
-            None => (None, None),
-        };
-        let mut extractor = KeyExtractor::new(self.hasher.clone(), fields, reading.faults)
-            .comparing(reading.compared, picked)
-            .with_comments(reading.comments.clone(), header.clone());
-        if let Some((fields, reader)) = &self.time {
-            let numbers = fields.numbers(names).map_err(|error| SpecError {
-                field: "--time-field",
-                ..error
-            })?;
-            extractor = extractor.with_time(&numbers, reader.clone());
-        }
-        let reader = KeyReader::new(reading.format.clone(), extractor);
+        let reader = KeyReader::of_choice(KeyChoice {
+            reading: Arc::clone(&self.reading),
+            hasher: self.hasher.clone(),
+            time: self.time.clone(),
+            first,
+            may_change: self.header.as_ref().is_some_and(Header::may_change),
+        })?;
         Ok(reader.with_tagger(self.tagger.clone()))
     }
 }

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use echoless::SpecError;
 
-use super::field_set::{FieldSet, KeyFields, PickedFields, PickedRange, Position};
+use super::field_set::{FieldOrder, FieldSet, KeyFields, PickedFields, PickedRange, Position};
+use super::header::HeaderNames;
 
 /// The highest field number. A bound, so that a typing error is rejected instead of making every
 /// record pay for a search of that many fields.
@@ -120,6 +121,39 @@ impl FieldList {
         Ok(KeyFields { set, picked: None })
     }
 
+    /// The same fields where records have other names of fields: those of the names that the listed
+    /// ones have in the first header, for keys that equal those of records with that one. `None` if
+    /// names do not tell them: one is missing or occurs twice, a field is counted from the end, or
+    /// all fields are listed but some, and there are others than before.
+    pub(crate) fn resolve_as(&self, names: &HeaderNames) -> Option<(KeyFields, FieldOrder)> {
+        let (first, now) = (&names.first, &names.now);
+        let whole = |header: &[Vec<u8>]| {
+            let KeyFields { set, picked } = self.resolve(header).ok()?;
+            let numbers = (0..header.len()).filter(|number| set.contains(*number));
+            let numbers: Vec<usize> = numbers.collect();
+            let has_all = picked.is_none() && set.required() <= header.len();
+            has_all.then_some((numbers, set.contains(usize::MAX)))
+        };
+        let (listed, is_open) = whole(first)?;
+        if is_open && whole(now).is_none_or(|(numbers, _)| numbers.len() != listed.len()) {
+            return None;
+        }
+        let numbers: Option<Vec<usize>> = listed
+            .iter()
+            .map(|number| number_of(&first[*number], now))
+            .collect();
+        let (set, order) = FieldSet::in_order(&numbers?);
+        Some((KeyFields { set, picked: None }, order))
+    }
+
+    /// [`numbers`](Self::numbers) where records have other names of fields; `None` if names do not
+    /// tell them.
+    pub(crate) fn numbers_as(&self, names: &HeaderNames) -> Option<Vec<usize>> {
+        let listed = self.numbers(&names.first).ok()?;
+        let moved = |number: usize| number_of(names.first.get(number)?, &names.now);
+        listed.into_iter().map(moved).collect()
+    }
+
     /// The numbers of the fields, from 0, in the order in which they are listed. No range is open,
     /// and all count from the start.
     pub(crate) fn numbers(&self, header: &[Vec<u8>]) -> Result<Vec<usize>, SpecError> {
@@ -139,6 +173,15 @@ impl Item {
                 format!("{first}-{last}")
             }
         }
+    }
+}
+
+/// The number, from 0, of the only field with this name.
+fn number_of(name: &[u8], header: &[Vec<u8>]) -> Option<usize> {
+    let mut found = (0..header.len()).filter(|at| header[*at] == name);
+    match (found.next(), found.next()) {
+        (found, None) => found,
+        (_, Some(_)) => None,
     }
 }
 

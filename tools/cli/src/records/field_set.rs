@@ -71,6 +71,18 @@ impl FieldSet {
         Self::new(numbers.iter().map(|number| *number..=*number).collect())
     }
 
+    /// The fields with these numbers, from 0, all different, and how they are put into this order
+    /// once they are selected.
+    pub(super) fn in_order(numbers: &[usize]) -> (Self, FieldOrder) {
+        let set = Self::of(numbers);
+        let rank = |number: &usize| set.count_from(0) - set.count_from(*number);
+        let ranks: Vec<usize> = numbers.iter().map(rank).collect();
+        let order = FieldOrder {
+            ranks: if ranks.is_sorted() { Vec::new() } else { ranks },
+        };
+        (set, order)
+    }
+
     /// The set with the field `more`, the rank of that field in it, and whether it was in the set
     /// before. `None` if the set has an open range: `required` would then cover the field too, and
     /// no longer be the number of fields that the key alone requires.
@@ -195,6 +207,32 @@ pub(crate) struct KeyFields {
     pub(crate) set: FieldSet,
     /// Those of the set, which then is all fields, that are compared.
     pub(crate) picked: Option<PickedFields>,
+}
+
+/// An order of the fields of a set other than that of the record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct FieldOrder {
+    /// For each field, which one of the set it is; empty in the order of the record.
+    ranks: Vec<usize>,
+}
+
+impl FieldOrder {
+    /// Whether it is that of the record.
+    pub(crate) fn is_of_record(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    /// The number of fields that it needs.
+    pub(crate) fn fields(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// Puts the fields of a set into this order.
+    pub(crate) fn apply<T: Copy>(&self, fields: &mut Vec<T>) {
+        if !self.is_of_record() {
+            *fields = self.ranks.iter().map(|rank| fields[*rank]).collect();
+        }
+    }
 }
 
 /// A field of a record, counted from 0.

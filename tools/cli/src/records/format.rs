@@ -64,6 +64,12 @@ pub(crate) trait Format: Debug + Send + Sync {
     /// A format whose records need no terminator returns `Some(b"")`.
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]>;
 
+    /// What makes a last record whole that lacks its terminator, `None` if it has it. `usual` is the
+    /// terminator of other records.
+    fn missing_end(&self, record: &[u8], usual: &'static [u8]) -> Option<&'static [u8]> {
+        self.terminator_of(record).is_none().then_some(usual)
+    }
+
     /// An upper bound of the number of records in `bytes`, which costs less than their ends. If the
     /// format [`counts_in_parts`](FormatFacts::counts_in_parts), one more than end in `bytes`.
     fn most_records(&self, bytes: &[u8]) -> usize;
@@ -74,15 +80,20 @@ pub(crate) trait Format: Debug + Send + Sync {
         None
     }
 
-    /// The offset of the first quote in a record that opens a field so long that it probably
-    /// swallowed records, because a quote is missing or one too many.
-    fn swallowing_quote(&self, _record: &[u8]) -> Option<usize> {
+    /// The first quote in a record that opens a field which probably has more than its author meant.
+    fn stray_quote(&self, _record: &[u8]) -> Option<StrayQuote> {
         None
     }
 
     /// The option that reads what is inside of a record as records, if the record seems to hold
     /// those of a whole input.
     fn records_inside(&self, _record: &[u8]) -> Option<String> {
+        None
+    }
+
+    /// A record as one that stands alone, on a line of its own, if records are parts of something
+    /// else, such as an array with commas in between.
+    fn alone<'a>(&self, _record: &'a [u8]) -> Option<&'a [u8]> {
         None
     }
 
@@ -143,8 +154,7 @@ pub(crate) struct FormatFacts {
     /// have none. That of the first input is copied to the outputs, and those of others are
     /// dropped.
     pub(crate) file_header_end: Option<fn(&[u8]) -> usize>,
-    /// Whether readers of the format skip blank lines, if records are fields.
-    pub(crate) skips_blank_lines: bool,
+    pub(crate) blank_lines: BlankLineReading,
     /// Whether a line of white space alone is blank, as an empty one always is.
     pub(crate) spaces_are_blank: bool,
     pub(crate) comments: CommentSupport,
@@ -173,6 +183,16 @@ impl FormatFacts {
             FieldNames::Listed(names) => names[field].clone(),
         }
     }
+}
+
+/// What readers of a format do with blank lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlankLineReading {
+    /// They are records like all others.
+    Records,
+    /// They are skipped if records are fields.
+    SkippedWithFields,
+    Skipped,
 }
 
 /// How error messages name fields.
@@ -290,6 +310,16 @@ pub(crate) struct FormatOption {
     pub(crate) build: fn(&Delimiter) -> Result<SharedFormat, Failure>,
 }
 
+/// A quote that probably opens another field than its author meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StrayQuote {
+    /// The offset in the record.
+    pub(crate) at: usize,
+    /// Whether quotes behind backslashes seem to be content there. If not, the field is so long
+    /// that it seems to have swallowed records: a quote is missing, or one too many.
+    pub(crate) is_by_backslash: bool,
+}
+
 /// How `--format` names a format.
 #[derive(Debug)]
 pub(crate) struct FormatName {
@@ -357,7 +387,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::records::formats::tests::{CSV, Example, all, delimited};
+    use crate::records::formats::tests::{CSV, CSV_BACKSLASH, Example, all, delimited};
 
     fn ends(format: &dyn Format, bytes: &[u8]) -> Vec<usize> {
         let mut ends = Vec::new();
@@ -366,13 +396,19 @@ mod tests {
     }
 
     /// One byte at a time, straight from the definitions.
-    fn model(csv: bool, terminator: u8, bytes: &[u8]) -> Vec<usize> {
+    fn model(name: &str, terminator: u8, bytes: &[u8]) -> Vec<usize> {
         let mut ends = Vec::new();
+        let (csv, escapes) = (name.starts_with(CSV), name == CSV_BACKSLASH);
         let (mut inside, mut field_start) = (false, true);
         let mut at = 0;
         while at < bytes.len() {
             let byte = bytes[at];
             let quotes = csv && byte == b'"';
+            if escapes && byte == b'\\' {
+                at += 2;
+                field_start = false;
+                continue;
+            }
             if inside && quotes && bytes.get(at + 1) == Some(&b'"') {
                 at += 1;
             } else if inside && quotes {
@@ -394,10 +430,11 @@ mod tests {
     /// Noise that few formats accept, and quoted fields with an occasional stray quote, long enough
     /// for whole blocks.
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
-        let noise = prop::sample::select(b"ab,\"\"\"\n\n\r\0\xff".to_vec());
+        let noise = prop::sample::select(b"ab,\"\"\"\n\n\r\0\xff\\".to_vec());
         let pieces = prop_oneof![
             40 => prop::sample::select(vec![
                 ",", ",\"a,b\nc\",", "\n", "\r\n", "\"\"", "\n\"a\"\"b\"\n", "long enough", ",\"\"\"\n\"\"\",",
+                ",\"\\\"\n\",", "\\\n",
             ]),
             1 => Just("\""),
             1 => Just("\"stray\""),
@@ -413,7 +450,7 @@ mod tests {
         fn record_ends_equal_the_model(bytes in bytes()) {
             for (name, format) in delimited() {
                 let terminator = format.facts().terminator.last().copied().unwrap();
-                let expected = model(name == CSV, terminator, &bytes);
+                let expected = model(name, terminator, &bytes);
                 prop_assert_eq!(ends(&*format, &bytes), expected, "{}", name);
             }
         }
@@ -462,7 +499,7 @@ mod tests {
             content in vec(prop::sample::select(b"ab,,\"\r\0\xff".to_vec()), 0..100),
         ) {
             let split: Vec<Vec<u8>> = content.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect();
-            for (name, format) in delimited().into_iter().filter(|(name, _)| *name != CSV) {
+            for (name, format) in delimited().into_iter().filter(|(name, _)| !name.starts_with(CSV)) {
                 prop_assert_eq!(all_fields(&*format, &content), split.clone(), "{}", name);
             }
         }
@@ -476,6 +513,8 @@ mod tests {
             ("crlf", b"a\n", b"a"),
             ("crlf", b"a\r", b"a\r"),
             ("csv", b"a\r\n", b"a"),
+            ("csv-backslash", b"a\\\\\r\n", b"a\\\\"),
+            ("csv-backslash", b"a\\\n", b"a\\\n"),
             ("null", b"a\n\0", b"a\n"),
         ] {
             let (_, format) = delimited().into_iter().find(|(it, _)| *it == name).unwrap();

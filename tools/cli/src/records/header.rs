@@ -1,7 +1,7 @@
 //! The header of the stream: the first record of the first input. It is copied to the outputs;
 //! equal headers of later inputs are dropped. The file header of a format, which has no names, is
 //! copied in the same way. Where comment lines hold the names of the fields, they are the header,
-//! and stay what they are.
+//! and stay what they are. Later ones may have other names: the key is that of the same names then.
 
 use std::sync::Arc;
 
@@ -16,6 +16,21 @@ use crate::failure::Failure;
 pub(crate) struct Header {
     format: SharedFormat,
     first: Option<FirstHeader>,
+    /// The names of other comment lines, in the order in which they occurred first.
+    later: Vec<Arc<[Vec<u8>]>>,
+    /// The names in force: 0 are those of the first header, n is number n-1 of `later`.
+    number: u32,
+}
+
+/// The names of the fields of records.
+#[derive(Debug, Clone)]
+pub(crate) struct HeaderNames {
+    /// Those of the first header of the stream.
+    pub(crate) first: Arc<[Vec<u8>]>,
+    /// Those of these records.
+    pub(crate) now: Arc<[Vec<u8>]>,
+    /// The number of the latter in the stream; 0 if they are the first.
+    pub(crate) number: u32,
 }
 
 /// The first header of the stream.
@@ -33,6 +48,8 @@ impl Header {
         Self {
             format,
             first: None,
+            later: Vec::new(),
+            number: 0,
         }
     }
 
@@ -43,6 +60,12 @@ impl Header {
             names: saved.names.into(),
             source: None,
         });
+        self.later = saved.later.into_iter().map(Arc::from).collect();
+    }
+
+    /// Goes on with an input behind names with this number.
+    pub(crate) fn restart_input(&mut self, number: u32) {
+        self.number = number;
     }
 
     /// Removes the header from a chunk that begins with it, and keeps the stream's first. `line` is
@@ -56,6 +79,7 @@ impl Header {
         line: u64,
         name: impl Fn(usize) -> String + Copy,
     ) -> Result<(), Failure> {
+        self.number = 0;
         let file_header_end = self.format.facts().file_header_end;
         chunk.header.is_of_file = file_header_end.is_some();
         chunk.bytes.start = match file_header_end {
@@ -105,18 +129,47 @@ impl Header {
         })
     }
 
-    /// Notes that a comment line of this input holds the names of the fields.
+    /// Notes that a comment line of this input holds the names of the fields that follow.
     pub(crate) fn found_names(&mut self, names: Vec<Vec<u8>>, source: usize) {
-        self.first.get_or_insert_with(|| FirstHeader {
+        let first = self.first.get_or_insert_with(|| FirstHeader {
             record: None,
-            names: names.into(),
+            names: names.clone().into(),
             source: Some(source),
         });
+        self.number = if *first.names == names[..] {
+            0
+        } else {
+            let known = self.later.iter().position(|later| **later == names[..]);
+            let index = known.unwrap_or_else(|| {
+                self.later.push(names.into());
+                self.later.len() - 1
+            });
+            index as u32 + 1
+        };
+    }
+
+    /// Whether later comment lines may have other names: not behind a header that is a record, which
+    /// the outputs begin with.
+    pub(crate) fn may_change(&self) -> bool {
+        (self.first.as_ref()).is_some_and(|first| first.record.is_none())
+    }
+
+    /// Whether other names than these are in force.
+    pub(crate) fn differs(&self, names: &[Vec<u8>]) -> bool {
+        *self.names().now != *names
     }
 
     /// The names of the fields; none before the header is read.
-    pub(crate) fn names(&self) -> Arc<[Vec<u8>]> {
-        (self.first.as_ref()).map_or_else(|| Arc::from([]), |first| Arc::clone(&first.names))
+    pub(crate) fn names(&self) -> HeaderNames {
+        let first =
+            (self.first.as_ref()).map_or_else(|| Arc::from([]), |first| first.names.clone());
+        let later = self.number.checked_sub(1);
+        let later = later.and_then(|index| self.later.get(index as usize));
+        HeaderNames {
+            now: Arc::clone(later.unwrap_or(&first)),
+            first,
+            number: self.number,
+        }
     }
 
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {

@@ -13,7 +13,7 @@ use super::format::{Format, LastEnd, SharedFormat, format_of_chunk};
 use super::reading::RecordReading;
 use super::restart::{InputRestart, StreamRestart};
 use super::terminators::known_terminator;
-use super::text_start::{TextStart, is_tar};
+use super::text_start::{Foreign, TextStart};
 use crate::compression::codec::Detection;
 use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::{self, Failure};
@@ -253,7 +253,8 @@ impl Input {
             let mut len = self.tail.len();
             // A tail was searched, unless it may be the start of a byte order mark.
             let may_be_mark = self.opens_source && self.format.facts().is_text;
-            let is_open = TextStart::of(&self.tail, false) == TextStart::Undecided;
+            let extension = source.extension();
+            let is_open = TextStart::of(&self.tail, false, extension) == TextStart::Undecided;
             let mut searched = if may_be_mark && is_open { 0 } else { len };
             self.sizes.make_room(&mut chunk.bytes.buffer, len, source)?;
             chunk.bytes.buffer[..len].copy_from_slice(&self.tail);
@@ -297,15 +298,11 @@ impl Input {
                 }
                 len += read;
                 if may_be_mark {
-                    match TextStart::of(&chunk.bytes.buffer[..len], read == 0) {
+                    match TextStart::of(&chunk.bytes.buffer[..len], read == 0, extension) {
                         TextStart::Undecided => continue,
                         TextStart::Mark(end) => chunk.bytes.mark = end,
                         TextStart::Foreign(_) if self.detection == Detection::Off => {}
-                        TextStart::Foreign(name) => {
-                            let text = format!("{name} text");
-                            let command = format!("iconv -f {name} -t UTF-8");
-                            return Err(unread(source, file, &text, &command));
-                        }
+                        TextStart::Foreign(foreign) => return Err(unread(source, file, foreign)),
                     }
                 }
                 if read == 0 {
@@ -330,9 +327,11 @@ impl Input {
                 }
                 self.sizes.make_room(&mut chunk.bytes.buffer, len, source)?;
             };
-            if may_be_mark && self.detection != Detection::Off && is_tar(&chunk.bytes.buffer[..len])
+            if may_be_mark
+                && self.detection != Detection::Off
+                && let Some(foreign) = TextStart::of_many(&chunk.bytes.buffer[..len])
             {
-                return Err(unread(source, file, "a tar archive", "tar -xOf"));
+                return Err(unread(source, file, foreign));
             }
 
             chunk.input.file.is_compressed = file.codec().is_some();
@@ -476,15 +475,22 @@ fn pause(signals: Option<Signals>, patience: Patience) -> Result<Option<Filled>,
     }
 }
 
-/// The error of an input that is not read as text, but that `command` converts, with the name of
-/// the file behind it.
-fn unread(source: &Source, file: &PlainBytes, found: &str, command: &str) -> Failure {
+/// The error of an input that is not read as text, with the command that makes text of it.
+fn unread(source: &Source, file: &PlainBytes, foreign: &Foreign) -> Failure {
+    let Foreign { name, command, .. } = foreign;
     let command = match file.codec() {
-        Some(codec) => format!("{} -dc FILE | {command} -", codec.program()),
-        None => format!("{command} FILE"),
+        None => (*command).to_owned(),
+        Some(codec) if foreign.is_filter => {
+            let from_pipe = command.replace("FILE", "-");
+            format!("{} -dc FILE | {from_pipe}", codec.program())
+        }
+        Some(codec) => {
+            let of_plain = command.replace("FILE", "PLAIN");
+            format!("{} -dc FILE > PLAIN; {of_plain}", codec.program())
+        }
     };
     let problem = format!(
-        "{found}, which is not read: expected UTF-8 text on standard input, as from {command}"
+        "{name}, which is not read: expected UTF-8 text on standard input, as from {command}"
     );
     Failure::file(source.name())(io::Error::new(ErrorKind::Unsupported, problem))
 }

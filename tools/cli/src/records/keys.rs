@@ -4,15 +4,18 @@ use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
-use echoless::{KeyHash, KeyHasher};
+use echoless::{KeyHash, KeyHasher, SpecError};
 
 use super::chunk::{Chunk, ClockStep, NO_TIME};
 use super::comments::{CommentLines, UnjudgedLines};
 use super::compared::Compared;
 use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
-use super::fault::{Fate, FaultPolicy, Missing, Problem};
-use super::field_set::{FieldSet, MissingField, PickedFields, Position};
+use super::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
+use super::field_list::FieldList;
+use super::field_set::{FieldOrder, FieldSet, KeyFields, MissingField, PickedFields, Position};
 use super::format::{Format, SharedFormat};
+use super::header::HeaderNames;
+use super::reading::RecordReading;
 use super::split::FieldBytes;
 use super::tag::Tagger;
 use crate::reading::CHUNK_BYTES;
@@ -24,6 +27,10 @@ use crate::time::format::TimeReader;
 pub(crate) struct KeyReader {
     format: SharedFormat,
     extractor: KeyExtractor,
+    /// How the fields are chosen, and the number of the names that they are chosen by, if records
+    /// may have other names of fields than those before.
+    choice: Option<Arc<KeyChoice>>,
+    names: u32,
     /// Checks that records have room for a tag.
     tagger: Option<Arc<Tagger>>,
 }
@@ -33,8 +40,23 @@ impl KeyReader {
         Self {
             format,
             extractor,
+            choice: None,
+            names: 0,
             tagger: None,
         }
+    }
+
+    /// The reader of records that have the names of the first header. Those of other names are read
+    /// by the same choice of fields.
+    ///
+    /// # Errors
+    /// [`SpecError`] if a field is not in the header.
+    pub(crate) fn of_choice(choice: KeyChoice) -> Result<Self, SpecError> {
+        let reader = Self::new(choice.reading.format.clone(), choice.first_extractor()?);
+        Ok(Self {
+            choice: Some(Arc::new(choice)),
+            ..reader
+        })
     }
 
     /// Checks that records have room for the tags of this tagger, if there is one.
@@ -45,12 +67,111 @@ impl KeyReader {
 
     /// Finds the records of the chunk and hashes the key of each, up to the first faulty record.
     pub(crate) fn read(&mut self, chunk: &mut Chunk) {
+        let number = (chunk.header.field_names.as_ref()).map_or(0, |names| names.number);
+        let have_names = number == self.names || self.adopt_names(chunk);
         match chunk.input.incomplete {
             Some(problem) => chunk.reject_incomplete(problem),
             None => self.format.read(&mut self.extractor, chunk),
         }
+        if !have_names {
+            self.end_at_names(chunk);
+        }
         if let Some(tagger) = &self.tagger {
             tagger.check(chunk);
+        }
+    }
+}
+
+impl KeyReader {
+    /// Chooses the fields by the names of a chunk. Returns whether they have all that are chosen.
+    #[cold]
+    fn adopt_names(&mut self, chunk: &Chunk) -> bool {
+        let (Some(choice), Some(names)) = (&self.choice, &chunk.header.field_names) else {
+            return true;
+        };
+        let Some(extractor) = choice.extractor(names) else {
+            return false;
+        };
+        self.extractor = extractor;
+        self.names = names.number;
+        true
+    }
+
+    /// Ends the records of a chunk before the comment line with its names.
+    #[cold]
+    fn end_at_names(&self, chunk: &mut Chunk) {
+        let problem = Problem::OtherNames;
+        let announced = chunk.input.announced;
+        let line = announced.and_then(|it| it.all_names(chunk, &*self.format).pop());
+        let line = line.map_or(chunk.bytes.start, |(start, _)| start);
+        let record = chunk.layout.ends.partition_point(|end| *end <= line);
+        if record <= chunk.records() {
+            chunk.end_at(Fault { record, problem });
+        }
+    }
+}
+
+/// How the fields of keys and times are chosen, by names that may change in the stream.
+#[derive(Debug)]
+pub(crate) struct KeyChoice {
+    pub(crate) reading: Arc<RecordReading>,
+    pub(crate) hasher: KeyHasher,
+    /// The fields with the time of a record, in their order, and its reader.
+    pub(crate) time: Option<(FieldList, TimeReader)>,
+    /// The names of the fields in the first header.
+    pub(crate) first: Arc<[Vec<u8>]>,
+    /// Whether later records may have others.
+    pub(crate) may_change: bool,
+}
+
+impl KeyChoice {
+    /// The extractor of records with the names of the first header.
+    fn first_extractor(&self) -> Result<KeyExtractor, SpecError> {
+        let key = self.reading.key.as_ref();
+        let key = key.map(|key| key.resolve(&self.first)).transpose()?;
+        let numbers = |fields: &FieldList| {
+            let numbers = fields.numbers(&self.first);
+            numbers.map_err(|error| SpecError {
+                field: "--time-field",
+                ..error
+            })
+        };
+        let time = self.time.as_ref().map(|(fields, _)| numbers(fields));
+        Ok(self.with_fields(key, FieldOrder::default(), time.transpose()?))
+    }
+
+    /// The extractor of records with these names, for keys that equal those of records with the
+    /// names of the first header; `None` if names do not tell the fields. Records that are compared
+    /// whole would be those of other fields.
+    fn extractor(&self, names: &HeaderNames) -> Option<KeyExtractor> {
+        if names.number == 0 {
+            return self.first_extractor().ok();
+        }
+        let key = self.reading.key.as_ref().filter(|_| self.may_change);
+        let (key, order) = key?.resolve_as(names)?;
+        let time = match &self.time {
+            Some((fields, _)) => Some(fields.numbers_as(names)?),
+            None => None,
+        };
+        Some(self.with_fields(Some(key), order, time))
+    }
+
+    fn with_fields(
+        &self,
+        key: Option<KeyFields>,
+        order: FieldOrder,
+        time: Option<Vec<usize>>,
+    ) -> KeyExtractor {
+        let (fields, picked) = match key {
+            Some(KeyFields { set, picked }) => (Some(set), picked),
+            None => (None, None),
+        };
+        let extractor = KeyExtractor::new(self.hasher.clone(), fields, self.reading.faults)
+            .comparing(self.reading.compared, picked, order)
+            .with_comments(self.reading.comments.clone());
+        match (time, &self.time) {
+            (Some(numbers), Some((_, reader))) => extractor.with_time(&numbers, reader.clone()),
+            _ => extractor,
         }
     }
 }
@@ -66,8 +187,6 @@ pub(crate) struct KeyExtractor {
     comparison: Option<Box<Comparison>>,
     /// Which lines are comments, if inputs may have any.
     comments: Option<Arc<CommentLines>>,
-    /// The names of the fields, which those in comments must equal.
-    names: Option<Arc<[Vec<u8>]>>,
     /// Where records have their times, if they have any.
     time: Option<TimeExtractor>,
     /// The fields of the current record that are in the key.
@@ -84,20 +203,25 @@ impl KeyExtractor {
             faults,
             comparison: None,
             comments: None,
-            names: None,
             time: None,
             chosen: Vec::new(),
             scratch: Vec::new(),
         }
     }
 
-    /// Compares this part of each key, and of its fields those that are picked.
-    pub(crate) fn comparing(mut self, compared: Compared, picked: Option<PickedFields>) -> Self {
-        let is_all = compared.is_all() && picked.is_none();
+    /// Compares this part of each key, and of its fields those that are picked, in this order.
+    fn comparing(
+        mut self,
+        compared: Compared,
+        picked: Option<PickedFields>,
+        order: FieldOrder,
+    ) -> Self {
+        let is_all = compared.is_all() && picked.is_none() && order.is_of_record();
         self.comparison = (!is_all).then(|| {
             Box::new(Comparison {
                 compared,
                 picked,
+                order,
                 bytes: Vec::new(),
                 ends: Vec::new(),
             })
@@ -105,14 +229,9 @@ impl KeyExtractor {
         self
     }
 
-    /// Passes comment lines. With a header, their `names` of fields must be those of it.
-    pub(crate) fn with_comments(
-        mut self,
-        comments: Option<Arc<CommentLines>>,
-        names: Option<Arc<[Vec<u8>]>>,
-    ) -> Self {
+    /// Passes comment lines.
+    fn with_comments(mut self, comments: Option<Arc<CommentLines>>) -> Self {
         self.comments = comments;
-        self.names = names;
         self
     }
 
@@ -240,6 +359,7 @@ impl KeyExtractor {
                 Position::FromEnd(field) => Problem::LacksFromEnd(MissingField { field, fields }),
             })?;
         }
+        comparison.order.apply(&mut self.chosen);
         if comparison.compared.is_all() {
             return Ok(self.hash_chosen(content));
         }
@@ -313,6 +433,8 @@ struct Comparison {
     compared: Compared,
     /// The fields that are compared, if only the whole record tells which these are.
     picked: Option<PickedFields>,
+    /// The order in which they are compared.
+    order: FieldOrder,
     /// The compared bytes of the current key, and the end of each field in them.
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -339,9 +461,9 @@ pub(super) fn read_records<F: Format + ?Sized>(
         format.record_ends(bytes, chunk.bytes.start, &mut chunk.layout.ends);
     }
     let (faults, announced) = (extractor.faults, chunk.input.announced);
-    let (comments, names) = (extractor.comments.clone(), extractor.names.clone());
+    let comments = extractor.comments.clone();
     let prefix = (comments.as_ref()).and_then(|comments| comments.prefix(announced));
-    let unjudged = UnjudgedLines::new(faults, prefix, announced, names.as_deref());
+    let unjudged = UnjudgedLines::new(faults, prefix);
     // The records between two pieces of the frame: all of them, in most formats.
     let frame = mem::take(&mut chunk.unkeyed.frame);
     let mut from = 0;

@@ -154,12 +154,20 @@ impl FaultReporter {
             return None;
         }
         let record = |index| chunk.bytes_of(index..index + 1);
-        let stray = |index| Some((index, self.format.swallowing_quote(record(index))?));
+        let stray = |index| Some((index, self.format.stray_quote(record(index))?));
         let (index, quote) = (0..chunk.layout.ends.len()).find_map(stray)?;
         self.warned = true;
-        let above = &chunk.bytes.buffer[..chunk.record_start(index) + quote];
+        let above = &chunk.bytes.buffer[..chunk.record_start(index) + quote.at];
         let line = before + self.format.facts().lines_in(above)? + 1;
         let of_record = self.format.facts().lines_in(record(index))?;
+        if quote.is_by_backslash {
+            return Some(format!(
+                "{}, line {line}: a quote opens a field of {} lines here, and one of them ends in \
+                 \\\"\": --csv-backslash reads quotes behind backslashes as content",
+                name(),
+                grouped(of_record)
+            ));
+        }
         Some(format!(
             "{}, line {line}: a quote opens a field here whose record has {} lines and {} bytes: \
              is a quote missing, or one too many?",
@@ -176,9 +184,13 @@ impl FaultReporter {
             return None;
         }
         if chunk.input.lacks_records {
+            let format = if self.format.facts().is_text {
+                "array on the path of json:container"
+            } else {
+                "element on the path of ber:container"
+            };
             return Some(format!(
-                "{} has no element on the path of ber:container, so all of it is copied and \
-                 nothing is compared",
+                "{} has no {format}, so all of it is copied and nothing is compared",
                 name()
             ));
         }
@@ -203,7 +215,14 @@ impl FaultReporter {
     ) -> Failure {
         let position = done.position_of(chunk, fault.record);
         let mut problem = self.reason(fault.problem, position);
-        if let Some(hint) = hint(fault.problem) {
+        let lacks = matches!(fault.problem, Problem::Lacks(_) | Problem::LacksTime(_));
+        let inside = (lacks && fault.record < chunk.layout.ends.len())
+            .then(|| chunk.bytes_of(fault.record..fault.record + 1))
+            .and_then(|record| self.format.records_inside(record));
+        if let Some(option) = inside {
+            // What else is allowed would pass all of them, duplicates among them.
+            problem = format!("{problem}: {option} reads the records inside of this one");
+        } else if let Some(hint) = hint(fault.problem) {
             problem = format!("{problem} ({hint} allows that)");
         }
         let before = &chunk.bytes.buffer[..chunk.record_start(fault.record)];
@@ -225,7 +244,11 @@ impl FaultReporter {
         match problem {
             Problem::Malformed(problem) | Problem::NoRoomForTag(problem) => problem.into(),
             Problem::Blank => "the line is blank (--blank-lines skip or keep allows that)".into(),
-            Problem::OtherNames => "the names of the fields differ from those of the header".into(),
+            Problem::OtherNames => {
+                "the names of the fields differ from those of the header, and do \
+                                    not tell which fields are compared"
+                    .into()
+            }
             Problem::MalformedAt { at, problem } => {
                 let offset = position.offset;
                 format!("{problem}: byte {at} of the record at byte offset {offset}")

@@ -12,16 +12,26 @@
 //! ends       0 0 0 0 0 0 0 1      newlines & !inside
 //! ```
 //!
-//! A block with a stray quote is scanned byte by byte.
+//! A block with a stray quote is scanned byte by byte, and so are all bytes where a backslash makes
+//! the byte behind it content.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memchr3};
 
 use super::terminators::{BLOCK, LF, occurrences};
 
 pub(super) const QUOTE: u8 = b'"';
+pub(super) const BACKSLASH: u8 = b'\\';
+
+/// What bytes have a meaning in CSV beside quotes and newlines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub(super) delimiter: u8,
+    /// Whether a backslash makes the byte behind it content.
+    pub(super) backslash: bool,
+}
 
 /// The state of a scan after the last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +41,12 @@ pub(super) enum Quoting {
     Inside,
     /// After a quote inside quotes: another quote makes it a doubled one, any other byte the end.
     AtQuote,
+    /// After a backslash, inside of quotes or not: the next byte is content.
+    Escape {
+        inside: bool,
+    },
+    /// Outside, after a byte behind a backslash: no field starts here.
+    Escaped,
 }
 
 impl Quoting {
@@ -40,11 +56,14 @@ impl Quoting {
         &mut self,
         bytes: &[u8],
         from: usize,
-        delimiter: u8,
+        dialect: Dialect,
         mut found: impl FnMut(usize),
     ) {
+        let delimiter = dialect.delimiter;
         let mut at = from;
-        while let Some(block) = bytes[at..].first_chunk::<BLOCK>() {
+        while let Some(block) = bytes[at..].first_chunk::<BLOCK>()
+            && !dialect.backslash
+        {
             let at_field_start = starts_field(bytes, at, delimiter);
             if let Some(mut ends) = self.scan_block(block, at_field_start, delimiter) {
                 while ends != 0 {
@@ -52,45 +71,71 @@ impl Quoting {
                     ends &= ends - 1;
                 }
             } else {
-                self.scan_bytes(&bytes[..at + BLOCK], at, delimiter, &mut found);
+                self.scan_bytes(&bytes[..at + BLOCK], at, dialect, &mut found);
             }
             at += BLOCK;
         }
-        self.scan_bytes(bytes, at, delimiter, found);
+        self.scan_bytes(bytes, at, dialect, found);
     }
 
     fn scan_bytes(
         &mut self,
         bytes: &[u8],
         from: usize,
-        delimiter: u8,
+        dialect: Dialect,
         mut found: impl FnMut(usize),
     ) {
         let mut at = from;
-        while let Some(end) = self.next_end(bytes, at, delimiter) {
+        while let Some(end) = self.next_end(bytes, at, dialect) {
             found(end);
             at = end;
         }
     }
 
     /// The next record end in `bytes[from..]`.
-    pub(super) fn next_end(&mut self, bytes: &[u8], from: usize, delimiter: u8) -> Option<usize> {
+    pub(super) fn next_end(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        dialect: Dialect,
+    ) -> Option<usize> {
         let mut at = from;
         while at < bytes.len() {
+            let rest = &bytes[at..];
             match *self {
                 Self::Outside => {
-                    at += memchr2(LF, QUOTE, &bytes[at..])?;
-                    if bytes[at] == LF {
-                        return Some(at + 1);
-                    }
-                    if starts_field(bytes, at, delimiter) {
-                        *self = Self::Inside;
+                    at += if dialect.backslash {
+                        memchr3(LF, QUOTE, BACKSLASH, rest)?
+                    } else {
+                        memchr2(LF, QUOTE, rest)?
+                    };
+                    match bytes[at] {
+                        LF => return Some(at + 1),
+                        BACKSLASH => *self = Self::Escape { inside: false },
+                        _ if starts_field(bytes, at, dialect.delimiter) => *self = Self::Inside,
+                        _ => {}
                     }
                     at += 1;
                 }
+                Self::Inside if dialect.backslash => {
+                    at += memchr2(QUOTE, BACKSLASH, rest)?;
+                    *self = match bytes[at] {
+                        QUOTE => Self::AtQuote,
+                        _ => Self::Escape { inside: true },
+                    };
+                    at += 1;
+                }
                 Self::Inside => {
-                    at += memchr(QUOTE, &bytes[at..])? + 1;
+                    at += memchr(QUOTE, rest)? + 1;
                     *self = Self::AtQuote;
+                }
+                Self::Escape { inside } => {
+                    at += 1;
+                    *self = if inside { Self::Inside } else { Self::Escaped };
+                }
+                Self::Escaped => {
+                    at += usize::from(bytes[at] == QUOTE);
+                    *self = Self::Outside;
                 }
                 Self::AtQuote => {
                     if bytes[at] == QUOTE {
@@ -166,7 +211,7 @@ impl CommentedQuoting {
         &mut self,
         bytes: &[u8],
         from: usize,
-        delimiter: u8,
+        dialect: Dialect,
         mut found: impl FnMut(usize),
     ) {
         let mut at = from;
@@ -188,7 +233,7 @@ impl CommentedQuoting {
                     continue;
                 }
                 Line::Comment => memchr(LF, &bytes[at..]).map(|newline| at + newline + 1),
-                Line::Record(quoting) => quoting.next_end(bytes, at, delimiter),
+                Line::Record(quoting) => quoting.next_end(bytes, at, dialect),
             };
             let Some(end) = end else {
                 return;
@@ -221,26 +266,38 @@ fn starts_field(bytes: &[u8], at: usize, delimiter: u8) -> bool {
 
 /// The content of each quoted field of a record, between its quotes; to the end of the record if it
 /// ends inside quotes.
-pub(super) fn quoted_fields(record: &[u8], delimiter: u8) -> Vec<Range<usize>> {
+pub(super) fn quoted_fields(record: &[u8], dialect: Dialect) -> Vec<Range<usize>> {
     let mut fields = Vec::new();
     let mut at = 0;
-    while let Some(found) = memchr(QUOTE, &record[at..]) {
-        let quote = at + found;
+    let next = |at: usize| {
+        let rest = &record[at..];
+        let found = match dialect.backslash {
+            true => memchr2(QUOTE, BACKSLASH, rest),
+            false => memchr(QUOTE, rest),
+        };
+        found.map(|found| at + found)
+    };
+    while let Some(quote) = next(at) {
         at = quote + 1;
-        if !starts_field(record, quote, delimiter) {
+        if record[quote] == BACKSLASH {
+            // The byte behind it, and no field starts behind that.
+            at += 1 + usize::from(record.get(at + 1) == Some(&QUOTE));
+            at = at.min(record.len());
+            continue;
+        }
+        if !starts_field(record, quote, dialect.delimiter) {
             continue;
         }
         let end = loop {
-            let Some(found) = memchr(QUOTE, &record[at..]) else {
+            let Some(next) = next(at) else {
                 at = record.len();
                 break at;
             };
-            let next = at + found;
             at = next + 1;
-            if record.get(at) != Some(&QUOTE) {
+            if record[next] == QUOTE && record.get(at) != Some(&QUOTE) {
                 break next;
             }
-            at += 1;
+            at = (at + 1).min(record.len());
         };
         fields.push(quote + 1..end);
     }
@@ -270,7 +327,24 @@ mod tests {
             ("\"a\"\n", vec!["a"]),
             ("\"\",\"a\"\"b\"x\"y,\"c\nd", vec!["", "a\"\"b", "c\nd"]),
         ] {
-            let fields = quoted_fields(record.as_bytes(), b',');
+            let dialect = Dialect {
+                delimiter: b',',
+                backslash: false,
+            };
+            let fields = quoted_fields(record.as_bytes(), dialect);
+            let fields: Vec<&str> = fields.into_iter().map(|field| &record[field]).collect();
+            assert_eq!(fields, expected, "{record}");
+        }
+        let dialect = Dialect {
+            delimiter: b',',
+            backslash: true,
+        };
+        for (record, expected) in [
+            ("\"a\\\"\",\\\",\"b\\\\\"\n", vec!["a\\\"", "b\\\\"]),
+            ("\\,\"a,\"b\\", vec!["b\\"]),
+            ("\\", vec![]),
+        ] {
+            let fields = quoted_fields(record.as_bytes(), dialect);
             let fields: Vec<&str> = fields.into_iter().map(|field| &record[field]).collect();
             assert_eq!(fields, expected, "{record}");
         }

@@ -34,6 +34,10 @@ pub(crate) struct InputRestart {
     pub(crate) announced: Option<Announced>,
     /// Whether its records are values that follow one another, and not the lines of the format.
     pub(crate) joined_values: bool,
+    /// The number of the names of its fields: 0 for those of the first header, n for number n-1 of
+    /// the later ones.
+    #[serde(default)]
+    pub(crate) names: u32,
 }
 
 /// The header of the stream.
@@ -44,4 +48,7 @@ pub(crate) struct SavedHeader {
     pub(crate) record: Option<Vec<u8>>,
     /// The names of the fields.
     pub(crate) names: Vec<Vec<u8>>,
+    /// Those of later comment lines.
+    #[serde(default)]
+    pub(crate) later: Vec<Vec<Vec<u8>>>,
 }

@@ -7,8 +7,8 @@ use memchr::{Memchr, memchr, memchr_iter};
 
 use super::compared::is_blank;
 use super::field_set::{FieldSet, MissingField};
-use super::quoting::QUOTE;
-use super::terminators::{BLOCK, occurrences};
+use super::quoting::{BACKSLASH, QUOTE};
+use super::terminators::{BLOCK, CR, LF, occurrences};
 
 /// Where the value of a field is: in the record, or, if it is not one piece of it, in the scratch
 /// memory. A missing field has no bytes.
@@ -309,6 +309,81 @@ impl Iterator for QuotedFields<'_> {
         };
         self.start = end + 1;
         Some(field)
+    }
+}
+
+/// The fields of a record in which a backslash makes the byte behind it content, inside of quotes
+/// and outside. It is left out of the value in front of a quote, a delimiter, CR and LF. In front
+/// of other bytes it stays, so that `\n` and `n` differ, and `\\n` and `\n` do.
+pub(crate) struct EscapedFields<'a> {
+    content: &'a [u8],
+    delimiter: u8,
+    start: usize,
+    scratch: &'a mut Vec<u8>,
+}
+
+impl<'a> EscapedFields<'a> {
+    /// As [`QuotedFields::new`].
+    pub(crate) fn new(content: &'a [u8], delimiter: u8, scratch: &'a mut Vec<u8>) -> Self {
+        Self {
+            content,
+            delimiter,
+            start: 0,
+            scratch,
+        }
+    }
+}
+
+impl Iterator for EscapedFields<'_> {
+    type Item = FieldBytes;
+
+    fn next(&mut self) -> Option<FieldBytes> {
+        let (content, start) = (self.content, self.start);
+        if start > content.len() {
+            return None;
+        }
+        let assembled = self.scratch.len();
+        let mut inside = content.get(start) == Some(&QUOTE);
+        // The bytes of the value from here on are not copied yet.
+        let mut piece = start + usize::from(inside);
+        let mut at = piece;
+        while let Some(byte) = content.get(at) {
+            let next = content.get(at + 1);
+            match (*byte, next) {
+                (BACKSLASH, Some(next)) => {
+                    if [QUOTE, self.delimiter, CR, LF].contains(next) {
+                        self.scratch.extend_from_slice(&content[piece..at]);
+                        piece = at + 1;
+                    }
+                    at += 2;
+                }
+                (QUOTE, Some(&QUOTE)) if inside => {
+                    self.scratch.extend_from_slice(&content[piece..=at]);
+                    at += 2;
+                    piece = at;
+                }
+                (QUOTE, _) if inside => {
+                    self.scratch.extend_from_slice(&content[piece..at]);
+                    at += 1;
+                    piece = at;
+                    inside = false;
+                }
+                (byte, _) if byte == self.delimiter && !inside => break,
+                _ => at += 1,
+            }
+        }
+        self.start = at + 1;
+        if assembled == self.scratch.len() {
+            return Some(FieldBytes::Record {
+                start: piece,
+                end: at,
+            });
+        }
+        self.scratch.extend_from_slice(&content[piece..at]);
+        Some(FieldBytes::Scratch {
+            start: assembled,
+            end: self.scratch.len(),
+        })
     }
 }
 

@@ -54,7 +54,7 @@ impl LastEnd for LastTerminator {
 
 /// The terminator of a format that equals a saved one.
 pub(crate) fn known_terminator(saved: &str) -> Option<&'static [u8]> {
-    let all: [&[u8]; 4] = [b"\n", b"\r\n", b"\0", b""];
+    let all: [&[u8]; 6] = [b"\n", b"\r\n", b"\0", b"", b"\n\n", b"\r\n\r\n"];
     let is_saved = |terminator: &&[u8]| *terminator == saved.as_bytes();
     all.into_iter().find(is_saved)
 }

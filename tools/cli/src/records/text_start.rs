@@ -2,17 +2,199 @@
 //!
 //! The UTF-8 mark, which some programs write at the start of a file, is part of no record. That of
 //! the first input is copied to the main output. UTF-16 and UTF-32 are rejected, since a newline
-//! byte may be half of a character there, and so is an archive.
+//! byte may be half of a character there, and so are archives and the binary files that programs
+//! export records or logs to: cut at newline bytes, they would come out damaged.
 
 const UTF_8: &[u8] = b"\xef\xbb\xbf";
 
 /// The marks of other encodings, by the names of `iconv`. UTF-32 begins like UTF-16.
-const FOREIGN: [(&[u8], &str); 4] = [
-    (b"\xff\xfe\0\0", "UTF-32"),
-    (b"\0\0\xfe\xff", "UTF-32"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
+const ENCODINGS: [(&[u8], &Foreign); 4] = [
+    (b"\xff\xfe\0\0", &UTF_32),
+    (b"\0\0\xfe\xff", &UTF_32),
+    (b"\xff\xfe", &UTF_16),
+    (b"\xfe\xff", &UTF_16),
 ];
+
+/// A kind of file that is not read as text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    /// What it is, in messages.
+    pub(crate) name: &'static str,
+    /// The command that writes its records as text, with FILE as the name of the file.
+    pub(crate) command: &'static str,
+    /// Whether the command takes the bytes on standard input as well, as `-` in the place of FILE.
+    pub(crate) is_filter: bool,
+}
+
+const fn foreign(name: &'static str, command: &'static str) -> Foreign {
+    Foreign {
+        name,
+        command,
+        is_filter: false,
+    }
+}
+
+const UTF_16: Foreign = Foreign {
+    is_filter: true,
+    ..foreign("UTF-16 text", "iconv -f UTF-16 -t UTF-8 FILE")
+};
+
+const UTF_32: Foreign = Foreign {
+    is_filter: true,
+    ..foreign("UTF-32 text", "iconv -f UTF-32 -t UTF-8 FILE")
+};
+
+const TAR: Foreign = Foreign {
+    is_filter: true,
+    ..foreign("a tar archive", "tar -xOf FILE")
+};
+
+const PARQUET: Foreign = foreign(
+    "a Parquet file",
+    "duckdb -csv -c \"from read_parquet('FILE')\"",
+);
+const ORC: Foreign = foreign("an ORC file", "orc-contents FILE");
+const FEATHER: Foreign = foreign(
+    "a Feather file",
+    "python3 -c \"import pyarrow.feather as f; print(f.read_feather('FILE').to_csv())\"",
+);
+const ARROW: Foreign = foreign(
+    "an Arrow file",
+    "python3 -c \"import pyarrow as a; print(a.ipc.open_file('FILE').read_pandas().to_csv())\"",
+);
+const ARROW_STREAM: Foreign = foreign(
+    "an Arrow stream",
+    "python3 -c \"import pyarrow as a; print(a.ipc.open_stream('FILE').read_pandas().to_csv())\"",
+);
+const OLE: Foreign = foreign("an OLE file, as of Excel (.xls)", "in2csv FILE");
+const ACCESS: Foreign = foreign("an Access database", "mdb-export FILE TABLE");
+const DUCKDB: Foreign = foreign("a DuckDB database", "duckdb -csv FILE 'from TABLE'");
+const NFDUMP: Foreign = foreign("a file of nfdump", "nfdump -r FILE -o csv");
+
+/// How binary files begin that hold records or logs. `?` stands for any byte.
+const FILES: &[Start] = &[
+    Start::telling(b"Obj\x01", foreign("an Avro file", "avrocat FILE")),
+    Start::telling(b"ARROW1\0\0", ARROW),
+    // The marker of a message, its length, and the offset of the root of its metadata.
+    Start::telling(b"\xff\xff\xff\xff??\0\0?\0\0\0", ARROW_STREAM),
+    Start::telling(
+        b"SQLite format 3\0",
+        foreign(
+            "an SQLite database",
+            "sqlite3 -csv FILE 'select * from TABLE'",
+        ),
+    ),
+    Start::telling(
+        b"ElfFile\0",
+        foreign("a Windows event log", "evtx_dump -o jsonl FILE"),
+    ),
+    Start::telling(
+        b"\x30\0\0\0LfLe",
+        foreign("a Windows event log of old", "evtexport FILE"),
+    ),
+    Start::telling(b"\x89HDF\r\n\x1a\n", foreign("an HDF5 file", "h5dump FILE")),
+    Start::telling(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
+    Start::telling(b"\0\x01\0\0Standard Jet DB\0", ACCESS),
+    Start::telling(b"\0\x01\0\0Standard ACE DB\0", ACCESS),
+    Start::telling(b"\x0c\xa5\x01\0", NFDUMP),
+    Start::telling(b"\x0c\xa5\x02\0", NFDUMP),
+    Start::telling(b"\xde\xad\xbe\xef", foreign("a file of SiLK", "rwcut FILE")),
+    Start::telling(
+        b"\xfebin",
+        foreign("a binary log of MySQL", "mysqlbinlog FILE"),
+    ),
+    Start::telling(
+        b"SEQ\x06",
+        foreign("a Hadoop sequence file", "hadoop fs -text FILE"),
+    ),
+    Start::telling(
+        b"%PDF-1.",
+        foreign("a PDF file", "pdftotext -layout FILE -"),
+    ),
+    Start::telling(
+        b"%PDF-2.",
+        foreign("a PDF file", "pdftotext -layout FILE -"),
+    ),
+    Start::printable(b"PAR1", "parquet", PARQUET),
+    Start::printable(b"PARE", "parquet", PARQUET),
+    Start::printable(b"ORC", "orc", ORC),
+    Start::printable(b"FEA1", "feather", FEATHER),
+    Start::printable(
+        b"LPKSHHRH",
+        "journal",
+        foreign("a journal of systemd", "journalctl --file FILE -o json"),
+    ),
+    Start::printable(
+        b"PGDMP",
+        "dump",
+        foreign("a dump of PostgreSQL", "pg_restore -f - FILE"),
+    ),
+    Start::printable(
+        b"bplist00",
+        "plist",
+        foreign("a binary property list", "plutil -convert json -o - FILE"),
+    ),
+];
+
+/// The bytes behind a printable signature that tell a binary file from text, with the signature.
+const DECIDING_BYTES: usize = 16;
+
+/// How a kind of file begins.
+#[derive(Debug)]
+struct Start {
+    signature: &'static [u8],
+    /// Of a signature that text may begin with, too: the extension of names of such files. A file
+    /// of that name is one, and any other if a byte soon after the signature is of no text.
+    extension: Option<&'static str>,
+    foreign: Foreign,
+}
+
+impl Start {
+    const fn telling(signature: &'static [u8], foreign: Foreign) -> Self {
+        Self {
+            signature,
+            extension: None,
+            foreign,
+        }
+    }
+
+    const fn printable(
+        signature: &'static [u8],
+        extension: &'static str,
+        foreign: Foreign,
+    ) -> Self {
+        Self {
+            signature,
+            extension: Some(extension),
+            foreign,
+        }
+    }
+
+    /// Whether an input begins so; `None` if later bytes tell.
+    fn begins(&self, bytes: &[u8], extension: Option<&str>) -> Option<bool> {
+        let fits = |(byte, expected): (&u8, &u8)| *expected == b'?' || byte == expected;
+        if !bytes.iter().zip(self.signature).all(fits) {
+            return Some(false);
+        }
+        let behind = bytes.get(self.signature.len()..)?;
+        let Some(of_names) = self.extension else {
+            return Some(true);
+        };
+        if extension.is_some_and(|extension| extension.eq_ignore_ascii_case(of_names)) {
+            return Some(true);
+        }
+        let left = DECIDING_BYTES - self.signature.len();
+        if behind.iter().take(left).any(|byte| is_of_no_text(*byte)) {
+            return Some(true);
+        }
+        (behind.len() >= left).then_some(false)
+    }
+}
+
+/// Whether a byte is a control character that texts do not have.
+const fn is_of_no_text(byte: u8) -> bool {
+    byte < b' ' && !matches!(byte, b'\t' | b'\n' | 0x0b | 0x0c | b'\r' | 0x1b)
+}
 
 /// The bytes that tell encodings without a mark.
 const SAMPLE_BYTES: usize = 256;
@@ -27,23 +209,43 @@ pub(crate) enum TextStart {
     Undecided,
     /// The length of the UTF-8 mark; 0 if there is none.
     Mark(usize),
-    /// The name of an encoding that is not read.
-    Foreign(&'static str),
+    /// A file that is not read as text.
+    Foreign(&'static Foreign),
 }
 
 impl TextStart {
-    /// The start of an input that begins with `bytes`, and ends with them if they are `all`.
-    pub(crate) fn of(bytes: &[u8], all: bool) -> Self {
+    /// The start of an input that begins with `bytes`, and ends with them if they are `all`. Its
+    /// name, if it has one, has this `extension`.
+    pub(crate) fn of(bytes: &[u8], all: bool, extension: Option<&str>) -> Self {
         if bytes.starts_with(UTF_8) {
             return Self::Mark(UTF_8.len());
         }
-        let marks = FOREIGN.iter().map(|(mark, _)| *mark).chain([UTF_8]);
+        let marks = ENCODINGS.iter().map(|(mark, _)| *mark).chain([UTF_8]);
         let is_open = |mark: &[u8]| mark.len() > bytes.len() && mark.starts_with(bytes);
-        if !all && marks.into_iter().any(is_open) {
+        let mut is_undecided = marks.into_iter().any(is_open);
+        for start in FILES {
+            match start.begins(bytes, extension) {
+                Some(true) => return Self::Foreign(&start.foreign),
+                Some(false) => {}
+                None => is_undecided = true,
+            }
+        }
+        if is_undecided && !all {
             return Self::Undecided;
         }
-        let found = FOREIGN.iter().find(|(mark, _)| bytes.starts_with(mark));
-        found.map_or(Self::Mark(0), |(_, name)| Self::Foreign(name))
+        let found = ENCODINGS.iter().find(|(mark, _)| bytes.starts_with(mark));
+        found.map_or(Self::Mark(0), |(_, foreign)| Self::Foreign(foreign))
+    }
+
+    /// The start of an input of which so many bytes are read that no later ones matter: what is not
+    /// worth waiting for.
+    pub(crate) fn of_many(bytes: &[u8]) -> Option<&'static Foreign> {
+        if is_tar(bytes) {
+            return Some(&TAR);
+        }
+        // Its checksum comes first, and its version, which is small, behind.
+        let is_duckdb = bytes.get(8..12) == Some(b"DUCK") && bytes.get(13..20) == Some(&[0; 7]);
+        is_duckdb.then_some(&DUCKDB)
     }
 }
 
@@ -70,7 +272,7 @@ pub(crate) fn looks_wide(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Whether an input begins with the header of a tar archive, with its checksum.
-pub(crate) fn is_tar(bytes: &[u8]) -> bool {
+fn is_tar(bytes: &[u8]) -> bool {
     let Some(header) = bytes.get(..TAR_BLOCK) else {
         return false;
     };
@@ -94,6 +296,7 @@ mod tests {
 
     #[test]
     fn a_start_is_decided_as_early_as_possible() {
+        let (utf_16, utf_32) = (Foreign(&UTF_16), Foreign(&UTF_32));
         for (bytes, more, all) in [
             (&b""[..], Undecided, Mark(0)),
             (b"a", Mark(0), Mark(0)),
@@ -102,18 +305,46 @@ mod tests {
             (b"\xef\xbb\n", Mark(0), Mark(0)),
             (b"\xff", Undecided, Mark(0)),
             (b"\xff\n", Mark(0), Mark(0)),
-            (b"\xff\xfe", Undecided, Foreign("UTF-16")),
-            (b"\xff\xfea", Foreign("UTF-16"), Foreign("UTF-16")),
-            (b"\xff\xfe\0", Undecided, Foreign("UTF-16")),
-            (b"\xff\xfe\0\n", Foreign("UTF-16"), Foreign("UTF-16")),
-            (b"\xff\xfe\0\0", Foreign("UTF-32"), Foreign("UTF-32")),
-            (b"\xfe\xff", Foreign("UTF-16"), Foreign("UTF-16")),
+            (b"\xff\xfe", Undecided, utf_16),
+            (b"\xff\xfea", utf_16, utf_16),
+            (b"\xff\xfe\0", Undecided, utf_16),
+            (b"\xff\xfe\0\n", utf_16, utf_16),
+            (b"\xff\xfe\0\0", utf_32, utf_32),
+            (b"\xfe\xff", utf_16, utf_16),
             (b"\0\0\xfe", Undecided, Mark(0)),
-            (b"\0\0\xfe\xff", Foreign("UTF-32"), Foreign("UTF-32")),
+            (b"\0\0\xfe\xff", utf_32, utf_32),
             (b"\0\n", Mark(0), Mark(0)),
+            (b"PAR", Undecided, Mark(0)),
+            (b"PAR1", Undecided, Mark(0)),
+            (b"PAR1\x15", Foreign(&PARQUET), Foreign(&PARQUET)),
+            (b"ORC\nELF\n", Undecided, Mark(0)),
+            (b"ORC\nELF\nHOBBIT\nA", Mark(0), Mark(0)),
+            (b"ORC\nELF\nHOBBIT\0A", Foreign(&ORC), Foreign(&ORC)),
+            (b"ARROW1\0", Undecided, Mark(0)),
+            (b"ARROW1\0\0", Foreign(&ARROW), Foreign(&ARROW)),
+            (
+                b"\xff\xff\xff\xff\x10\x01\0\0\x10\0\0\0",
+                Foreign(&ARROW_STREAM),
+                Foreign(&ARROW_STREAM),
+            ),
         ] {
-            assert_eq!(TextStart::of(bytes, false), more, "{bytes:?}");
-            assert_eq!(TextStart::of(bytes, true), all, "{bytes:?}");
+            assert_eq!(TextStart::of(bytes, false, None), more, "{bytes:?}");
+            assert_eq!(TextStart::of(bytes, true, Some("txt")), all, "{bytes:?}");
+        }
+        // The name tells where the bytes may be text.
+        for (bytes, extension) in [(&b"ORC\nx"[..], "orc"), (b"PAR1", "PARQUET")] {
+            let start = TextStart::of(bytes, false, Some(extension));
+            assert!(matches!(start, Foreign(_)), "{extension}");
+        }
+    }
+
+    #[test]
+    fn no_start_hides_behind_another() {
+        for start in FILES {
+            assert!(start.signature.len() <= DECIDING_BYTES);
+            let bytes = [start.signature, b"\0"].concat();
+            assert_eq!(TextStart::of(&bytes, true, None), Foreign(&start.foreign));
+            assert!(start.foreign.command.contains("FILE"));
         }
     }
 

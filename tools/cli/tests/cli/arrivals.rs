@@ -52,6 +52,11 @@ fn formats() -> Vec<(&'static str, Vec<u8>)> {
         let quote = if index % 3 == 0 { "\"" } else { "" };
         bytes.extend(format!("\"{rest}\n\"\"\",{quote}{key}{quote}\r\n").bytes());
     });
+    let escaped = input(2500, |index, payload, bytes| {
+        let (key, rest) = payload.split_at(8);
+        let quote = if index % 3 == 0 { "\"" } else { "" };
+        bytes.extend(format!("\"{rest}\\\"\n\",\\\n{quote}{key}{quote}\r\n").bytes());
+    });
     let json = input(2500, |index, payload, bytes| {
         let (key, rest) = payload.split_at(8);
         let id = key.parse::<u32>().unwrap();
@@ -67,6 +72,28 @@ fn formats() -> Vec<(&'static str, Vec<u8>)> {
             bytes.extend(format!("{{\"t\":\"{rest}}}\",\"k\":[{id}]}}{blank}").bytes());
         })
     };
+    // Batches of 100 records in arrays.
+    let lists = (0..25_u32).flat_map(|batch| {
+        let record = |index| {
+            let payload = payload(batch * 100 + index);
+            let (key, rest) = payload.split_at(8);
+            format!("{{\"t\":\"{rest}],\",\"k\":[\"{key}\"]}}")
+        };
+        let records: Vec<String> = (0..100).map(record).collect();
+        let between = [",", ",\n", " , "][batch as usize % 3];
+        let records = records.join(between);
+        format!("{{\"n\":[{batch}],\"a\":{{\"Records\":[{records}]}}}}\n").into_bytes()
+    });
+    let lists = lists.collect();
+    let paragraphs = input(2500, |index, payload, bytes| {
+        let (key, rest) = payload.split_at(8);
+        let blank = if index % 3 == 0 { "\n\r\n" } else { "" };
+        bytes.extend(format!("{blank}{rest}x\n{key}\r\n\r\n").bytes());
+    });
+    let grouped = input(2500, |_, payload, bytes| {
+        let (key, rest) = payload.split_at(8);
+        bytes.extend(format!("{rest}\n{key}\r\n\n").bytes());
+    });
     let commented = input(2500, |index, payload, bytes| {
         let (key, rest) = payload.split_at(8);
         let comment = if index % 5 == 0 { "#\"" } else { "" };
@@ -123,10 +150,14 @@ fn formats() -> Vec<(&'static str, Vec<u8>)> {
         ("dedup -z -k 2", lines("\0")),
         ("dedup --csv -k 2", quoted.clone()),
         ("dedup --dense --fpr 1e-3 --csv -k 2", quoted),
+        ("dedup --csv-backslash -k 2", escaped),
         ("dedup --format tsv -k 1", tabs),
         ("dedup --format jsonl -k k.id", json),
         ("dedup --format jsonl -k k", joined(" ")),
         ("dedup --format json -k k", joined("\n")),
+        ("dedup --format json:container=a.Records -k k", lists),
+        ("dedup --format paragraphs -k 2", paragraphs),
+        ("dedup --format lines:3 -k 2", grouped),
         ("dedup --comment # -k 2", commented.clone()),
         ("dedup --comment # --csv -k -1", commented.clone()),
         ("dedup --comment # --header --csv -k !1", commented),

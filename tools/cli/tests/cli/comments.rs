@@ -1,6 +1,7 @@
 //! Comment lines: copied in place, never judged, and no records; and the names of fields in them.
 
 use std::fs;
+use std::io::Write;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -210,39 +211,81 @@ fn a_header_follows_comments() {
 }
 
 #[test]
-fn names_in_comments_stay_the_same() {
+fn later_comments_may_have_other_names() {
     let directory = tempfile::tempdir().unwrap();
+    let comments = |text: &str| -> String {
+        let lines = text.split_inclusive('\n');
+        lines.filter(|line| line.starts_with('#')).collect()
+    };
     let one = file(directory.path(), "one", ZEEK.as_bytes());
-    let swapped = ZEEK.replace("ts\tuid", "uid\tts");
+    // The same two values in the other order of fields.
+    let swapped = ZEEK
+        .replace("ts\tuid", "uid\tts")
+        .replace("1.5\tC1", "C1\t1.5");
+    let swapped = swapped.replace("1.6\tC1", "C2\t1.5");
     let two = file(directory.path(), "two", swapped.as_bytes());
-    let args = ["--format", "tsv", "--header", "-k", "uid"];
-    let both = dedup(&[&args[..], &[&one, &one]].concat(), b"");
-    let comments: String = ZEEK
-        .split_inclusive('\n')
-        .filter(|line| line.starts_with('#'))
-        .collect();
-    assert_eq!(both.text(), without(ZEEK, 4) + &comments);
-    let run = dedup(&[&args[..], &[&one, &two]].concat(), b"");
-    let expected =
-        format!("{two}, line 2: the names of the fields differ from those of the header");
-    assert_eq!(run.error(), expected);
-    // Inside of an input, as where a server starts again.
-    let later = W3C.replacen(
-        "#Fields: time cs-uri\r\n10:02",
-        "#Fields: cs-uri\r\n10:02",
-        1,
+    for (key, kept) in [
+        ("uid", "C2\t1.5\n"),
+        ("2", "C2\t1.5\n"),
+        ("ts,uid", "C2\t1.5\n"),
+        ("ts", ""),
+    ] {
+        for threads in ["1", "3"] {
+            let args = [
+                "--format",
+                "tsv",
+                "--header",
+                "-k",
+                key,
+                "--threads",
+                threads,
+            ];
+            let run = dedup(&[&args[..], &[&one, &one]].concat(), b"");
+            let first = dedup(&[&args[..], &[&one]].concat(), b"").text();
+            assert_eq!(run.text(), format!("{first}{}", comments(ZEEK)));
+            let run = dedup(&[&args[..], &[&one, &two]].concat(), b"");
+            let mut expected = comments(&swapped);
+            expected.insert_str(expected.find("#close").unwrap(), kept);
+            assert_eq!(run.text(), first + &expected, "{key}");
+        }
+    }
+    // What names do not tell.
+    let lacking = file(
+        directory.path(),
+        "lacking",
+        swapped.replace("\tts", "\tat").as_bytes(),
     );
-    let args = ["-w", "--header", "-k", "cs-uri"];
-    let run = dedup(&args, later.as_bytes());
-    assert!(
-        run.error().starts_with("standard input, line 5: "),
-        "{}",
-        run.stderr
-    );
+    for (key, input) in [
+        (&["-k", "!ts"][..], &lacking),
+        (&["-k", "1-"], &lacking),
+        (&["-k", "ts"], &lacking),
+        (&["-k", "-1"], &two),
+        (&[], &two),
+        (
+            &[
+                "-k",
+                "uid",
+                "--time-field",
+                "ts",
+                "--window",
+                "1m",
+                "--time-format",
+                "unix",
+            ],
+            &lacking,
+        ),
+    ] {
+        let args = [&["--format", "tsv", "--header"], key, &[&one, input]].concat();
+        let expected = format!(
+            "{input}, line 2: the names of the fields differ from those of the header, and do not \
+             tell which fields are compared"
+        );
+        assert_eq!(dedup(&args, b"").error(), expected, "{key:?}");
+    }
     // Numbers of fields mean what they say.
     let args = ["--format", "tsv", "-k", "2"];
     assert_eq!(dedup(&[&args[..], &[&one, &two]].concat(), b"").code, 0);
-    // A plain file with the same names in its header follows.
+    // A plain file with the same names in its header follows. Behind one, names stay.
     let plain = file(directory.path(), "plain", b"ts\tuid\n9\tC2\n");
     let args = ["--format", "tsv", "--header", "-k", "uid"];
     let run = dedup(&[&args[..], &[&one, &plain]].concat(), b"");
@@ -253,6 +296,119 @@ fn names_in_comments_stay_the_same() {
         "{}",
         run.stderr
     );
+}
+
+/// A log of a web server whose fields change twice, and one of a mail server.
+const CHANGED: &str = "#Software: Web Server\n#Fields: date time c-ip sc-status\n\
+    2025-01-01 00:00:21 192.0.2.1 200\n2025-01-01 00:00:21 192.0.2.1 200\n\
+    #Date: 2025-01-01 01:00:21\n#Fields: date time c-ip cs-uri-stem sc-status\n\
+    2025-01-01 00:00:21 192.0.2.1 / 200\n2025-01-01 01:00:22 192.0.2.1 / 200\n\
+    #Fields: sc-status c-ip time date\n200 192.0.2.1 01:00:22 2025-01-01\n\
+    200 192.0.2.1 01:00:23 2025-01-01\n";
+
+const MAIL: &str = "#Software: Mail Server\r\n#Version: 15.0.0.0\r\n\
+    #Fields: date-time, session,\"source\",description\r\n\
+    2025-01-01T23:29:49.958Z,08A,SMTP,\"a,b\"\r\n2025-01-01T23:29:49.958Z,08A,SMTP,\"a,b\"\r\n\
+    #Fields: session,date-time\r\n08A,2025-01-01T23:29:49.958Z\r\n08B,\"2025\n\"\r\n";
+
+#[test]
+fn fields_of_a_log_may_change_within_it() {
+    let directory = tempfile::tempdir().unwrap();
+    for (case, (options, input, dropped)) in [
+        (
+            &["-w", "--header", "-k", "date,time,c-ip,sc-status"][..],
+            CHANGED,
+            &[3, 6, 9][..],
+        ),
+        (
+            &[
+                "-w",
+                "--header",
+                "-k",
+                "c-ip",
+                "--time-field",
+                "date,time",
+                "--window",
+                "1m",
+            ],
+            CHANGED,
+            &[3, 6, 9, 10],
+        ),
+        (
+            &["--csv", "--header", "-k", "session,date-time"],
+            MAIL,
+            &[4, 6],
+        ),
+        (&["--csv", "--header", "-k", "2"], MAIL, &[4, 6]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let lines = input.split_inclusive('\n').enumerate();
+        let kept = lines.filter(|(at, _)| !dropped.contains(at));
+        let expected: String = kept.map(|(_, line)| line).collect();
+        for more in [
+            &["--threads", "1"][..],
+            &["--read-bytes", "1"],
+            &["--threads", "3", "--read-bytes", "50"],
+            &["--keep", "first"],
+        ] {
+            let args = [options, more].concat();
+            assert_eq!(dedup(&args, input.as_bytes()).text(), expected, "{args:?}");
+        }
+        // A run that stops between any two lines goes on with the names in force there.
+        let ends = input.match_indices('\n').map(|(at, _)| at + 1);
+        for (number, end) in ends.enumerate().skip(2) {
+            let folder = directory.path().join(format!("{case}-{number}"));
+            let folder = folder.to_str().unwrap();
+            let out = file(directory.path(), "out", b"");
+            fs::remove_file(&out).unwrap();
+            let path = file(directory.path(), "log", &input.as_bytes()[..end]);
+            let args = [options, &["--state", folder, "-o", &out, &path]].concat();
+            if dedup(&args, b"").code != 0 {
+                // Inside of a quoted field.
+                continue;
+            }
+            let mut log = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            log.write_all(&input.as_bytes()[end..]).unwrap();
+            dedup(&args, b"").text();
+            assert_eq!(
+                fs::read_to_string(&out).unwrap(),
+                expected,
+                "{options:?} {end}"
+            );
+        }
+    }
+    let top = file(directory.path(), "top", b"");
+    let args = ["-w", "--header", "-k", "time,c-ip", "--top-keys", &top];
+    dedup(&args, CHANGED.as_bytes()).text();
+    let top = fs::read_to_string(top).unwrap();
+    assert!(
+        top.contains(r#""duplicates_low":2,"duplicates_high":2,"key":["00:00:21","192.0.2.1"]"#),
+        "{top}"
+    );
+    assert!(top.contains(r#""key":["01:00:22","192.0.2.1"]"#), "{top}");
+    // Tags, between the delimiters of the names.
+    let run = dedup(
+        &["--csv", "--header", "-k", "session", "--tag"],
+        MAIL.as_bytes(),
+    );
+    let text = run.text();
+    assert!(
+        text.contains("#Fields: date-time, session,\"source\",description,verdict\r\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "#Fields: session,date-time,verdict\r\n08A,2025-01-01T23:29:49.958Z,duplicate\r\n"
+        ),
+        "{text}"
+    );
+    let run = dedup(
+        &["--csv", "--header", "-k", "session", "--tag=description"],
+        MAIL.as_bytes(),
+    );
+    assert!(run.error().contains("--tag"), "{}", run.error());
 }
 
 #[test]

@@ -137,6 +137,112 @@ fn text_that_looks_like_utf_16_without_a_mark_draws_a_warning() {
     }
 }
 
+/// How binary files begin that hold records, with a word of the message about each.
+const FILES: [(&[u8], &str, &str); 21] = [
+    (b"PAR1\x15\x04\x15\x08\n", "Parquet", "duckdb"),
+    (
+        b"Obj\x01\x02\x16avro.schema\x10\"string\"\0\n",
+        "Avro",
+        "avrocat",
+    ),
+    (b"ORC\x05\0\0\n", "ORC", "orc-contents"),
+    (b"ORC\n\x13\n\x06\x12\x04\x08\n", "ORC", "orc-contents"),
+    (b"ARROW1\0\0\xff\xff\xff\xff\n", "Arrow file", "open_file"),
+    (
+        b"\xff\xff\xff\xff\xb0\0\0\0\x10\0\0\0\n",
+        "Arrow stream",
+        "open_stream",
+    ),
+    (b"FEA1\0\0\0\0\n", "Feather", "read_feather"),
+    (b"SQLite format 3\0\x10\0\n", "SQLite", "sqlite3"),
+    (b"ElfFile\0\0\n", "Windows event log", "evtx_dump"),
+    (b"\x30\0\0\0LfLe\x01\n", "Windows event log", "evtexport"),
+    (b"LPKSHHRH\0\0\0\0\n", "journal", "journalctl"),
+    (b"\x89HDF\r\n\x1a\n\0", "HDF5", "h5dump"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\n", "Excel", "in2csv"),
+    (b"\0\x01\0\0Standard ACE DB\0\x02\n", "Access", "mdb-export"),
+    (b"\x0c\xa5\x01\0\n", "nfdump", "nfdump"),
+    (b"\xfebin\x01\n", "MySQL", "mysqlbinlog"),
+    (b"SEQ\x06\x19\n", "Hadoop", "hadoop"),
+    (b"%PDF-1.7\n", "PDF", "pdftotext"),
+    (b"PGDMP\x01\x0e\n", "PostgreSQL", "pg_restore"),
+    (b"bplist00\xd1\x01\x02\n", "property list", "plutil"),
+    (b"12345678DUCK\x40\0\0\0\0\0\0\0\n", "DuckDB", "duckdb"),
+];
+
+#[test]
+fn binary_files_of_records_are_rejected_with_the_command_that_converts_them() {
+    let directory = tempfile::tempdir().unwrap();
+    for (begin, name, command) in FILES {
+        let bytes = [begin, b"v\nv\n"].concat();
+        let path = file(directory.path(), "some.bin", &bytes);
+        let compressed = file(directory.path(), "some.bin.gz", &compress("gzip", &bytes));
+        for (args, input, from) in [
+            (&["dedup", "-q"][..], &bytes[..], &[][..]),
+            (&["dedup", "-q", "--csv", "-k", "1"], &bytes, &[]),
+            (&["dedup", "-q", "--format", "jsonl"], &bytes, &[]),
+            (&["dedup", "-q", "--threads", "3", &path], b"", &[]),
+            (&["dedup", "-q", "--known", &path], b"", &[]),
+            (
+                &["eval", "-q", "--input", &path, "bloom:k=2,memory=2KiB"],
+                b"",
+                &[],
+            ),
+            (
+                &["dedup", "-q", &compressed],
+                b"",
+                &["gzip -dc FILE > PLAIN; "],
+            ),
+        ] {
+            let run = echoless(args, input);
+            let error = run.error();
+            assert!(run.stdout.is_empty(), "{args:?}");
+            for part in [&[name, command, "which is not read", " as from "][..], from].concat() {
+                assert!(error.contains(part), "{args:?}: {error}");
+            }
+        }
+        assert_eq!(dedup(&["--no-decompress", "-z"], &bytes).bytes(), bytes);
+        let length = format!("fixed:{}", bytes.len());
+        let twice = bytes.repeat(2);
+        assert_eq!(
+            dedup(&["--format", &length], &twice).bytes(),
+            bytes,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn text_may_begin_like_the_name_of_a_binary_format() {
+    let directory = tempfile::tempdir().unwrap();
+    for word in [
+        "PAR1", "PARE", "ORC", "FEA1", "LPKSHHRH", "PGDMP", "%PDF", "Obj", "ARROW1",
+    ] {
+        let text = format!("{word}\n{word}\n\tother {word},1\n");
+        let expected = format!("{word}\n\tother {word},1\n");
+        assert_eq!(dedup(&[], text.as_bytes()).text(), expected);
+        assert_eq!(
+            dedup(&["--read-bytes", "1"], text.as_bytes()).text(),
+            expected
+        );
+        assert_eq!(dedup(&[], word.as_bytes()).text(), word);
+    }
+    // Unless the file has the name of one.
+    for name in ["x.orc", "x.PARQUET", "x.journal", "x.feather"] {
+        let begin = match name {
+            "x.orc" => "ORC",
+            "x.journal" => "LPKSHHRH",
+            "x.feather" => "FEA1",
+            _ => "PAR1",
+        };
+        let path = file(directory.path(), name, format!("{begin}\nv\n").as_bytes());
+        assert!(
+            dedup(&[&path], b"").error().contains("which is not read"),
+            "{name}"
+        );
+    }
+}
+
 /// An archive of one file with this content.
 fn tar(content: &[u8], magic: &[u8; 8]) -> Vec<u8> {
     let mut header = [0; 512];

@@ -48,6 +48,10 @@ pub(crate) const RECORDS: &[Case] = &[
     case("--csv", LINES),
     case("--csv -k 2", LINES),
     case("--format csv --window 2 -k 1", LINES),
+    case(
+        "--csv-backslash -k 2",
+        b"1,\"a\\\"\"\n2,\"\\\n\"\n\\,,a\\\"\r\n1,\"a\"\"\"\n",
+    ),
     case("--format tsv -k 2", b"1\ta\n2\ta\n\t\n"),
     case("--format jsonl", JSON),
     case("--format jsonl -k id,l[1].a", JSON),
@@ -60,6 +64,20 @@ pub(crate) const RECORDS: &[Case] = &[
     ),
     case("--format json", JSON),
     case("--format json -k id --missing skip", JSON),
+    case(
+        "--format json:container=a -k id --missing skip",
+        br#"{"n":1,"a":[{"id":1},{"id":2} ,{"id":1}],"b":[]}{"a":[{"id":2}]}"#,
+    ),
+    case(
+        "--format json:container=.",
+        b"[1,1,\n\"a]\",{\"a\":[1]},{\"a\":[1]}]\n[1]",
+    ),
+    case("--format paragraphs", LINES),
+    case(
+        "--format paragraphs -k 2 -i --missing skip",
+        b"\n\na\nb\r\n\r\nx\nB\n\n\nc\n\n\n",
+    ),
+    case("--format lines:2 -k 1", b"1\na\n2\r\nb\n1\na\n"),
     case("--ignore-case=unicode --trim -k !2,-1", LINES),
     case("-k 2--1 --missing empty --blank-lines skip", LINES),
     case("--comment // --csv -k 1", b"//\"\n1,a\n//\n\"1\",b\n"),

@@ -7,6 +7,9 @@
 //!             ^^^^^^^^      ^^^^^ rewritten, in as many octets as in the input
 //! ```
 //!
+//! An array of JSON that is open has no length. Its first record that is written loses the comma in
+//! front of it.
+//!
 //! A regular file is rewritten at the position of a length. In any other output, the bytes from the
 //! begin of an element on are held back until its end; an element that is too long for that gets an
 //! indefinite length.
@@ -44,6 +47,13 @@ enum OpenElement {
     Indefinite,
     /// It has a definite length in the input.
     MadeIndefinite,
+    /// An array of JSON. Its records have the comma in front of them, so the first one that is
+    /// written loses it.
+    List {
+        has_records: bool,
+        /// The number of objects that are open around it.
+        objects: usize,
+    },
 }
 
 impl OpenElement {
@@ -65,6 +75,20 @@ impl OpenElements {
         !self.held.is_empty()
     }
 
+    /// Whether the next record is the first one of an array.
+    pub(super) fn begins_list(&self) -> bool {
+        let last = self.open.last();
+        last.is_some_and(|element| {
+            matches!(
+                element,
+                OpenElement::List {
+                    has_records: false,
+                    ..
+                }
+            )
+        })
+    }
+
     /// Whether no element is open and nothing is held back.
     pub(super) fn is_outside(&self) -> bool {
         self.open.is_empty() && self.held.is_empty()
@@ -80,11 +104,11 @@ impl OpenElements {
     ) {
         self.go_on_at(rewritable);
         let mut run = runs.next();
-        let mut copy = |held: &mut Vec<u8>, pieces: Range<usize>| {
+        let mut copy = |elements: &mut Self, pieces: Range<usize>| {
             while let Some(next) = &run {
                 let selected = next.start.max(pieces.start)..next.end.min(pieces.end);
                 if !selected.is_empty() {
-                    held.extend_from_slice(chunk.bytes_of(selected));
+                    elements.push(chunk.bytes_of(selected));
                 }
                 if next.end > pieces.end {
                     break;
@@ -102,19 +126,42 @@ impl OpenElements {
         {
             match edge.edge {
                 Edge::Opens { length_at, length } => {
-                    copy(&mut self.held, done..edge.piece);
+                    copy(self, done..edge.piece);
                     let header = chunk.bytes_of(edge.piece..edge.piece + 1);
                     let tag_octets = length_at - chunk.record_start(edge.piece);
                     self.open(header, tag_octets, length, rewritable.is_some());
                 }
+                Edge::OpensList { objects } => {
+                    copy(self, done..edge.piece + 1);
+                    self.open.push(OpenElement::List {
+                        has_records: false,
+                        objects,
+                    });
+                }
                 Edge::Closes => {
-                    copy(&mut self.held, done..edge.piece + 1);
+                    copy(self, done..edge.piece + 1);
                     self.close();
                 }
             }
             done = edge.piece + 1;
         }
-        copy(&mut self.held, done..pieces);
+        copy(self, done..pieces);
+    }
+
+    /// Appends pieces, without the comma in front of them if they begin an array.
+    fn push(&mut self, mut pieces: &[u8]) {
+        if let Some(OpenElement::List { has_records, .. }) = self.open.last_mut()
+            && !*has_records
+        {
+            *has_records = true;
+            let blank = pieces.iter().take_while(|byte| byte.is_ascii_whitespace());
+            let (blank, rest) = pieces.split_at(blank.count());
+            if let Some(record) = rest.strip_prefix(b",") {
+                self.held.extend_from_slice(blank);
+                pieces = record;
+            }
+        }
+        self.held.extend_from_slice(pieces);
     }
 
     /// Ends all elements that are open: the run ended inside of them.
@@ -124,11 +171,19 @@ impl OpenElements {
         // If writing failed, some are not in the output.
         self.open.retain(|element| match element {
             OpenElement::Definite { content, .. } => *content <= position,
-            OpenElement::Indefinite | OpenElement::MadeIndefinite => true,
+            OpenElement::Indefinite | OpenElement::MadeIndefinite | OpenElement::List { .. } => {
+                true
+            }
         });
         while let Some(last) = self.open.last() {
-            if matches!(last, OpenElement::Indefinite) {
-                self.held.extend_from_slice(&END_OF_CONTENTS);
+            match *last {
+                OpenElement::Indefinite => self.held.extend_from_slice(&END_OF_CONTENTS),
+                OpenElement::List { objects, .. } => {
+                    self.held.push(b']');
+                    self.held.extend(std::iter::repeat_n(b'}', objects));
+                    self.held.push(b'\n');
+                }
+                OpenElement::Definite { .. } | OpenElement::MadeIndefinite => {}
             }
             self.close();
         }
@@ -180,7 +235,7 @@ impl OpenElements {
 
     fn close(&mut self) {
         let (length_at, content, of_input) = match self.open.pop() {
-            None | Some(OpenElement::Indefinite) => return,
+            None | Some(OpenElement::Indefinite | OpenElement::List { .. }) => return,
             Some(OpenElement::MadeIndefinite) => {
                 self.held.extend_from_slice(&END_OF_CONTENTS);
                 return;

@@ -371,7 +371,8 @@ impl Sink {
     /// Writes the runs of a chunk's records. If the last one lacks its terminator, that of the
     /// chunk is written before any later record.
     pub(crate) fn write_runs(&mut self, chunk: &Chunk, runs: Runs<'_>) -> Result<(), Failure> {
-        if !chunk.layout.edges.is_empty() || self.elements.holds_back() {
+        let begins_list = self.elements.begins_list();
+        if !chunk.layout.edges.is_empty() || self.elements.holds_back() || begins_list {
             let rewritable = self.rewritable();
             self.elements.append(chunk, runs, rewritable);
             return self.write_held(rewritable);
@@ -502,6 +503,15 @@ impl Sink {
         records: impl Iterator<Item = usize> + Clone,
     ) -> Result<(), Failure> {
         let bytes = |record| chunk.bytes_of(record..record + 1);
+        let format = self.format.as_deref();
+        let alone = |record| format.and_then(|format| format.alone(bytes(record)));
+        let lines: Vec<&[u8]> = records.clone().filter_map(alone).collect();
+        if !lines.is_empty() {
+            let lines = lines.into_iter().map(|line| [line, b"\n"].concat());
+            let lines: Vec<Vec<u8>> = lines.collect();
+            let lengths: Vec<u64> = lines.iter().map(|line| line.len() as u64).collect();
+            return self.write_assembled(&lines.concat(), lengths.into_iter(), b"");
+        }
         let lengths = records.clone().map(|record| bytes(record).len() as u64);
         self.write_records(records.clone().map(bytes), lengths, chunk.layout.terminator)
     }
@@ -567,8 +577,7 @@ impl Sink {
                 None => write_slices(&mut self.target.file, slices, &mut self.bytes)?,
             }
             let format = self.format.as_ref();
-            let terminated = format.is_none_or(|format| format.terminator_of(last).is_some());
-            self.owed = (!terminated).then_some(terminator);
+            self.owed = format.and_then(|format| format.missing_end(last, terminator));
         }
     }
 

@@ -157,6 +157,7 @@ mod tests {
             header: Some(SavedHeader {
                 record: Some(b"a,\xff\n".to_vec()),
                 names: vec![b"a".to_vec(), b"\xff".to_vec()],
+                later: vec![vec![b"b".to_vec()]],
             }),
             ..Commit::new(vec![("--key".into(), Some("2".into()))])
         };

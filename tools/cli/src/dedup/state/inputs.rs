@@ -176,6 +176,7 @@ impl SavedInputs {
             lines,
             announced: chunk.input.announced,
             joined_values: chunk.input.has_joined_values,
+            names: (chunk.header.field_names.as_ref()).map_or(0, |names| names.number),
         };
         input.end = chunk.input.file.end;
         // A chunk that closes its input may have no bytes.

@@ -372,6 +372,12 @@ impl RunState {
             file => file.read.saturating_sub(position.bytes),
         };
         self.inputs.pass(chunk, name, position, lines);
+        if let Some(names) = &chunk.header.field_names
+            && let Some(header) = &mut self.commit.header
+            && names.number as usize > header.later.len()
+        {
+            header.later.push(names.now.to_vec());
+        }
         self.commit.clock.pass(chunk);
         self.commit.terminator = String::from_utf8_lossy(chunk.layout.terminator).into();
         let turn = std::mem::take(&mut chunk.turn);
@@ -395,7 +401,7 @@ impl RunState {
         };
         let header = self.commit.header.get_or_insert_default();
         if header.names.is_empty() {
-            header.names = names.to_vec();
+            header.names = names.first.to_vec();
         }
         if let Some(record) = &chunk.header.of_stream {
             header.record = Some(record.clone());

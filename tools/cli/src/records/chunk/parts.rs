@@ -1,13 +1,12 @@
 //! The parts of a chunk that its records are cut from: its bytes, the input that they are of, its
 //! header, and where its records are.
 
-use std::sync::Arc;
-
 use super::KEPT_RECORDS;
 use crate::files::InputIdentity;
 use crate::partial::PartialInput;
 use crate::records::comments::Announced;
 use crate::records::fault::Problem;
+use crate::records::header::HeaderNames;
 use crate::records::restart::InputRestart;
 
 /// The bytes of a chunk.
@@ -119,7 +118,7 @@ pub(crate) struct ChunkHeader {
     /// The header of the stream, with the byte order mark in front of it, in its first chunk.
     pub(crate) of_stream: Option<Vec<u8>>,
     /// The names of the fields, if the stream has a header.
-    pub(crate) field_names: Option<Arc<[Vec<u8>]>>,
+    pub(crate) field_names: Option<HeaderNames>,
     /// Whether the chunk is the first of a stream without a header, and its byte order mark begins
     /// the main output.
     pub(crate) copies_mark: bool,
@@ -178,6 +177,10 @@ pub(crate) enum Edge {
         length_at: usize,
         /// The length of the content in the input; `None` if it is indefinite.
         length: Option<u64>,
+    },
+    /// An array of records opens behind the piece, inside of so many objects.
+    OpensList {
+        objects: usize,
     },
     Closes,
 }

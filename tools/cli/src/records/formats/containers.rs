@@ -73,7 +73,7 @@ impl BinaryFraming for Containers {
 
 /// The pieces of a buffer that are found.
 #[derive(Debug, Default)]
-struct Found {
+pub(super) struct Found {
     ends: Vec<usize>,
     /// The pieces that are no records.
     frame: Vec<usize>,
@@ -81,25 +81,53 @@ struct Found {
 }
 
 impl Found {
-    fn push(&mut self, piece: Piece) {
+    /// Appends a piece. One that is no record goes on with another one that has no edge.
+    pub(super) fn push(&mut self, end: usize, is_record: bool) {
         let last = self.ends.len().wrapping_sub(1);
         let has_edges = self.edges.last().is_some_and(|edge| edge.piece == last);
-        if piece.kind == PieceKind::Frame && self.frame.last() == Some(&last) && !has_edges {
-            self.ends[last] = piece.end;
+        if !is_record && self.frame.last() == Some(&last) && !has_edges {
+            self.ends[last] = end;
         } else {
-            self.ends.push(piece.end);
-            if piece.kind != PieceKind::Record {
-                self.frame.push(self.ends.len() - 1);
-            }
+            self.push_alone(end, is_record);
         }
-        let index = self.ends.len() - 1;
-        let edge = |edge| ElementEdge { piece: index, edge };
-        if let PieceKind::Opens { length_at, length } = piece.kind {
-            self.edges.push(edge(Edge::Opens { length_at, length }));
+    }
+
+    /// Appends a piece that is not joined with the one before.
+    fn push_alone(&mut self, end: usize, is_record: bool) {
+        self.ends.push(end);
+        if !is_record {
+            self.frame.push(self.ends.len() - 1);
         }
-        for _ in 0..piece.closes {
-            self.edges.push(edge(Edge::Closes));
+    }
+
+    /// Notes an edge of the last piece.
+    pub(super) fn push_edge(&mut self, edge: Edge) {
+        let piece = self.ends.len() - 1;
+        self.edges.push(ElementEdge { piece, edge });
+    }
+
+    /// Moves the pieces, whose ends are those behind a byte order mark, into the chunk.
+    pub(super) fn hand_over(&mut self, chunk: &mut Chunk) {
+        let mark = chunk.bytes.mark;
+        chunk
+            .layout
+            .ends
+            .extend(self.ends.drain(..).map(|end| mark + end));
+        chunk.unkeyed.frame.append(&mut self.frame);
+        chunk.layout.edges.append(&mut self.edges);
+    }
+}
+
+fn push(found: &mut Found, piece: Piece) {
+    match piece.kind {
+        PieceKind::Opens { length_at, length } => {
+            found.push_alone(piece.end, false);
+            found.push_edge(Edge::Opens { length_at, length });
         }
+        kind => found.push(piece.end, kind == PieceKind::Record),
+    }
+    for _ in 0..piece.closes {
+        found.push_edge(Edge::Closes);
     }
 }
 
@@ -123,7 +151,7 @@ impl LastEnd for LastPiece {
             match self.scan.next(bytes, at) {
                 Ok(Some(piece)) => {
                     at = piece.end;
-                    self.found.push(piece);
+                    push(&mut self.found, piece);
                 }
                 Ok(None) => break,
                 Err(invalid) => {
@@ -160,10 +188,7 @@ impl LastEnd for LastPiece {
     }
 
     fn hand_over(&mut self, chunk: &mut Chunk) {
-        let Found { ends, frame, edges } = &mut self.found;
-        chunk.layout.ends.append(ends);
-        chunk.unkeyed.frame.append(frame);
-        chunk.layout.edges.append(edges);
+        self.found.hand_over(chunk);
     }
 
     fn lacks_records(&self) -> bool {

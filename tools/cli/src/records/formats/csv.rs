@@ -1,8 +1,10 @@
-//! CSV with quoted fields (RFC 4180), which may hold delimiters and newlines.
+//! CSV with quoted fields (RFC 4180), which may hold delimiters and newlines, and the dialect in
+//! which a backslash makes the byte behind it content.
 
 use std::sync::Arc;
 
-use memchr::{memchr, memchr_iter};
+use memchr::memmem::find_iter;
+use memchr::{memchr, memchr_iter, memchr2};
 
 use super::terminated::CrLf;
 use crate::failure::Failure;
@@ -10,13 +12,15 @@ use crate::records::chunk::Chunk;
 use crate::records::fault::Problem;
 use crate::records::field_set::FieldSet;
 use crate::records::format::{
-    CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts, FormatName, FormatOption,
-    LastEnd, SharedFormat, TagStyle,
+    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts,
+    FormatName, FormatOption, LastEnd, SharedFormat, StrayQuote, TagStyle,
 };
 use crate::records::keys::{KeyExtractor, read_records};
-use crate::records::quoting::{CommentedQuoting, QUOTE, Quoting, quoted_fields};
-use crate::records::split::{FieldBytes, QuotedFields};
-use crate::records::terminators::{LF, LastTerminator, append_last};
+use crate::records::quoting::{
+    BACKSLASH, CommentedQuoting, Dialect, QUOTE, Quoting, quoted_fields,
+};
+use crate::records::split::{EscapedFields, FieldBytes, QuotedFields};
+use crate::records::terminators::{CR, LF, LastTerminator, append_last};
 
 pub(super) const CSV: FormatOption = FormatOption {
     long: "csv",
@@ -27,7 +31,20 @@ pub(super) const CSV: FormatOption = FormatOption {
     build: |delimiter| {
         let byte = delimiter.one_byte("--csv")?;
         delimiter.check(&[QUOTE])?;
-        Ok(Arc::new(Csv::new(byte, None)?))
+        Ok(Arc::new(Csv::<false>::new(byte, None)?))
+    },
+};
+
+pub(super) const CSV_BACKSLASH: FormatOption = FormatOption {
+    long: "csv-backslash",
+    short: None,
+    help: "As --csv, and a backslash makes the byte behind it content, as in \"3.5\\\"\": a quote, a delimiter or a newline, as MySQL and Redshift write them",
+    implies: &["csv", "crlf"],
+    needs_delimiter: true,
+    build: |delimiter| {
+        let byte = delimiter.one_byte("--csv-backslash")?;
+        delimiter.check(&[QUOTE, BACKSLASH])?;
+        Ok(Arc::new(Csv::<true>::new(byte, None)?))
     },
 };
 
@@ -48,17 +65,18 @@ const LONG_FIELD_LINES: usize = 1000;
 /// So has one with more bytes and a newline.
 const LONG_FIELD_BYTES: usize = 1_000_000;
 
-/// Lines with or without CR, except that a newline inside a quoted field ends no record.
+/// Lines with or without CR, except that a newline inside a quoted field ends no record. With
+/// `ESCAPES`, neither does one behind a backslash.
 #[derive(Debug)]
-struct Csv {
-    delimiter: u8,
+struct Csv<const ESCAPES: bool> {
+    dialect: Dialect,
     /// What the format amounts to where there are no quotes.
     unquoted: CrLf,
     /// Finds the record ends if there are comment lines: quotes in them open no field.
     comments: Option<CommentedQuoting>,
 }
 
-impl Csv {
+impl<const ESCAPES: bool> Csv<ESCAPES> {
     fn new(delimiter: u8, comments: Option<CommentedQuoting>) -> Result<Self, Failure> {
         let facts = FormatFacts {
             unit: "line",
@@ -69,28 +87,41 @@ impl Csv {
             depends_on_start: false,
             counts_in_parts: true,
             file_header_end: None,
-            skips_blank_lines: true,
+            blank_lines: BlankLineReading::SkippedWithFields,
             spaces_are_blank: false,
-            comments: CommentSupport::Typed,
+            comments: CommentSupport::Announced,
             tag_style: Some(TagStyle::Field([delimiter].into())),
             field_names: FieldNames::Numbers,
             extent: Extent::Fields,
         };
         Ok(Self {
-            delimiter,
+            dialect: Dialect {
+                delimiter,
+                backslash: ESCAPES,
+            },
             unquoted: CrLf::with_byte(delimiter)?.with_facts(facts),
             comments,
         })
     }
 }
 
-impl Format for Csv {
+/// Whether the newline at the end of a record is content, behind a backslash that is none itself.
+fn ends_escaped(record: &[u8]) -> bool {
+    let before = record.strip_suffix(&[LF]).unwrap_or_default();
+    let backslashes = before.iter().rev().take_while(|byte| **byte == BACKSLASH);
+    backslashes.count() % 2 == 1
+}
+
+impl<const ESCAPES: bool> Format for Csv<ESCAPES> {
     fn facts(&self) -> &FormatFacts {
         self.unquoted.facts()
     }
 
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        if ESCAPES && ends_escaped(record) {
+            return record;
+        }
         self.unquoted.content(record)
     }
 
@@ -98,17 +129,17 @@ impl Format for Csv {
         let found = |end| ends.push(start + end);
         let bytes_from_start = &bytes[start..];
         match &self.comments {
-            None => Quoting::default().scan(bytes_from_start, 0, self.delimiter, found),
+            None => Quoting::default().scan(bytes_from_start, 0, self.dialect, found),
             Some(comments) => {
-                (comments.clone()).scan(bytes_from_start, 0, self.delimiter, found);
+                (comments.clone()).scan(bytes_from_start, 0, self.dialect, found);
             }
         }
         append_last(bytes, start, ends);
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {
-        Box::new(LastQuotedEnd {
-            delimiter: self.delimiter,
+        Box::new(LastQuotedEnd::<ESCAPES> {
+            dialect: self.dialect,
             quoting: Quoting::default(),
             comments: self.comments.clone(),
         })
@@ -122,11 +153,21 @@ impl Format for Csv {
         scratch: &mut Vec<u8>,
         chosen: &mut Vec<FieldBytes>,
     ) -> Result<(), Problem> {
-        let all = QuotedFields::new(content, self.delimiter, scratch);
-        (fields.select(all, |field| chosen.push(field))).map_err(Problem::Lacks)
+        let delimiter = self.dialect.delimiter;
+        let selected = if ESCAPES {
+            let all = EscapedFields::new(content, delimiter, scratch);
+            fields.select(all, |field| chosen.push(field))
+        } else {
+            let all = QuotedFields::new(content, delimiter, scratch);
+            fields.select(all, |field| chosen.push(field))
+        };
+        selected.map_err(Problem::Lacks)
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {
+        if ESCAPES && ends_escaped(records) {
+            return None;
+        }
         self.unquoted.terminator_of(records)
     }
 
@@ -136,25 +177,29 @@ impl Format for Csv {
 
     fn with_comments(&self, prefix: &[u8]) -> Option<SharedFormat> {
         // The delimiter was accepted before.
-        let commented = Self::new(self.delimiter, Some(CommentedQuoting::new(prefix))).ok()?;
+        let delimiter = self.dialect.delimiter;
+        let commented = Self::new(delimiter, Some(CommentedQuoting::new(prefix))).ok()?;
         Some(Arc::new(commented))
     }
 
-    fn swallowing_quote(&self, record: &[u8]) -> Option<usize> {
-        let is_long = |field: &[u8]| match memchr_iter(LF, field).count() {
-            0 => false,
-            newlines => newlines > LONG_FIELD_LINES || field.len() > LONG_FIELD_BYTES,
-        };
-        let fields = quoted_fields(record, self.delimiter);
-        (fields
-            .into_iter()
-            .find(|field| is_long(&record[field.clone()])))
-        .map(|field| field.start)
+    fn stray_quote(&self, record: &[u8]) -> Option<StrayQuote> {
+        let fields = quoted_fields(record, self.dialect);
+        fields.into_iter().find_map(|field| {
+            let at = field.start - 1;
+            let field = &record[field];
+            let newlines = memchr_iter(LF, field).count();
+            let is_by_backslash = !ESCAPES && has_escaped_end(field, self.dialect.delimiter);
+            let is_long = newlines > LONG_FIELD_LINES || field.len() > LONG_FIELD_BYTES;
+            (newlines > 0 && (is_by_backslash || is_long)).then_some(StrayQuote {
+                at,
+                is_by_backslash,
+            })
+        })
     }
 
     fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
         // Most chunks have no quote, and searching for one is cheaper than scanning for pairs.
-        if memchr(QUOTE, chunk.bytes.of_records()).is_none() {
+        if find_quoting::<ESCAPES>(chunk.bytes.of_records()).is_none() {
             read_records(&self.unquoted, extractor, chunk);
         } else {
             read_records(self, extractor, chunk);
@@ -162,38 +207,62 @@ impl Format for Csv {
     }
 }
 
+/// The first byte that is more than content in the middle of a line.
+fn find_quoting<const ESCAPES: bool>(bytes: &[u8]) -> Option<usize> {
+    if ESCAPES {
+        memchr2(QUOTE, BACKSLASH, bytes)
+    } else {
+        memchr(QUOTE, bytes)
+    }
+}
+
+/// Whether a quoted field of several lines seems to have an end in its middle where a backslash
+/// makes quotes content: the value ended with one.
+fn has_escaped_end(field: &[u8], delimiter: u8) -> bool {
+    find_iter(field, b"\\\"\"").any(|at| match field.get(at + 3) {
+        Some(&CR) => field.get(at + 4) == Some(&LF),
+        Some(byte) => *byte == LF || *byte == delimiter,
+        None => false,
+    })
+}
+
 #[derive(Debug)]
-struct LastQuotedEnd {
-    delimiter: u8,
+struct LastQuotedEnd<const ESCAPES: bool> {
+    dialect: Dialect,
     quoting: Quoting,
     /// In the place of `quoting`, if there are comment lines.
     comments: Option<CommentedQuoting>,
 }
 
-impl LastEnd for LastQuotedEnd {
+impl<const ESCAPES: bool> LastEnd for LastQuotedEnd<ESCAPES> {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
         if self.comments.is_none()
             && self.quoting == Quoting::Outside
-            && memchr(QUOTE, &bytes[from..]).is_none()
+            && find_quoting::<ESCAPES>(&bytes[from..]).is_none()
         {
             return LastTerminator(LF).find(bytes, from);
         }
         let mut last = None;
         let found = |end| last = Some(end);
         match &mut self.comments {
-            None => self.quoting.scan(bytes, from, self.delimiter, found),
-            Some(comments) => comments.scan(bytes, from, self.delimiter, found),
+            None => self.quoting.scan(bytes, from, self.dialect, found),
+            Some(comments) => comments.scan(bytes, from, self.dialect, found),
         }
         last
     }
 
     fn problem_at_end(&self) -> Option<Problem> {
-        let open = Problem::Malformed("a quoted field that begins in this record does not end");
         let quoting = self
             .comments
             .as_ref()
             .map_or(self.quoting, CommentedQuoting::quoting);
-        (quoting == Quoting::Inside).then_some(open)
+        Some(Problem::Malformed(match quoting {
+            Quoting::Outside | Quoting::AtQuote | Quoting::Escaped => return None,
+            Quoting::Inside | Quoting::Escape { inside: true } => {
+                "a quoted field that begins in this record does not end"
+            }
+            Quoting::Escape { inside: false } => "the input ends behind a backslash",
+        }))
     }
 
     fn reset(&mut self) {
@@ -275,6 +344,42 @@ mod tests {
         assert_eq!(fields(r#"a"b,c"#), [r#"a"b"#, "c"]);
         assert_eq!(fields(r#""a"b,c"#), ["ab", "c"]);
         assert_eq!(fields(r#""a""b"c"d"#), [r#"a"bc"d"#]);
+    }
+
+    #[test]
+    fn backslashes_make_the_byte_behind_them_content() {
+        let format = (CSV_BACKSLASH.build)(&Delimiter::default()).unwrap();
+        for (content, expected) in [
+            ("", &[""][..]),
+            (r#"1,"size 3.5\"",x"#, &["1", "size 3.5\"", "x"]),
+            (r#""a\"",b\""#, &["a\"", "b\""]),
+            (r#""a""b\"""#, &["a\"b\""]),
+            (r#"a\,b,\",\""#, &["a,b", "\"", "\""]),
+            ("a\\\nb,\"c\\\r\nd\"", &["a\nb", "c\r\nd"]),
+            // Those in front of other bytes stay, so that no two values become one.
+            (r#"\N,\\N,"\\","\n""#, &[r"\N", r"\\N", r"\\", r"\n"]),
+            (r#""a"b\,c",d"#, &["ab,c\"", "d"]),
+            ("a\\", &["a\\"]),
+        ] {
+            let fields = all_fields(&*format, content.as_bytes());
+            let expected: Vec<&[u8]> = expected.iter().map(|field| field.as_bytes()).collect();
+            assert_eq!(fields, expected, "{content}");
+        }
+        // Where values have no other byte behind a backslash, Python and the crate csv agree.
+        let text = "1,\"size 3.5\\\"\"\n2,\"b\\\\\"\n3,\"c\\\"\n\"\n";
+        let mut ends = Vec::new();
+        format.record_ends(text.as_bytes(), 0, &mut ends);
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .escape(Some(b'\\'))
+            .from_reader(text.as_bytes());
+        assert_eq!(ends.len(), reader.byte_records().count());
+        assert_eq!(ends[0], text.find("2,").unwrap());
+        for (text, is_open) in [("\"a\\\"", true), ("a\\", true), ("a\\\n", false)] {
+            let mut last_end = format.last_end();
+            assert_eq!(last_end.find(text.as_bytes(), 0), None);
+            assert_eq!(last_end.problem_at_end().is_some(), is_open, "{text}");
+        }
     }
 
     proptest! {

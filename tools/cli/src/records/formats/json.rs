@@ -9,16 +9,18 @@ use std::sync::Arc;
 
 use echoless::SpecError;
 
+use super::json_lists::JsonLists;
 use super::terminated::Lf;
 use crate::records::chunk::Chunk;
 use crate::records::fault::Problem;
 use crate::records::field_set::{FieldSet, MissingField};
 use crate::records::format::{
-    ChosenFields, CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts, FormatName,
-    LastEnd, SelectedFormat, TagStyle,
+    BlankLineReading, ChosenFields, CommentSupport, Extent, FieldNames, Format, FormatBuild,
+    FormatFacts, FormatName, LastEnd, SelectedFormat, TagStyle,
 };
 use crate::records::json::find::Node;
 use crate::records::json::framing::{FirstLine, ValueScan, count_values};
+use crate::records::json::lists::{ListPath, list_inside};
 use crate::records::json::path::{KeyPaths, Path, parse_paths};
 use crate::records::json::scan::{Invalid, Scan};
 use crate::records::json::value::{ComparedPart, canonical, plain};
@@ -60,6 +62,23 @@ pub(super) const JSON: FormatName = FormatName {
     }),
 };
 
+pub(super) const JSON_IN: FormatName = FormatName {
+    name: "json",
+    value_name: Some("container=PATH"),
+    help: "records in the arrays on a path of names, such as json:container=Records or data.items, or, with ., in an array that is the whole input; --key takes paths from a record on",
+    options: &[],
+    build: FormatBuild::OwnFields(|value, fields| {
+        let Some(path) = value.strip_prefix("container=") else {
+            let allowed = "json or json:container=PATH";
+            return Err(SpecError::new("--format", format!("json:{value}"), allowed).into());
+        };
+        let path = ListPath::parse(path)?;
+        let (values, keys, times) = JsonValues::new(fields)?;
+        let format = Arc::new(JsonLists::new(path, values));
+        Ok(SelectedFormat::numbered(format, keys, times))
+    }),
+};
+
 /// Lines with a value each. CR is white space of JSON.
 #[derive(Debug)]
 struct JsonLines {
@@ -70,7 +89,7 @@ struct JsonLines {
 
 /// Values that follow one another.
 #[derive(Debug)]
-struct JsonValues {
+pub(super) struct JsonValues {
     /// The paths of the key, and then those of the time.
     paths: Vec<Path>,
     /// The number of paths of the key.
@@ -115,7 +134,7 @@ impl JsonValues {
             // Whether a bracket in the middle of a file opens a record is not known.
             counts_in_parts: false,
             file_header_end: None,
-            skips_blank_lines: true,
+            blank_lines: BlankLineReading::SkippedWithFields,
             spaces_are_blank: true,
             comments: CommentSupport::Impossible,
             tag_style: Some(TagStyle::Member),
@@ -212,6 +231,10 @@ impl Format for JsonLines {
         count_values(bytes) + 1
     }
 
+    fn records_inside(&self, record: &[u8]) -> Option<String> {
+        self.values.records_inside(record)
+    }
+
     fn of_joined_values(&self) -> Option<&dyn Format> {
         Some(&self.values)
     }
@@ -268,6 +291,11 @@ impl Format for JsonValues {
             [.., b'}' | b']' | b'"' | b' ' | b'\t' | b'\r'] => Some(b""),
             _ => None,
         }
+    }
+
+    fn records_inside(&self, record: &[u8]) -> Option<String> {
+        let path = list_inside(record)?;
+        Some(format!("--format json:container={path}"))
     }
 
     fn most_records(&self, bytes: &[u8]) -> usize {

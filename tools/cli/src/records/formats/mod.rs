@@ -5,7 +5,9 @@ mod ber;
 mod containers;
 mod csv;
 mod fixed;
+mod grouped;
 mod json;
+mod json_lists;
 mod prefixed;
 mod terminated;
 #[cfg(test)]
@@ -17,7 +19,12 @@ pub(crate) use terminated::lines;
 
 /// The formats with an option of their own, besides plain lines, which need none. `--help` shows
 /// them in this order.
-pub(crate) static OPTIONS: &[FormatOption] = &[terminated::NULL, terminated::CRLF, csv::CSV];
+pub(crate) static OPTIONS: &[FormatOption] = &[
+    terminated::NULL,
+    terminated::CRLF,
+    csv::CSV,
+    csv::CSV_BACKSLASH,
+];
 
 /// The values of `--format`. `--help` shows them in this order.
 pub(crate) static NAMES: &[FormatName] = &[
@@ -26,6 +33,9 @@ pub(crate) static NAMES: &[FormatName] = &[
     terminated::TSV,
     json::JSONL,
     json::JSON,
+    json::JSON_IN,
+    grouped::PARAGRAPHS,
+    grouped::LINES_OF,
     fixed::FIXED,
     prefixed::PREFIXED,
     ber::BER,

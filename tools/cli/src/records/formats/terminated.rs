@@ -10,8 +10,8 @@ use crate::records::delimiter::Delimiter;
 use crate::records::fault::Problem;
 use crate::records::field_set::FieldSet;
 use crate::records::format::{
-    CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts, FormatName, FormatOption,
-    LastEnd, SharedFormat, TagStyle,
+    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts,
+    FormatName, FormatOption, LastEnd, SharedFormat, TagStyle,
 };
 use crate::records::split::{Blanks, FieldBytes, Sequence, Splitter};
 use crate::records::terminators::{CR, LF, LastTerminator, append_ends};
@@ -106,7 +106,7 @@ impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
             depends_on_start: false,
             counts_in_parts: true,
             file_header_end: None,
-            skips_blank_lines: false,
+            blank_lines: BlankLineReading::Records,
             spaces_are_blank: true,
             comments: if is_line {
                 CommentSupport::Announced

@@ -19,8 +19,11 @@ use crate::records::keys::{KeyExtractor, KeyReader};
 /// The name of the format without an option.
 const LF: &str = "lf";
 
-/// The name of the only format with quotes.
+/// What the names of the formats with quotes begin with.
 pub(crate) const CSV: &str = "csv";
+
+/// The name of the one with backslashes.
+pub(crate) const CSV_BACKSLASH: &str = "csv-backslash";
 
 /// Every format with fields between delimiters, with `,` as delimiter.
 pub(crate) fn delimited() -> Vec<(&'static str, SharedFormat)> {
@@ -94,13 +97,17 @@ pub(crate) fn all() -> Vec<Example> {
             "null" => |key| format!("{key},\n{}\0", key % 3).into_bytes(),
             "crlf" => |key| format!("{key},{}\r\n", key % 3).into_bytes(),
             CSV => |key| format!("\"{key}\n\",\"{}\"\"\"\r\n", key % 3).into_bytes(),
+            CSV_BACKSLASH => |key| format!("\"{key}\\\"\n\",\\,{}\\\n\r\n", key % 3).into_bytes(),
             LF => |key| format!("{key},{}\n", key % 3).into_bytes(),
             _ => panic!("a sample of --{name} is missing"),
         };
         all.push(Example::new(name, between(format), record));
     }
     for (name, value, key, record) in named_samples() {
-        let name = NAMES.iter().find(|format| format.name == name).unwrap();
+        let is_named = |format: &&FormatName| {
+            format.name == name && format.value_name.is_none() == value.is_empty()
+        };
+        let name = NAMES.iter().find(is_named).unwrap();
         let selected = match &name.build {
             FormatBuild::Delimited { option, delimiter } => {
                 let delimiter = delimiter.map_or_else(Delimiter::default, Delimiter::Byte);
@@ -171,6 +178,13 @@ fn named_samples() -> Vec<Sample> {
             let space = ["", " ", "\t", " \r"][key as usize % 4];
             format!("{{\"id\":\n{key}}}{space}").into_bytes()
         }),
+        ("paragraphs", "", "1,2", |key| {
+            let blank = ["", "\n", "\r\n"][key as usize % 3];
+            format!("{blank}{key}\r\n{}\nmore\n\n", key % 3).into_bytes()
+        }),
+        ("lines", "3", "1,3", |key| {
+            format!("{key}\n\n{}\r\n", key % 3).into_bytes()
+        }),
         ("fixed", "7", "0-1,4-", |key| {
             let key = key.to_le_bytes();
             [&key[..2], b"\0\n", &key[2..], b"\xef"].concat()
@@ -214,7 +228,9 @@ fn named_samples() -> Vec<Sample> {
 
 #[test]
 fn every_name_has_a_sample() {
-    for format in NAMES {
+    // Records inside of something else are tested apart.
+    let apart = |format: &&FormatName| format.value_name == Some("container=PATH");
+    for format in NAMES.iter().filter(|format| !apart(format)) {
         let has_sample = |(name, value, ..): &Sample| {
             *name == format.name && value.is_empty() == format.value_name.is_none()
         };
@@ -268,7 +284,8 @@ fn delimiters_that_end_or_quote_records_are_rejected() {
     for (name, rejected, accepted) in [
         ("null", &b"\0"[..], &b"\n\r,"[..]),
         ("crlf", b"\n\r", b"\0\";"),
-        ("csv", b"\n\r\"", b"\0;"),
+        ("csv", b"\n\r\"", b"\0;\\"),
+        ("csv-backslash", b"\n\r\"\\", b"\0;"),
     ] {
         let option = OPTIONS.iter().find(|option| option.long == name).unwrap();
         let is_rejected = |delimiter: &u8| (option.build)(&Delimiter::Byte(*delimiter)).is_err();
