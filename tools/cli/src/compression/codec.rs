@@ -98,6 +98,31 @@ impl Codec {
         }
     }
 
+    /// The codec of files with a name of this extension.
+    pub(crate) fn of_extension(extension: &str) -> Option<Self> {
+        Some(match extension.to_ascii_lowercase().as_str() {
+            "zst" | "zstd" => Self::Zstd,
+            "gz" | "tgz" => Self::Gzip,
+            "lz4" => Self::Lz4,
+            "xz" | "txz" => Self::Xz,
+            "bz2" | "tbz2" => Self::Bzip2,
+            "lzma" => Self::Lzma,
+            "lz" => Self::Lzip,
+            _ => return None,
+        })
+    }
+
+    /// Whether all of an input may be the start of a file of this codec.
+    pub(crate) fn may_begin(self, all: &[u8]) -> bool {
+        match self {
+            Self::Lzma => may_be_lzma(all),
+            _ => self
+                .signatures()
+                .iter()
+                .any(|signature| fits(all, signature)),
+        }
+    }
+
     /// How data of this codec may begin.
     const fn signatures(self) -> &'static [&'static [u8]] {
         match self {
@@ -142,11 +167,7 @@ impl Codec {
         });
         let foreign = FOREIGN.map(|(signature, command)| (signature, Detected::Foreign(command)));
         for (signature, found) in codecs.chain(foreign) {
-            let fits = |(byte, expected): (&u8, &u8)| match expected {
-                b'?' => (b'1'..=b'9').contains(byte),
-                expected => byte == expected,
-            };
-            if !first.iter().zip(signature).all(fits) {
+            if !fits(first, signature) {
                 continue;
             }
             if first.len() >= signature.len() {
@@ -169,6 +190,17 @@ impl Codec {
             Self::Lzma | Self::Lzip => None,
         }
     }
+}
+
+/// Whether data begins like a signature, as far as it goes.
+fn fits(first: &[u8], signature: &[u8]) -> bool {
+    first
+        .iter()
+        .zip(signature)
+        .all(|(byte, expected)| match expected {
+            b'?' => (b'1'..=b'9').contains(byte),
+            expected => byte == expected,
+        })
 }
 
 /// Whether data may be that of lzma, as far as it goes. The format has no signature, but few bytes

@@ -68,7 +68,14 @@ fn decoder_of<R: Read + Send + 'static>(
         Codec::Zstd => Box::new(Frames::new(codec, Zstd::new, failing(false), file)?),
         Codec::Bzip2 => Box::new(Frames::new(codec, Bzip2::new, ignoring(b"BZh"), file)?),
         Codec::Xz => Box::new(Frames::new(codec, Xz::stream, failing(true), file)?),
-        Codec::Lzma => Box::new(Frames::new(codec, Xz::lzma, failing(false), file)?),
+        // The format has one stream. What follows is another one only if it begins like that.
+        Codec::Lzma => {
+            let behind = Behind {
+                magic: b"\x5d\0\0",
+                padded: false,
+            };
+            Box::new(Frames::new(codec, Xz::lzma, behind, file)?)
+        }
         Codec::Lzip => Box::new(Frames::new(codec, Xz::lzip, ignoring(b"LZIP"), file)?),
         Codec::Lz4 => Box::new(Lz4::new(file)),
     })

@@ -18,6 +18,10 @@ pub(crate) struct PlainBytes {
     state: State,
     signals: Option<Signals>,
     detection: Detection,
+    /// The codec that the name of the file says.
+    named: Option<Codec>,
+    /// Whether the bytes are plain, in spite of the name.
+    belies_name: bool,
     /// The option that reads the file as it is, if there is one.
     alternative: &'static str,
     /// The bytes read from the file, if it is plain.
@@ -57,6 +61,8 @@ impl PlainBytes {
             },
             signals,
             detection,
+            named: None,
+            belies_name: false,
             alternative: "",
             plain_bytes: 0,
             skipped: 0,
@@ -69,6 +75,19 @@ impl PlainBytes {
     pub(crate) fn from(mut self, offset: u64) -> Self {
         self.skipped = offset;
         self
+    }
+
+    /// The file has a name with this extension. If that is the one of a codec, a file that ends
+    /// before its bytes decide is a cut one, and one with other bytes is
+    /// [noted](Self::belied_codec).
+    pub(crate) fn named(mut self, extension: Option<&str>) -> Self {
+        self.named = extension.and_then(Codec::of_extension);
+        self
+    }
+
+    /// The codec that the name of the file says, if its bytes are plain.
+    pub(crate) fn belied_codec(&self) -> Option<Codec> {
+        self.named.filter(|_| self.belies_name)
     }
 
     /// Names `--no-decompress` in the error for a format that is not decoded.
@@ -211,8 +230,17 @@ impl PlainBytes {
                 decided => break decided,
             }
         };
+        let first = [&buffer[..len], &ahead].concat();
+        let detected = match (detected, self.named) {
+            // The end of the file, within what tells the codec.
+            (Detected::Undecided, Some(codec)) if !first.is_empty() && codec.may_begin(&first) => {
+                Detected::Compressed(codec)
+            }
+            (detected, _) => detected,
+        };
         match detected {
             Detected::Plain | Detected::Undecided => {
+                self.belies_name = self.named.is_some() && !first.is_empty();
                 self.plain_bytes = (len + ahead.len()) as u64;
                 self.state = State::Plain { file, ahead };
                 Ok(Read::Bytes(len))
@@ -223,7 +251,6 @@ impl PlainBytes {
                     Detected::Compressed(codec) => Some(codec),
                     _ => None,
                 };
-                let first = [&buffer[..len], &ahead].concat();
                 let signals = self.signals;
                 let decompressor = Decompressor::start(codec, first, file, signals)?;
                 self.state = State::Compressed(decompressor);

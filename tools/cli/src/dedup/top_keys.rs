@@ -18,6 +18,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use echoless::KeyHash;
 use serde::Serialize;
@@ -206,12 +207,17 @@ impl KeyText {
 }
 
 /// The table: a heap with the lowest `high` at its root.
+///
+/// Entries stay where they are, so that a move in the heap changes two numbers and no map: beyond
+/// the table, every duplicate makes about as many moves as the heap has levels.
 #[derive(Debug)]
 struct CountTable<T> {
     most: usize,
     entries: Vec<Entry<T>>,
-    /// Where in the heap the entry of a key is.
-    places: HashMap<u64, usize>,
+    /// The indices of the entries.
+    heap: Vec<u32>,
+    /// The index of the entry of a key.
+    indices: HashMap<u64, u32, BuildHasherDefault<KeyAsHash>>,
     /// The highest count that an entry had when another key took it.
     most_without_entry: u64,
 }
@@ -221,16 +227,40 @@ struct Entry<T> {
     hash: u64,
     low: u64,
     high: u64,
+    /// Where in the heap its index is.
+    place: u32,
     text: T,
+}
+
+/// Passes a key through: it is a hash.
+#[derive(Debug, Default)]
+struct KeyAsHash(u64);
+
+impl Hasher for KeyAsHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        // The map takes its buckets from the low bits and a tag from the high ones.
+        self.0 = hash.rotate_left(32);
+    }
 }
 
 impl<T> CountTable<T> {
     /// A table of at most so many entries, one at least.
     fn new(most: usize) -> Self {
         Self {
-            most,
+            most: most.min(u32::MAX as usize),
             entries: Vec::new(),
-            places: HashMap::new(),
+            heap: Vec::new(),
+            indices: HashMap::default(),
             most_without_entry: 0,
         }
     }
@@ -238,41 +268,50 @@ impl<T> CountTable<T> {
     /// Counts a duplicate. `text` makes the text of its key if that has no entry yet.
     fn add(&mut self, hash: KeyHash, text: impl FnOnce() -> T) {
         let hash = hash.get();
-        let place = if let Some(place) = self.places.get(&hash) {
-            let entry = &mut self.entries[*place];
+        if let Some(index) = self.indices.get(&hash) {
+            let entry = &mut self.entries[*index as usize];
             entry.low += 1;
             entry.high += 1;
-            *place
-        } else if self.entries.len() < self.most {
-            let place = self.entries.len();
+            let place = entry.place as usize;
+            return self.lower(place);
+        }
+        if self.entries.len() < self.most {
+            let index = self.entries.len() as u32;
             self.entries.push(Entry {
                 hash,
                 low: 1,
                 high: 1,
+                place: index,
                 text: text(),
             });
-            self.places.insert(hash, place);
+            self.heap.push(index);
+            self.indices.insert(hash, index);
             // It is among the lowest.
-            return self.raise(place);
-        } else {
-            let lowest = &mut self.entries[0];
-            self.places.remove(&lowest.hash);
-            self.most_without_entry = self.most_without_entry.max(lowest.high);
-            *lowest = Entry {
-                hash,
-                low: 1,
-                high: lowest.high + 1,
-                text: text(),
-            };
-            self.places.insert(hash, 0);
-            0
+            return self.raise(index as usize);
+        }
+        let index = self.heap[0];
+        let lowest = &mut self.entries[index as usize];
+        self.indices.remove(&lowest.hash);
+        self.most_without_entry = self.most_without_entry.max(lowest.high);
+        *lowest = Entry {
+            hash,
+            low: 1,
+            high: lowest.high + 1,
+            place: 0,
+            text: text(),
         };
-        self.lower(place);
+        self.indices.insert(hash, index);
+        self.lower(0);
+    }
+
+    /// The count of the entry at this place of the heap.
+    fn high(&self, place: usize) -> u64 {
+        self.entries[self.heap[place] as usize].high
     }
 
     /// Moves an entry towards the root, until none above it is higher.
     fn raise(&mut self, mut place: usize) {
-        while place > 0 && self.entries[(place - 1) / 2].high > self.entries[place].high {
+        while place > 0 && self.high((place - 1) / 2) > self.high(place) {
             self.swap(place, (place - 1) / 2);
             place = (place - 1) / 2;
         }
@@ -280,16 +319,13 @@ impl<T> CountTable<T> {
 
     /// Moves an entry away from the root, until none below it is lower.
     fn lower(&mut self, mut place: usize) {
-        let high = |table: &Self, place: usize| table.entries.get(place).map(|entry| entry.high);
         loop {
-            let below = [2 * place + 1, 2 * place + 2];
-            let below = below
-                .into_iter()
-                .filter(|below| *below < self.entries.len());
-            let Some(lowest) = below.min_by_key(|below| high(self, *below)) else {
+            let below = [2 * place + 1, 2 * place + 2].into_iter();
+            let below = below.filter(|below| *below < self.heap.len());
+            let Some(lowest) = below.min_by_key(|below| self.high(*below)) else {
                 return;
             };
-            if high(self, lowest) >= high(self, place) {
+            if self.high(lowest) >= self.high(place) {
                 return;
             }
             self.swap(place, lowest);
@@ -298,9 +334,9 @@ impl<T> CountTable<T> {
     }
 
     fn swap(&mut self, one: usize, other: usize) {
-        self.entries.swap(one, other);
+        self.heap.swap(one, other);
         for place in [one, other] {
-            self.places.insert(self.entries[place].hash, place);
+            self.entries[self.heap[place] as usize].place = place as u32;
         }
     }
 }
@@ -329,7 +365,7 @@ mod tests {
             }
             let lowest = table.entries.iter().map(|entry| entry.high).min().unwrap_or(0);
             for (key, count) in &counts {
-                match table.places.get(key).map(|place| &table.entries[*place]) {
+                match table.indices.get(key).map(|index| &table.entries[*index as usize]) {
                     Some(entry) => {
                         prop_assert_eq!(entry.text, *key);
                         prop_assert!((entry.low..=entry.high).contains(count));

@@ -86,9 +86,10 @@ impl Announced {
             Self::W3c => {
                 let names = content.strip_prefix(FIELDS)?.trim_ascii();
                 let by_format = all_fields(format, names);
-                if by_format.len() > 1 {
-                    let trimmed = |name: &Vec<u8>| name.trim_ascii().to_vec();
-                    return Some(by_format.iter().map(trimmed).collect());
+                let by_format = by_format.iter().map(|name| name.trim_ascii());
+                let is_one = |name: &[u8]| !name.iter().any(u8::is_ascii_whitespace);
+                if by_format.len() > 1 && by_format.clone().all(is_one) {
+                    return Some(by_format.map(<[u8]>::to_vec).collect());
                 }
                 let names = names.split(u8::is_ascii_whitespace);
                 let names = names.filter(|name| !name.is_empty());

@@ -14,7 +14,7 @@ use super::reading::RecordReading;
 use super::restart::{InputRestart, StreamRestart};
 use super::terminators::known_terminator;
 use super::text_start::{Foreign, TextStart};
-use crate::compression::codec::Detection;
+use crate::compression::codec::{Codec, Detection};
 use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::{self, Failure};
 use crate::files::follow::{AtEnd, PAUSE, Renamed};
@@ -245,7 +245,7 @@ impl Input {
                         self.opens_source = false;
                         self.last_end.restart(restart.joined_values);
                     }
-                    closed.insert(bytes.or_as_it_is())
+                    closed.insert(bytes.named(source.extension()).or_as_it_is())
                 }
             };
             chunk.input.is_first = self.opens_source;
@@ -335,6 +335,8 @@ impl Input {
             }
 
             chunk.input.file.is_compressed = file.codec().is_some();
+            let belied = file.belied_codec().filter(|_| chunk.input.is_first);
+            chunk.input.belied_codec = belied.map(Codec::name);
             chunk.input.file.read = file.file_position();
             chunk.input.has_joined_values = self.last_end.has_joined_values();
             let format = format_of_chunk(&*self.format, chunk);

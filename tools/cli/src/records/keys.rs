@@ -13,7 +13,7 @@ use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_ti
 use super::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
 use super::field_list::FieldList;
 use super::field_set::{FieldOrder, FieldSet, KeyFields, MissingField, PickedFields, Position};
-use super::format::{Format, SharedFormat};
+use super::format::{Format, SharedFormat, format_of_chunk};
 use super::header::HeaderNames;
 use super::reading::RecordReading;
 use super::split::FieldBytes;
@@ -75,6 +75,9 @@ impl KeyReader {
         }
         if !have_names {
             self.end_at_names(chunk);
+        }
+        if chunk.input.is_first {
+            chunk.input.has_no_key = self.extractor.has_no_key(&*self.format, chunk);
         }
         if let Some(tagger) = &self.tagger {
             tagger.check(chunk);
@@ -325,6 +328,32 @@ impl KeyExtractor {
         self.chosen.clear();
         self.scratch.clear();
         format.select(fields, content, &mut self.scratch, &mut self.chosen)
+    }
+
+    /// Whether no record of several has a field that is compared, as with `!1` where records have
+    /// one field. The first one tells that of nearly all inputs.
+    fn has_no_key(&mut self, format: &dyn Format, chunk: &Chunk) -> bool {
+        let Some(fields) = self.fields.take() else {
+            return false;
+        };
+        let format = format_of_chunk(format, chunk);
+        let mut picked =
+            (self.comparison.as_ref()).and_then(|comparison| comparison.picked.clone());
+        let mut has_none = |extractor: &mut Self, hash| {
+            let record = chunk.record_of(hash);
+            let content = format.content(chunk.bytes_of(record..record + 1));
+            let selected = extractor.select(format, &fields, content);
+            let chosen = &mut extractor.chosen;
+            let picked = picked
+                .as_mut()
+                .map_or(Ok(()), |picked| picked.pick(chosen, true));
+            selected.is_ok() && picked.is_ok() && chosen.is_empty()
+        };
+        let keys = chunk.keys.hashes.len();
+        let found =
+            keys > 1 && fields.required() == 0 && (0..keys).all(|hash| has_none(self, hash));
+        self.fields = Some(fields);
+        found
     }
 
     /// The hash of the selected fields.

@@ -117,8 +117,9 @@ impl FaultReporter {
     }
 
     /// Counts a whole chunk of the input `name` as done. Returns a warning, at most one in a
-    /// stream, if the input is no text but a capture or UTF-16 text, a quote seems to have
-    /// swallowed records, or records seem to be inside of other elements.
+    /// stream, if the input is no text but a capture or UTF-16 text, or not what its name says, a
+    /// quote seems to have swallowed records, records seem to be inside of other elements, or no
+    /// record has a key.
     pub(crate) fn pass(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let facts = format_of_chunk(&*self.format, chunk).facts();
@@ -127,6 +128,22 @@ impl FaultReporter {
         if let Some(warning) = self.misread_elements(chunk, &name) {
             self.warned = true;
             return Some(warning);
+        }
+        if let Some(codec) = chunk.input.belied_codec.filter(|_| !self.warned) {
+            self.warned = true;
+            return Some(format!(
+                "{} has the name of a {codec} file, but its bytes are no {codec} data, and are read \
+                 as they are",
+                name()
+            ));
+        }
+        if chunk.input.has_no_key && !self.warned {
+            self.warned = true;
+            return Some(format!(
+                "{}: no record has a field beside those behind `!` in --key, so all of them are \
+                 equal: is the delimiter another one (-d)?",
+                name()
+            ));
         }
         let may_warn = chunk.input.is_first && !self.warned && self.format.facts().is_text;
         if may_warn && is_capture(chunk.bytes.all()) {

@@ -270,7 +270,7 @@ fn later_comments_may_have_other_names() {
                 "--window",
                 "1m",
                 "--time-format",
-                "unix",
+                "s",
             ],
             &lacking,
         ),

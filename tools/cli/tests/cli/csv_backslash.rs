@@ -80,7 +80,6 @@ fn a_line_of_a_quoted_field_that_ends_in_an_escaped_quote_is_named_once() {
             "1,\"a\n\",\"b\\\"\"\r\n2,\"b\"\r\n",
             Some(2),
         ),
-        (&["--csv", "-k", "1"], "1,\"b\\\"\",\"c\n\"\n", Some(1)),
         (&["--csv", "-k", "1"], "1,\"a\n\\\"\"b\n\"\n", None),
         (&["--csv", "-k", "1"], "1,\"C:\\\",x\n2,\"a\nb\\\"\n", None),
         (&["--csv-backslash", "-k", "1"], EXPORT, None),

@@ -37,6 +37,7 @@ mod known_states;
 mod leaving;
 #[cfg(target_os = "linux")]
 mod memory;
+mod misleading_names;
 mod named_filters;
 mod outputs;
 mod packets;

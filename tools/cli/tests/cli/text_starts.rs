@@ -201,7 +201,8 @@ fn binary_files_of_records_are_rejected_with_the_command_that_converts_them() {
                 assert!(error.contains(part), "{args:?}: {error}");
             }
         }
-        assert_eq!(dedup(&["--no-decompress", "-z"], &bytes).bytes(), bytes);
+        let run = dedup(&["--no-decompress"], &bytes);
+        assert!(bytes.starts_with(&run.bytes()[..begin.len()]), "{name}");
         let length = format!("fixed:{}", bytes.len());
         let twice = bytes.repeat(2);
         assert_eq!(

@@ -83,6 +83,10 @@ pub(crate) struct InputPart {
     pub(crate) is_capture: bool,
     /// Whether the input ended and had no place that could hold a record.
     pub(crate) lacks_records: bool,
+    /// The codec that the name of the input says, if its bytes are of none.
+    pub(crate) belied_codec: Option<&'static str>,
+    /// Whether no record has a field that is compared, so that all have the same key.
+    pub(crate) has_no_key: bool,
     /// Whether records are values that follow one another, and not the lines of their format.
     pub(crate) has_joined_values: bool,
     /// What the first line of the input announces about comment lines.
