@@ -44,6 +44,9 @@ mod unix {
         folder: PathBuf,
     }
 
+    /// What is tried with topics of a test.
+    type Scenario = fn(&Test<'_>);
+
     /// A record to write: its key, the length of its value, and its time if it has one of its own.
     type Given = (&'static str, usize, Option<i64>);
 
@@ -177,8 +180,8 @@ mod unix {
             };
             let said = self.said();
             assert_eq!(status.code(), Some(2), "{}: {said}", self.name);
-            let errors = said.lines().filter(|line| !line.contains("records: "));
-            errors.last().expect("a line").to_owned()
+            let mut errors = said.lines().filter(|line| !line.contains("records: "));
+            errors.next_back().expect("a line").to_owned()
         }
 
         /// The keys in a topic.
@@ -377,7 +380,7 @@ mod unix {
         let root = tempfile::tempdir().expect("a folder");
         let broker = Broker::start(root.path().join("broker"));
         let brokers = broker.address();
-        let tests: [(&'static str, fn(&Test<'_>)); 8] = [
+        let tests: [(&'static str, Scenario); 8] = [
             ("size", records_that_a_topic_does_not_accept),
             ("batches", topics_with_short_batches),
             ("refuse", records_that_a_topic_refuses_for_other_reasons),
