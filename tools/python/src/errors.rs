@@ -6,8 +6,9 @@ use std::path::Path;
 use echoless::{BuildError, SpecError};
 use echoless_foreign::{Code, Failure};
 use echoless_lab::LabError;
-use pyo3::PyErr;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyString};
 
 /// The exception of a failure.
 pub(crate) fn raise(failure: impl Into<Failure>) -> PyErr {
@@ -29,6 +30,19 @@ pub(crate) fn invalid(
     allowed: impl Into<String>,
 ) -> PyErr {
     raise(Failure::argument(name, value, allowed))
+}
+
+/// A number or text in a message, and the type of anything else: the text of an array is made by its
+/// package, from memory that may be wrong.
+pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
+    if object.is_exact_instance_of::<PyInt>()
+        || object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyString>()
+    {
+        return object.to_string();
+    }
+    let name = object.get_type().name();
+    name.map_or_else(|_| "object".to_owned(), |name| name.to_string())
 }
 
 /// Makes room for more, as much as there is memory for.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyRange, PyString, PyTuple};
 
 use crate::columns::{Column, Piece, Values, piece_of_column, pieces_of_arrow, rows};
-use crate::errors::{invalid, reserve, wrong_type};
+use crate::errors::{invalid, reserve, shown, wrong_type};
 use crate::numbers::{Meaning, WIDE};
 use crate::numpy::Array;
 use crate::output::Form;
@@ -150,7 +150,7 @@ fn number(object: &Bound<'_, PyAny>) -> PyResult<(u64, Meaning)> {
     };
     number.map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(object.py()) {
-            invalid("key", object, "-2^63 to 2^64 - 1, or bytes")
+            invalid("key", shown(object), "-2^63 to 2^64 - 1, or bytes")
         } else if error.is_instance_of::<PyTypeError>(object.py()) {
             let name = object.get_type().name();
             let name = name.map_or_else(|_| "object".to_owned(), |name| name.to_string());

@@ -6,7 +6,7 @@ use echoless::KeyHasher;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::errors::{invalid, wrong_type};
+use crate::errors::{invalid, shown, wrong_type};
 use crate::times::Tick;
 
 /// A hasher with a seed, or with a secret key of 16 bytes.
@@ -30,7 +30,7 @@ pub(crate) fn memory(size: &Bound<'_, PyAny>) -> PyResult<String> {
         (_, Ok(bytes)) => Ok(bytes.to_string()),
         _ => Err(invalid(
             "memory",
-            size,
+            shown(size),
             "a number of bytes, or text such as \"64MiB\"",
         )),
     }
@@ -56,7 +56,7 @@ pub(crate) fn window(
         return Err(if window.is_instance_of::<PyString>() {
             invalid("window", window, allowed)
         } else {
-            wrong_type("window", window, allowed)
+            wrong_type("window", shown(window), allowed)
         });
     };
     let tick = tick.unwrap_or(Tick::MILLISECOND);

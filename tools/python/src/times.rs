@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use crate::columns::Column;
-use crate::errors::{invalid, wrong_type};
+use crate::errors::{invalid, shown, wrong_type};
 use crate::numbers::Meaning;
 use crate::numpy::Array;
 use crate::{arrow, numpy, pandas};
@@ -103,7 +103,7 @@ fn tick_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
         return Err(wrong_type("time", time.get_type().name()?, ALLOWED));
     }
     time.extract()
-        .map_err(|_| invalid("time", time, "0 to 2^64 - 1"))
+        .map_err(|_| invalid("time", shown(time), "0 to 2^64 - 1"))
 }
 
 /// The ticks of a column.
