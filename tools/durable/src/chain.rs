@@ -8,9 +8,8 @@
 //! ```
 //!
 //! A commit of a running program differs little from the one before, so a patch is short. The
-//! patches behind a whole commit are a chain: the last commit takes all of them. A chain is at most
-//! about as long as its whole commit, so reading one costs at most twice that, and a damaged byte
-//! concerns no more than one chain.
+//! patches behind a whole commit are a chain, which the last commit is read from. The length of a
+//! chain is bounded, so that the whole commits between chains take a fraction of the patches.
 
 use std::io::{self, Read, Write};
 
@@ -24,6 +23,9 @@ pub const MOST_CALLER_BYTES: usize = MOST_COMMIT_BYTES - NUMBER_BYTES;
 
 /// The most patches of a chain.
 const MOST_PATCHES: usize = 256;
+
+/// The most bytes of the patches of a chain for each byte of its whole commit.
+const PATCH_RATIO: usize = 4;
 
 /// The numbers of commits are below this one; the byte above them is the form.
 const NUMBERS: u64 = 1 << NUMBER_BITS;
@@ -132,7 +134,7 @@ impl ChainLength {
         let patch = match before {
             Some(before) if self.patches < MOST_PATCHES => {
                 let patch = compress(bytes, before)?;
-                let fits = self.patch_bytes + patch.len() <= self.whole_bytes;
+                let fits = self.patch_bytes + patch.len() <= PATCH_RATIO * self.whole_bytes;
                 (fits && patch.len() < bytes.len()).then(|| stored(Form::Patch, patch))
             }
             _ => None,
@@ -276,7 +278,7 @@ mod tests {
                 if number % 5 != 0 || number + 1 == count {
                     assert!(read.last().unwrap() == commit, "{length} {number}");
                 }
-                assert!(written.patch_bytes <= written.whole_bytes);
+                assert!(written.patch_bytes <= PATCH_RATIO * written.whole_bytes);
                 before = Some(commit);
             }
             if length > 1000 {
