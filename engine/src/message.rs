@@ -27,7 +27,8 @@ pub fn without_controls(text: &str) -> String {
 }
 
 /// Whether a character does something instead of being shown.
-fn acts(character: char) -> bool {
+#[must_use]
+pub fn acts(character: char) -> bool {
     let is_separator = matches!(character, '\u{2028}' | '\u{2029}');
     let is_direction = matches!(
         character,

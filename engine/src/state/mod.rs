@@ -38,7 +38,7 @@ mod writer;
 pub use error::StateError;
 pub use header::Header;
 pub use reader::StateReader;
-pub use replace_file::replace_file;
+pub use replace_file::{ReplacementFile, replace_file, sync_folder};
 pub use replay::Replay;
 pub use restore::{Restored, SavedState, restore_parts};
 #[cfg(feature = "threads")]

@@ -46,6 +46,9 @@ pub const MOST_COMMIT_BYTES: usize = 64 << 20;
 /// The most keys of a section: 640 KiB at most, with their ticks.
 pub(super) const MOST_KEYS: usize = 1 << 15;
 
+/// The greatest count of a commit: what a filter adds to it later never exceeds a number.
+const MOST_COUNT: u64 = u64::MAX >> 2;
+
 /// The bytes of a payload before its part of variable length.
 pub(super) const HEADER_HEAD: usize = 52;
 pub(super) const BLOCK_HEAD: usize = 20;
@@ -268,6 +271,9 @@ impl SectionBuffer {
                 let [observed, fresh, evictions, tick] = [0, 8, 16, 24].map(|at| u64_at(head, at));
                 if fresh > observed || evictions > observed {
                     return Err(invalid("its counts contradict each other"));
+                }
+                if observed > MOST_COUNT {
+                    return Err(invalid("it counts more keys than any filter observes"));
                 }
                 Ok(Section::Commit(Commit {
                     progress: Progress {

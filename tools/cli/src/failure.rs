@@ -1,11 +1,12 @@
 //! The errors that end a run, and how a run ends: one line on standard error and an exit code.
 
-use std::fmt::Display;
-use std::io::{self, Write};
+use std::fmt::{Display, Write as _};
+use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
+use echoless::message::acts;
 pub(crate) use echoless::message::{one_line, without_controls};
 use echoless::{BuildError, ExchangeError, MemoryError, SpecError};
 use echoless_durable::{ChangedOption, JournalError};
@@ -212,9 +213,26 @@ pub(crate) fn warn(message: &str) {
     write_stderr(&format!("echoless: {}\n", one_line(message)));
 }
 
-/// Writes to standard error. Errors are ignored: there is no other place to report them.
+/// Writes lines to standard error, [without control characters](without_controls) in them. Errors
+/// are ignored: there is no other place to report them.
 pub(crate) fn write_stderr(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    let lines = text.split('\n').map(without_controls).collect::<Vec<_>>();
+    let _ = io::stderr().write_all(lines.join("\n").as_bytes());
+}
+
+/// JSON with escapes in place of the characters that act on a terminal. They are in strings,
+/// so the values are the same.
+pub(crate) fn visible_json(json: &str) -> String {
+    let mut plain = String::with_capacity(json.len());
+    for character in json.chars() {
+        if !acts(character) || character == '\n' {
+            plain.push(character);
+        } else {
+            // All of them are in the first plane of Unicode.
+            let _ = write!(plain, "\\u{:04x}", u32::from(character));
+        }
+    }
+    plain
 }
 
 #[cfg(test)]

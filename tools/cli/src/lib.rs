@@ -26,7 +26,6 @@ mod partial;
 mod plan;
 mod reading;
 mod records;
-mod replacing;
 mod signals;
 mod spec_file;
 mod state;

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use echoless::spec::format_bytes;
+use echoless::state::ReplacementFile;
 use echoless_durable::storage::RealStorage;
 use echoless_durable::{Contents, export, import, show, verify};
 use serde_json::{Value, json};
 
 use crate::args::{StateAction, StateArgs};
 use crate::dedup::SavedRun;
-use crate::failure::{Failure, without_controls};
-use crate::files::write_stdout;
+use crate::failure::{Failure, visible_json, without_controls};
+use crate::files::{Target, check_outside_of_state, check_stdout, standard_output, write_stdout};
 use crate::number::{decimal_bytes, grouped, short};
 use crate::time::calendar::rfc3339;
 
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &StateArgs) -> Result<ExitCode, Failure> {
             let contents = show(&storage, path)?;
             let run = SavedRun::of(path, &contents.caller)?;
             let text = if *json {
-                format!("{:#}\n", as_json(&contents, run.as_ref()))
+                visible_json(&format!("{:#}\n", as_json(&contents, run.as_ref())))
             } else {
                 as_text(&contents, run.as_ref())
             };
@@ -34,10 +35,27 @@ pub(crate) fn run(args: &StateArgs) -> Result<ExitCode, Failure> {
             let contents = verify(&storage, path)?;
             SavedRun::of(path, &contents.caller)?;
         }
-        StateAction::Export { folder, output } => export(&storage, folder, output)?,
+        StateAction::Export { folder, output } => {
+            export_to(&storage, folder, &Target::from(output.clone()))?;
+        }
         StateAction::Import { file, folder } => import(&storage, file, folder)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a state to a file, which is replaced once the new one is complete, or to standard output.
+fn export_to(storage: &RealStorage, folder: &Path, target: &Target) -> Result<(), Failure> {
+    let name = target.name();
+    let failed = || Failure::file(name.as_str());
+    let Some(path) = target.path() else {
+        let output = check_stdout().and_then(|()| standard_output());
+        let output = output.map_err(failed())?;
+        return Ok(export(storage, folder, Path::new(&name), output)?);
+    };
+    check_outside_of_state(folder, path)?;
+    let next = ReplacementFile::begin(path).map_err(failed())?;
+    export(storage, folder, path, next.file())?;
+    next.commit_to_disk().map_err(failed())
 }
 
 fn as_json(contents: &Contents, run: Option<&SavedRun>) -> Value {
@@ -55,7 +73,7 @@ fn as_json(contents: &Contents, run: Option<&SavedRun>) -> Value {
 fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:10} {value}");
+        let _ = writeln!(text, "{name:10} {}", without_controls(&value));
     };
     let is_shared = contents.spec.shared().is_ok();
     let name = if is_shared { "shared" } else { "filter" };
@@ -116,7 +134,7 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
         );
     }
     for input in run.iter().flat_map(|run| run.inputs()) {
-        let name = without_controls(&input.name);
+        let name = &input.name;
         let bytes = grouped(input.restart.position.bytes);
         let end = if input.end.is_some() {
             ", to its end"
@@ -126,10 +144,7 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
         line("input", format!("{name}: {bytes} bytes{end}"));
     }
     for (name, bytes) in run.iter().flat_map(|run| run.outputs()) {
-        line(
-            "output",
-            format!("{}: {} bytes", without_controls(name), grouped(bytes)),
-        );
+        line("output", format!("{name}: {} bytes", grouped(bytes)));
     }
     text
 }

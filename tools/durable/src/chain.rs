@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use echoless::state::MOST_COMMIT_BYTES;
 
 /// The number of a commit, before the bytes of the caller.
-const NUMBER_BYTES: usize = 8;
+pub(crate) const NUMBER_BYTES: usize = 8;
 
 /// The most bytes that a caller adds to a commit.
 pub const MOST_CALLER_BYTES: usize = MOST_COMMIT_BYTES - NUMBER_BYTES;

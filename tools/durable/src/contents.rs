@@ -1,6 +1,6 @@
 //! Journals and states as files: what they hold, and one as the other.
 
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use echoless::filters::lines::Progress;
@@ -13,8 +13,8 @@ use serde::{Serialize, Serializer};
 
 use crate::chain::ChainLength;
 use crate::error::{At, JournalError};
-use crate::journal::lock_and_load;
-use crate::segment::{Commit, Numbered, Output, Scan, create};
+use crate::journal::{lock_and_load, note_begun};
+use crate::segment::{Commit, Numbered, Scan, create};
 use crate::segments::Segments;
 use crate::storage::Storage;
 
@@ -260,13 +260,20 @@ fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalE
 }
 
 /// Writes the filter of a journal, and what the caller added to the last commit, as a state. The
-/// journal must not be open.
+/// journal must not be open. `name` is that of the output, for errors.
+///
+/// A crash in the middle leaves half a state, so pass a file of
+/// [`replace_file`](echoless::state::replace_file).
 ///
 /// # Errors
 /// As [`Journal::open`](crate::Journal::open); [`JournalError::Segments`] if the folder has no
-/// journal; [`JournalError::Io`] with [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if there
-/// is a file beside the state with its name and the ending `.new`.
-pub fn export(storage: &dyn Storage, folder: &Path, state: &Path) -> Result<(), JournalError> {
+/// journal; [`JournalError::Io`] if `output` fails.
+pub fn export(
+    storage: &dyn Storage,
+    folder: &Path,
+    name: &Path,
+    output: impl Write,
+) -> Result<(), JournalError> {
     storage.list(folder).at(folder)?;
     let (_lock, segments) = lock_and_load(storage, folder, None)?;
     let Some(newest) = segments.needed.last() else {
@@ -274,7 +281,14 @@ pub fn export(storage: &dyn Storage, folder: &Path, state: &Path) -> Result<(), 
     };
     let filters = segments.replay(storage, 1)?.into_filters();
     let header = newest.header.clone().segment(0).starts_empty(false);
-    write_state(storage, state, &header, &filters, &newest.last.commit)
+    let commit = &newest.last.commit;
+    let write = || {
+        let mut writer = StateWriter::new(output, &header)?;
+        append_lines(&mut writer, &filters)?;
+        writer.append_commit(commit.progress, &commit.bytes)?;
+        writer.end().map(drop)
+    };
+    write().at(name)
 }
 
 /// Begins a journal in a folder with the filter of a state, and what the caller added to it as the
@@ -306,12 +320,12 @@ pub fn import(storage: &dyn Storage, state: &Path, folder: &Path) -> Result<(), 
         append_lines(writer, &[restored.filter])?;
         commit.append_to(writer, &mut ChainLength::default(), None)
     })?;
-    Ok(())
+    note_begun(storage, folder)
 }
 
 /// Appends all lines of filters.
 fn append_lines(
-    writer: &mut StateWriter<Output>,
+    writer: &mut StateWriter<impl Write>,
     filters: &[Box<dyn LineFilter>],
 ) -> Result<(), StateError> {
     let mut lines = Vec::new();
@@ -324,35 +338,4 @@ fn append_lines(
         }
     }
     Ok(())
-}
-
-/// Replaces a file by a state, once that is durable.
-fn write_state(
-    storage: &dyn Storage,
-    path: &Path,
-    header: &Header,
-    filters: &[Box<dyn LineFilter>],
-    commit: &Commit,
-) -> Result<(), JournalError> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".new");
-    let aside = PathBuf::from(aside);
-    let output = Output::new(storage.create(&aside).at(&aside)?);
-    let write = || {
-        let mut writer = StateWriter::new(output, header).at(&aside)?;
-        append_lines(&mut writer, filters).at(&aside)?;
-        writer
-            .append_commit(commit.progress, &commit.bytes)
-            .at(&aside)?;
-        writer.end().at(&aside)?.sync().at(&aside)?;
-        storage.rename(&aside, path).at(path)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        storage.sync_folder(folder).at(folder)
-    };
-    let result = write();
-    if result.is_err() {
-        // The error is the one to report.
-        let _ = storage.remove(&aside);
-    }
-    result
 }

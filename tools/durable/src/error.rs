@@ -58,6 +58,15 @@ impl JournalError {
     }
 }
 
+/// The path as an error names it: the current folder has none.
+fn named(path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() {
+        ".".into()
+    } else {
+        path.to_owned()
+    }
+}
+
 /// Adds a path to an error.
 pub(crate) trait At<T> {
     fn at(self, path: &Path) -> Result<T, JournalError>;
@@ -66,7 +75,7 @@ pub(crate) trait At<T> {
 impl<T> At<T> for io::Result<T> {
     fn at(self, path: &Path) -> Result<T, JournalError> {
         self.map_err(|error| JournalError::Io {
-            path: path.to_owned(),
+            path: named(path),
             error,
         })
     }
@@ -76,7 +85,7 @@ impl<T> At<T> for Result<T, StateError> {
     fn at(self, path: &Path) -> Result<T, JournalError> {
         self.map_err(|error| match error {
             StateError::Io(error) => JournalError::Io {
-                path: path.to_owned(),
+                path: named(path),
                 error,
             },
             error => JournalError::State {
@@ -84,5 +93,19 @@ impl<T> At<T> for Result<T, StateError> {
                 error,
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_current_folder_has_a_name_in_errors() {
+        let failed = || io::Error::other("unplugged");
+        let error = Err::<(), _>(failed()).at(Path::new("")).unwrap_err();
+        assert_eq!(error.to_string(), ".: unplugged");
+        let error = Err::<(), _>(StateError::Io(failed())).at(Path::new(""));
+        assert_eq!(error.unwrap_err().to_string(), ".: unplugged");
     }
 }

@@ -1,6 +1,7 @@
 //! A journal that a running program appends to.
 
 use std::fmt;
+use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use echoless::{Batch, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, T
 
 use crate::chain::{ChainLength, MOST_CALLER_BYTES};
 use crate::error::{At, JournalError};
-use crate::segment::{Commit, Numbered, Output, Scan, Wanted, create, name_of};
+use crate::segment::{Commit, LOCK, Numbered, Output, Scan, Wanted, create, name_of};
 use crate::segments::Segments;
 use crate::storage::Storage;
 
@@ -272,6 +273,11 @@ impl Journal {
             newest.header.check(spec, hasher).at(&newest.path)?;
             return Self::recover(storage, folder, segments, partitions, lock);
         }
+        let lock_path = folder.join(LOCK);
+        if storage.size(&lock_path).at(&lock_path)? > 0 {
+            let reason = "it had segments, which are missing: remove its file lock to begin anew";
+            return Err(JournalError::segments(folder, reason));
+        }
         let filter = spec.build_line_partitions(partitions);
         let filter = filter.map_err(StateError::from).at(folder)?;
         let header = header.segment(1).starts_empty(true);
@@ -286,6 +292,7 @@ impl Journal {
         let writer = create(&*storage, folder, &header, |writer| {
             last.append_to(writer, &mut chain, None)
         })?;
+        note_begun(&*storage, folder)?;
         let journal = Self {
             path: folder.join(name_of(1)),
             folder: folder.to_owned(),
@@ -334,6 +341,7 @@ impl Journal {
         for path in &segments.unwanted {
             remove(&*storage, folder, std::slice::from_ref(path))?;
         }
+        note_begun(&*storage, folder)?;
         let mut output = Output::new(storage.open(&newest.path).at(&newest.path)?);
         if newest.tail > 0 {
             output.cut(newest.end.position).at(&newest.path)?;
@@ -626,7 +634,7 @@ pub(crate) fn lock_and_load(
     if let Some(parent) = folder.parent() {
         storage.sync_folder(parent).at(parent)?;
     }
-    let path = folder.join("lock");
+    let path = folder.join(LOCK);
     let lock = storage.lock(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => JournalError::Locked(folder.to_owned()),
         _ => JournalError::Io { path, error },
@@ -637,6 +645,22 @@ pub(crate) fn lock_and_load(
     remove(storage, folder, &segments.aside)?;
     Ok((lock, segments))
 }
+
+/// Notes in the file that is locked that the folder has a segment, which is durable, so that a
+/// journal does not begin anew when its segments are lost.
+pub(crate) fn note_begun(storage: &dyn Storage, folder: &Path) -> Result<(), JournalError> {
+    let path = folder.join(LOCK);
+    // Elsewhere, nobody writes to a file that is locked.
+    if cfg!(unix) && storage.size(&path).at(&path)? == 0 {
+        let mut file = storage.open(&path).at(&path)?;
+        file.write_all(BEGUN).at(&path)?;
+        file.sync().at(&path)?;
+    }
+    Ok(())
+}
+
+/// What is in the file that is locked once there is a segment.
+const BEGUN: &[u8] = b"begun\n";
 
 /// Removes files of a folder.
 fn remove(storage: &dyn Storage, folder: &Path, paths: &[PathBuf]) -> Result<(), JournalError> {

@@ -72,4 +72,4 @@ pub use contents::{Contents, FileContents, export, import, show, verify};
 pub use error::JournalError;
 pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
 pub use options::{ChangedOption, LastingOption, check_hasher, check_options};
-pub use segment::Commit;
+pub use segment::{Commit, is_of_journal};

@@ -11,12 +11,18 @@ use echoless::state::{
 };
 use memchr::memmem;
 
-use crate::chain::{Chain, ChainLength, Stored};
+use crate::chain::{Chain, ChainLength, NUMBER_BYTES, Stored};
 use crate::error::{At, JournalError};
 use crate::storage::{Storage, StorageFile};
 
 /// The bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// No journal comes to more segments: there is no end of numbers to care about.
+const MOST_NUMBER: u64 = u64::MAX >> 2;
+
+/// The name of the file that is locked.
+pub(crate) const LOCK: &str = "lock";
 
 /// The name of a segment.
 pub(crate) fn name_of(number: u64) -> String {
@@ -38,6 +44,12 @@ pub(crate) fn number_of(name: &OsStr) -> Option<(u64, bool)> {
     } else {
         (name == aside_of(number)).then_some((number, false))
     }
+}
+
+/// Whether a file with this name in the folder of a journal is the journal's, or may become that.
+#[must_use]
+pub fn is_of_journal(name: &OsStr) -> bool {
+    name == LOCK || number_of(name).is_some()
 }
 
 /// A file that gathers small sections.
@@ -217,6 +229,9 @@ impl Scan {
         let mut reader = StateReader::open(BufReader::new(input)).at(path)?;
         let header = reader.header().clone();
         let wrong = |reason: &str| Err(JournalError::segments(path, reason));
+        if header.segment > MOST_NUMBER {
+            return wrong("its number is greater than that of any journal");
+        }
         if header.segment != number {
             let reason = format!("it is segment {}, and not {number}", header.segment);
             return Err(JournalError::segments(path, reason));
@@ -371,8 +386,18 @@ const COMMIT_BYTES: usize = 32;
 /// The bytes that are searched at once.
 const STEP: usize = 4 << 20;
 
+/// The bytes of the shortest commit.
+const LEAST_COMMIT: u64 = (HEAD_BYTES + COMMIT_BYTES + NUMBER_BYTES) as u64 + CHECKSUM_BYTES;
+
+/// How often a byte is hashed on average until the search for a commit is given up.
+const MOST_HASHING: u64 = 8;
+
 /// Whether a whole commit with this number, or a later one, follows damaged sections. A section is
 /// checked with the checksum in front of it, so where the damage ends does not matter.
+///
+/// Bytes that no journal writes may look like the beginnings of many long commits, and to hash each
+/// would take a time that grows as the square of their number. So few are hashed, and if these are
+/// not enough, the answer is yes: nothing is cut then.
 fn has_commit<R: Read>(
     mut input: impl Read,
     file: &StateReader<R>,
@@ -380,20 +405,27 @@ fn has_commit<R: Read>(
 ) -> io::Result<bool> {
     let checksum_bytes = CHECKSUM_BYTES as usize;
     let kind = memmem::Finder::new(&COMMIT);
+    // Those from `dropped` on.
     let mut bytes = Vec::new();
+    let mut dropped = 0;
     // Whether there are so many bytes, once they are read.
     let mut read_to = |bytes: &mut Vec<u8>, end: usize| -> io::Result<bool> {
         let missing = end.saturating_sub(bytes.len());
         (&mut input).take(missing as u64).read_to_end(bytes)?;
         Ok(bytes.len() >= end)
     };
-    let mut from = checksum_bytes;
+    let mut hashed = 0;
+    let mut next = checksum_bytes;
     loop {
-        let Some(at) = kind.find(bytes.get(from..).unwrap_or(&[])) else {
-            // The checksum and the kind of a commit may be cut in two.
-            let overlap = checksum_bytes + COMMIT.len() - 1;
-            bytes.drain(..bytes.len().saturating_sub(overlap));
-            from = checksum_bytes;
+        // Not at each step, as that moves the bytes behind.
+        if next > STEP {
+            bytes.drain(..next - checksum_bytes);
+            dropped += (next - checksum_bytes) as u64;
+            next = checksum_bytes;
+        }
+        let Some(found) = kind.find(bytes.get(next..).unwrap_or(&[])) else {
+            // The kind of a commit may be cut in two.
+            next = next.max((bytes.len() + 1).saturating_sub(COMMIT.len()));
             let before = bytes.len();
             read_to(&mut bytes, before + STEP)?;
             if bytes.len() == before {
@@ -401,25 +433,33 @@ fn has_commit<R: Read>(
             }
             continue;
         };
-        let at = from + at;
-        from = at + 1;
-        let head_end = at + HEAD_BYTES;
-        if !read_to(&mut bytes, head_end)? {
+        let at = next + found;
+        next = at + 1;
+        let number_end = at + HEAD_BYTES + COMMIT_BYTES + NUMBER_BYTES;
+        if !read_to(&mut bytes, number_end)? {
             continue;
         }
         let length = u32_at(&bytes, at + COMMIT.len()) as usize;
-        let end = head_end + length + checksum_bytes;
-        if length > COMMIT_BYTES + MOST_COMMIT_BYTES || !read_to(&mut bytes, end)? {
+        let end = at + HEAD_BYTES + length + checksum_bytes;
+        // As many commits as fit in between, and the one that is torn.
+        let most = least.saturating_add((dropped + at as u64) / LEAST_COMMIT);
+        let number = Stored::number_in(&bytes[number_end - NUMBER_BYTES..number_end]);
+        if !(COMMIT_BYTES + NUMBER_BYTES..=COMMIT_BYTES + MOST_COMMIT_BYTES).contains(&length)
+            || !number.is_some_and(|number| (least..=most).contains(&number))
+            || !read_to(&mut bytes, end)?
+        {
             continue;
+        }
+        hashed += (end - at) as u64;
+        if hashed > MOST_HASHING * (dropped + bytes.len() as u64) {
+            return Ok(true);
         }
         let mark = Mark {
             position: 0,
             checksum: u64_at(&bytes, at - checksum_bytes),
         };
         let mut reader = file.resume(&bytes[at..end], mark);
-        if let Ok(Some(Section::Commit(commit))) = reader.read_section()
-            && Stored::number_in(commit.bytes).is_some_and(|number| number >= least)
-        {
+        if let Ok(Some(Section::Commit(_))) = reader.read_section() {
             return Ok(true);
         }
     }

@@ -113,7 +113,8 @@ pub trait StorageFile: Write + Debug + Send {
 
 /// The storage of the operating system.
 ///
-/// Folders are synced on Unix. Elsewhere that is left to the system.
+/// Folders are synced on Unix, as far as they can be read and their file system syncs any
+/// ([`sync_folder`](echoless::state::sync_folder)).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealStorage;
 
@@ -163,10 +164,7 @@ impl Storage for RealStorage {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        if cfg!(unix) {
-            File::open(or_current(folder))?.sync_all()?;
-        }
-        Ok(())
+        echoless::state::sync_folder(folder)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {

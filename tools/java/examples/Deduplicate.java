@@ -79,10 +79,15 @@ public final class Deduplicate {
 
   /** The file has the old state or the new one at any time. */
   private static void save(Filter filter, Path state) throws IOException {
-    Path next = Path.of(state + ".next");
+    // A link stays one, and nothing but a file is replaced.
+    Path file = Files.exists(state) ? state.toRealPath() : state;
+    if (Files.exists(file) && !Files.isRegularFile(file)) {
+      throw new IOException(file + " is no file");
+    }
+    Path next = Path.of(file + ".next");
     try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(next))) {
       filter.save(out);
     }
-    Files.move(next, state, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
   }
 }

@@ -31,10 +31,19 @@ use signal_hook::flag;
 use args::Args;
 use config::Config;
 use failure::Failure;
-use messages::say;
+use messages::{say, say_lines};
 
 fn main() -> ExitCode {
-    match run(Args::parse()) {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) if error.use_stderr() => {
+            say_lines(&error.to_string());
+            return ExitCode::from(2);
+        }
+        // Help, and the version.
+        Err(error) => error.exit(),
+    };
+    match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             say(&failure.to_string());

@@ -5,14 +5,22 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use echoless::message::without_controls;
 use rdkafka::error::KafkaError;
 
 /// Between two lines about one error.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Writes a line. Nobody may be there to read it, and the run goes on.
+/// Writes a line, with names and errors as a terminal can show them. Nobody may be there to read
+/// it, and the run goes on.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "echoless-kafka: {text}");
+    let _ = writeln!(io::stderr(), "echoless-kafka: {}", without_controls(text));
+}
+
+/// Writes lines as they are, but for characters that a terminal would obey.
+pub(crate) fn say_lines(text: &str) {
+    let lines = text.split('\n').map(without_controls).collect::<Vec<_>>();
+    let _ = io::stderr().write_all(lines.join("\n").as_bytes());
 }
 
 /// Says what librdkafka reports again and again, while brokers are away, once in a while.

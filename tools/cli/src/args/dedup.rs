@@ -357,6 +357,22 @@ const OF_NO_KEY: [&str; 17] = [
     "--window",
 ];
 
+/// Options of records that may change as long as a state goes on: what happens to a record without
+/// a key or in time, and how long one may be. No record that was judged before has another key, and
+/// errors that end a run advise them.
+const MAY_CHANGE: [&str; 5] = [
+    "--blank-lines",
+    "--late",
+    "--lateness",
+    "--max-record",
+    "--missing",
+];
+
+/// Whether a run that goes on must have the same value of an option.
+pub(crate) fn must_not_change(option: &str) -> bool {
+    !MAY_CHANGE.contains(&option)
+}
+
 /// Those of the options that decide what a key is.
 pub(crate) fn key_options(options: &[(String, Option<String>)]) -> Vec<(String, Option<String>)> {
     let is_of_key = |(option, _): &&(String, _)| !OF_NO_KEY.contains(&option.as_str());
@@ -367,14 +383,11 @@ impl DedupArgs {
     /// The options that decide what a key is, what the filter says and how outputs are written, as
     /// they were given, each with its value if it takes one. A run that goes on has the same.
     pub(crate) fn lasting(&self) -> Vec<(String, Option<String>)> {
-        let late = self.late.and_then(|late| late.to_possible_value());
         let values = [
             ("--window", self.window.clone()),
             ("--time-field", self.time_field.clone()),
             ("--time-format", self.time_format.clone()),
             ("--time-year", self.time_year.clone()),
-            ("--lateness", self.lateness.clone()),
-            ("--late", late.map(|late| late.get_name().to_owned())),
             ("--tag", self.tag.clone()),
             ("--compress", self.run.compress.clone()),
         ];
@@ -390,8 +403,7 @@ impl DedupArgs {
         let flags = flags.into_iter().filter(|(_, given)| *given);
         let flags = flags.map(|(option, _)| (option, None));
         let mut lasting = self.records.given();
-        // It changes no key.
-        lasting.retain(|(option, _)| option != "--max-record");
+        lasting.retain(|(option, _)| must_not_change(option));
         lasting.extend(
             values
                 .chain(flags)

@@ -155,6 +155,19 @@ fn find_name(text: &str) -> Result<(&'static FormatName, &str), SpecError> {
     }
 }
 
+/// What a value of `--format` stands for, if records of it have fields between delimiters: the
+/// option that selects the same format, without its hyphens, if it is another one than lines, and
+/// the delimiter.
+pub(crate) fn meaning_of_format(text: &str) -> Option<(Option<&'static str>, Option<Delimiter>)> {
+    match &find_name(text).ok()?.0.build {
+        FormatBuild::Delimited { option, delimiter } => {
+            let delimiter = delimiter.map(Delimiter::Byte);
+            Some((option.map(|option| option.long), delimiter))
+        }
+        FormatBuild::OwnFields(_) => None,
+    }
+}
+
 /// How a name is written with its value.
 fn usage(format: &FormatName) -> String {
     let value = format.value_name.map(|value| format!(":{value}"));

@@ -16,8 +16,8 @@ mod state;
 mod variable;
 
 pub(crate) use command::{Args, Command, Parsed, Rejected, parse, parse_from};
-pub(crate) use dedup::{DedupArgs, Keep, Late, key_options};
-pub(crate) use format::FormatUse;
+pub(crate) use dedup::{DedupArgs, Keep, Late, key_options, must_not_change};
+pub(crate) use format::{FormatUse, meaning_of_format};
 pub(crate) use generate::GenArgs;
 pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs, RecordFileArgs};
 pub(crate) use packets::PacketArgs;

@@ -135,6 +135,11 @@ impl DedupConfig {
         &self.sources[self.known..]
     }
 
+    /// The folder of the state.
+    pub(crate) fn state_folder(&self) -> Option<&Path> {
+        self.state.as_ref().map(|state| &*state.folder)
+    }
+
     /// All inputs, also those that are skipped because an earlier run has read them.
     pub(crate) fn all_inputs(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter().chain(self.skipped.iter().flatten())

@@ -32,7 +32,7 @@ pub(super) fn default_filter(
     if args.dense && stores_duplicates {
         let asked = replacement.to_string();
         let allowed = "fifo or lru with --dense";
-        return Err(SpecError::new("replacement", asked, allowed));
+        return Err(SpecError::new("--replacement", asked, allowed));
     }
     // The width is that of the largest default, so neither the length of the input nor the machine
     // changes it.
@@ -113,7 +113,7 @@ mod tests {
                 "--dense --replacement qqhtd",
                 mib,
                 None,
-                "invalid replacement=qqhtd: expected fifo or lru with --dense",
+                "invalid --replacement=qqhtd: expected fifo or lru with --dense",
             ),
             (
                 "",

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use echoless::state::{SavedState, StateError};
 use echoless::{LineFilter, SpecError, report_of};
-use echoless_durable::{check_hasher, check_options};
+use echoless_durable::check_hasher;
 
 use super::state::Commit;
 use crate::args::key_options;
-use crate::config::{KnownStates, RunConfig};
+use crate::config::{KnownStates, RunConfig, check_options};
 use crate::failure::Failure;
 
 impl KnownStates {
@@ -64,9 +64,8 @@ impl KnownStates {
             problem,
         })?;
         if let Some(commit) = commit {
-            let is_same = |_: &str, now: &str, saved: &str| now == saved;
             let saved = key_options(commit.options());
-            check_options(&self.key_options, &saved, &name, is_same)?;
+            check_options(&self.key_options, &saved, &name)?;
         }
         Ok(restored.filter)
     }

@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 
 use blake3::{Hash, Hasher};
 use echoless::SpecError;
+use echoless::state::replace_file;
 
 use super::reports::progress::Progress;
 use crate::failure::{Failure, without_controls, write_stderr};
 use crate::files::Source;
-use crate::replacing::ReplacementFile;
 
 /// The bytes that are hashed at once.
 const READ_BYTES: usize = 1 << 20;
@@ -152,12 +152,8 @@ impl SeenFiles {
         if !self.changed {
             return Ok(());
         }
-        let replace = || {
-            let next = ReplacementFile::begin(&self.path)?;
-            next.file()?.write_all(self.lines.as_bytes())?;
-            next.commit_to_disk()
-        };
-        replace().map_err(Failure::file(self.path.display().to_string()))
+        replace_file(&self.path, |list| list.write_all(self.lines.as_bytes()))
+            .map_err(Failure::file(self.path.display().to_string()))
     }
 
     /// Opens an input that can be read twice.

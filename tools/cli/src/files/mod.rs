@@ -12,5 +12,5 @@ mod targets;
 pub(crate) use descriptors::check_stdout;
 pub(crate) use identity::{ContentSample, FileBirth, FileId, InputIdentity, SAMPLE_BYTES, Sample};
 pub(crate) use inputs::Source;
-pub(crate) use standard_streams::write_stdout;
-pub(crate) use targets::{Opened, Target, Targets};
+pub(crate) use standard_streams::{standard_output, write_stdout};
+pub(crate) use targets::{Opened, Target, Targets, check_outside_of_state};

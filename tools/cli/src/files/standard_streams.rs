@@ -23,7 +23,7 @@ pub(super) fn standard_input() -> io::Result<File> {
 }
 
 #[cfg(unix)]
-pub(super) fn standard_output() -> io::Result<File> {
+pub(crate) fn standard_output() -> io::Result<File> {
     use std::os::fd::AsFd;
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
@@ -35,7 +35,7 @@ pub(super) fn standard_input() -> io::Result<File> {
 }
 
 #[cfg(windows)]
-pub(super) fn standard_output() -> io::Result<File> {
+pub(crate) fn standard_output() -> io::Result<File> {
     use std::os::windows::io::AsHandle;
     Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
 }

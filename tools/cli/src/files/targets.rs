@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use echoless::SpecError;
+use echoless::state::ReplacementFile;
+use echoless_durable::is_of_journal;
 use same_file::Handle;
 
 use super::descriptors::check_stdout;
@@ -14,7 +16,6 @@ use super::inputs::Source;
 use super::shared_position::is_at_end_of_stdout;
 use super::standard_streams::standard_output;
 use crate::failure::Failure;
-use crate::replacing::ReplacementFile;
 use crate::writing::OutputFile;
 
 /// An output.
@@ -50,6 +51,17 @@ impl Target {
                 Ok(Self::File(name.into()))
             }
         }
+    }
+
+    /// The path, unless this is standard output by one of its names.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Stdout => None,
+            Self::File(path) | Self::Replaced(path) => {
+                Some(path).filter(|path| !names_stdout(path))
+            }
+        }
+        .map(PathBuf::as_path)
     }
 
     /// The name in messages.
@@ -190,6 +202,8 @@ pub(crate) struct Targets {
     known: Vec<Source>,
     /// The same of the files that options are read from.
     settings: Vec<Source>,
+    /// The folder of the state.
+    state: Option<PathBuf>,
     written: Vec<Handle>,
     /// The files that did not exist before.
     created: Vec<PathBuf>,
@@ -203,6 +217,7 @@ impl Targets {
             read: regular(sources),
             known: Vec::new(),
             settings: Vec::new(),
+            state: None,
             written: Vec::new(),
             created: Vec::new(),
             stdout_taken: false,
@@ -221,9 +236,19 @@ impl Targets {
         self
     }
 
+    /// Keeps a state in this folder.
+    pub(crate) fn with_state(mut self, folder: Option<&Path>) -> Self {
+        self.state = folder.map(Path::to_owned);
+        self
+    }
+
     /// Opens a target.
     pub(crate) fn open(&mut self, target: &Target) -> Result<Opened, Failure> {
         let mut is_stdout = matches!(target, Target::Stdout);
+        if let (Some(folder), Target::File(path) | Target::Replaced(path)) = (&self.state, target) {
+            // Before it could be created there.
+            check_outside_of_state(folder, path)?;
+        }
         let mut replacement = None;
         let file = match target {
             Target::Stdout => check_stdout().and_then(|()| standard_output()),
@@ -241,9 +266,8 @@ impl Targets {
                     Err(_) => open_without_truncating(path),
                 }
             }
-            Target::Replaced(path) => {
-                ReplacementFile::begin(path).and_then(|begun| replacement.insert(begun).file())
-            }
+            Target::Replaced(path) => ReplacementFile::begin(path)
+                .and_then(|begun| replacement.insert(begun).file().try_clone()),
         };
         let checked = file.and_then(|mut file| {
             let handle = Handle::from_file(file.try_clone()?)?;
@@ -271,6 +295,12 @@ impl Targets {
         }
         if is_regular && self.read.iter().any(is_input) {
             return Err(same("an input"));
+        }
+        if let Some(folder) = &self.state
+            && is_regular
+            && state_files(folder).any(|file| is_input(&Source::File(file)))
+        {
+            return Err(of_state(target.name(), folder));
         }
         if is_regular && self.settings.iter().any(is_input) {
             return Err(same("a file that an option reads"));
@@ -318,6 +348,32 @@ impl Drop for Targets {
             }
         }
     }
+}
+
+/// The files of the state in a folder.
+fn state_files(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| is_of_journal(&entry.file_name()));
+    files.map(|entry| entry.path())
+}
+
+fn of_state(name: String, folder: &Path) -> Failure {
+    let other = format!("a file of the state {}", folder.display());
+    Failure::SameFile { name, other }
+}
+
+/// Checks that a path does not name a file that the state in a folder has, or may make.
+///
+/// # Errors
+/// [`Failure::SameFile`] if it does.
+pub(crate) fn check_outside_of_state(folder: &Path, path: &Path) -> Result<(), Failure> {
+    let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let parent = resolved.parent().filter(|parent| *parent != Path::new(""));
+    let is_inside = same_file::is_same_file(parent.unwrap_or(Path::new(".")), folder);
+    if resolved.file_name().is_some_and(is_of_journal) && is_inside.unwrap_or(false) {
+        return Err(of_state(path.display().to_string(), folder));
+    }
+    Ok(())
 }
 
 /// The regular files among these: only they lose data when they are overwritten.

@@ -60,6 +60,7 @@ mod tests {
             (b"12:00", "`12:00`"),
             ("1. M\u{e4}rz".as_bytes(), "`1. M\u{e4}rz`"),
             (b"\x25\x01\xff", "`%\\u{1}\\xff`"),
+            ("a\u{202e}b".as_bytes(), "`a\\u{202e}b`"),
             (&long[..MOST], cut.replace("..", "").as_str()),
             (&long, &cut),
         ] {

@@ -154,6 +154,35 @@ impl FieldList {
         listed.into_iter().map(moved).collect()
     }
 
+    /// A text that is the same for all lists that select the same fields, in any header.
+    pub(crate) fn meaning_of_key(&self) -> String {
+        let has_name = |item: &Item| matches!(item, Item::Name(_));
+        if !self.included.iter().chain(&self.excluded).any(has_name)
+            && let Ok(KeyFields { set, picked: None }) = self.resolve(&[])
+        {
+            return format!("{set:?}");
+        }
+        let meaning = |items: &[Item]| {
+            let (mut numbers, mut others) = (Vec::new(), Vec::new());
+            for item in items {
+                let range = match item {
+                    Item::Fields(range) => absolute(*range),
+                    Item::Name(_) => None,
+                };
+                match range {
+                    Some(range) => numbers.push(range),
+                    None => others.push(item.typed()),
+                }
+            }
+            others.sort_unstable();
+            others.dedup();
+            let numbers = (!numbers.is_empty()).then(|| FieldSet::new(numbers));
+            format!("{numbers:?} and {others:?}")
+        };
+        let [included, excluded] = [&self.included, &self.excluded].map(|items| meaning(items));
+        format!("{included} without {excluded}")
+    }
+
     /// The numbers of the fields, from 0, in the order in which they are listed. No range is open,
     /// and all count from the start.
     pub(crate) fn numbers(&self, header: &[Vec<u8>]) -> Result<Vec<usize>, SpecError> {

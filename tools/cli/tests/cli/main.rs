@@ -65,6 +65,7 @@ mod seen_files;
 #[cfg(unix)]
 mod signals;
 mod state;
+mod state_edges;
 #[cfg(unix)]
 mod state_kills;
 #[cfg(unix)]

@@ -177,7 +177,7 @@ fn states_of_other_programs_are_shown() {
     let hasher = KeyHasher::seeded(0);
     let (shared, lines) = (place.path("shared"), place.path("lines"));
     let spec: SharedSpec = "row4x16:memory=64KiB".parse().unwrap();
-    let mut filter = spec.build().unwrap();
+    let filter = spec.build().unwrap();
     filter.observe_one(hasher.hash("call 1\n"));
     let file = fs::File::create(&shared).unwrap();
     filter.save(&hasher, b"at 1", file).unwrap();
@@ -282,13 +282,26 @@ fn options_that_would_change_keys_or_verdicts_are_rejected_by_name() {
         assert!(!Path::new(&place.path("other")).exists());
     }
     for (args, expected) in [
-        (&["-m", "128KiB"][..], "memory"),
-        (&["--seed", "1"], "hash"),
-        (&["--replacement", "fifo"], "filter"),
+        (
+            &["-m", "128KiB"][..],
+            "invalid --memory=128KiB: expected --memory=64KiB, as in",
+        ),
+        (
+            &["--seed", "1"],
+            "invalid --seed: expected that of the keys in",
+        ),
+        (&["--replacement", "fifo"], "invalid --filter="),
+        (&["--dense", "-m", "64KiB"], "invalid --filter="),
+        // With the ticks of the window, the filter differs, too.
+        (
+            &["--window", "1h", "--time-field", "1"],
+            "invalid --window=1h: expected no --window, as in",
+        ),
     ] {
         let failed = place.run(&[&["--csv", "-k", "2"], args, &["-o", "@other", "@one"]].concat());
         let error = failed.error();
-        assert!(error.contains(expected), "{error}");
+        assert!(error.starts_with(expected), "{error}");
+        assert!(error.ends_with(&format!("the state {state}")), "{error}");
     }
     place.run(&first).text();
     assert_eq!(place.read("out"), "1,a\n2,b\n");

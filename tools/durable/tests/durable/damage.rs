@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use echoless::filters::lines::Progress;
+use echoless::state::{Header, StateWriter};
 use echoless_durable::simulated::SimulatedStorage;
 use echoless_durable::storage::Storage;
+use echoless_durable::{Journal, export, import};
 use proptest::prelude::*;
 
-use crate::program::{Expected, FOLDER, OUTPUT, Program};
+use crate::program::{Expected, FOLDER, OUTPUT, Program, hasher};
 use crate::support::read;
 
 /// A journal of one segment, and the length of the segment after each commit.
@@ -145,6 +148,107 @@ fn a_damaged_tail_is_reported_when_it_is_cut() {
         (Some(SEGMENT), (size - 1 - end) as u64)
     );
     assert!(cut.torn.unwrap().contains("the commit at byte"));
+}
+
+/// Sections that look like the beginnings of long commits, which take minutes to hash one by one.
+#[test]
+fn a_tail_that_is_full_of_beginnings_of_commits_is_read_in_little_time() {
+    let sample = Sample::new("fingerprint:memory=1KiB");
+    let tail_bytes: usize = 4 << 20;
+    // A kind, the half of the tail as length, and all before the number that follows the last one.
+    let head = [4_u32.to_le_bytes(), (tail_bytes as u32 / 2).to_le_bytes()].concat();
+    let number = (sample.ends.len() as u64 + 1).to_le_bytes();
+    let numbered = [&head[..], &[0; 32], &number, &[0; 8]].concat();
+    for (beginning, is_cut) in [(&head, true), (&numbered, false)] {
+        let mut bytes = [&sample.bytes[..], &[5, 0, 0, 0, 0, 0, 0, 0], &[b'x'; 8]].concat();
+        bytes.extend(beginning.iter().cycle().take(tail_bytes));
+        let opened = sample.open(&bytes);
+        if is_cut {
+            assert_eq!(opened, Ok(sample.ends.len() - 1));
+        } else {
+            // None of them was found to be no commit, so nothing is cut.
+            assert!(opened.unwrap_err().starts_with(SEGMENT));
+        }
+    }
+}
+
+#[test]
+fn numbers_that_no_journal_comes_to_are_rejected() {
+    let sample = Sample::new("fingerprint:memory=1KiB");
+    let hasher = hasher();
+    let header = Header::new(&sample.program.spec, &hasher).unwrap();
+    let open = |segment: u64, number: u64, observed: u64| {
+        let header = header.clone().segment(segment).starts_empty(true);
+        let mut writer = StateWriter::new(Vec::new(), &header).unwrap();
+        let progress = Progress {
+            observed,
+            ..Progress::default()
+        };
+        for number in [number, number.wrapping_add(1)] {
+            let bytes = [&number.to_le_bytes()[..], b"caller"].concat();
+            writer.append_commit(progress, &bytes).unwrap();
+        }
+        let storage = SimulatedStorage::new();
+        storage.create_folder(Path::new(FOLDER)).unwrap();
+        let path = Path::new(FOLDER).join(format!("segment-{segment:010}"));
+        let mut file = storage.create(&path).unwrap();
+        file.write_all(&writer.into_output()).unwrap();
+        let opened = Journal::open(
+            Arc::new(storage),
+            Path::new(FOLDER),
+            &sample.program.spec,
+            &hasher,
+            1,
+        );
+        let mut opened = opened.map_err(|error| error.to_string())?;
+        opened.journal.commit(progress, b"one more").unwrap();
+        Ok::<_, String>(opened.commit.unwrap().bytes)
+    };
+    let high = u64::MAX >> 3;
+    assert_eq!(open(high, 1 << 50, high), Ok(b"caller".to_vec()));
+    for (segment, number, observed, reason) in [
+        (
+            u64::MAX,
+            1,
+            0,
+            "its number is greater than that of any journal",
+        ),
+        (1, u64::MAX, 0, "it has a commit without a number"),
+        (1, u64::MAX - 1, 0, "it has a commit without a number"),
+        (
+            1,
+            1,
+            u64::MAX,
+            "it counts more keys than any filter observes",
+        ),
+    ] {
+        let error = open(segment, number, observed).unwrap_err();
+        assert!(error.ends_with(reason), "{error}");
+    }
+}
+
+#[test]
+fn a_journal_whose_segments_are_missing_does_not_begin_anew() {
+    let sample = Sample::new("fingerprint:memory=1KiB");
+    let (program, storage) = (&sample.program, Arc::new(with_segment(&sample.bytes)));
+    drop(program.open(storage.clone()).unwrap());
+    let (folder, state) = (Path::new(FOLDER), Path::new("state"));
+    let mut exported = Vec::new();
+    export(&*storage, folder, state, &mut exported).unwrap();
+    storage.create(state).unwrap().write_all(&exported).unwrap();
+    storage.remove(Path::new(SEGMENT)).unwrap();
+    let error = program.open(storage.clone()).unwrap_err().to_string();
+    let expected = "it had segments, which are missing: remove its file lock to begin anew";
+    assert_eq!(error, format!("{FOLDER}: {expected}"));
+    assert_eq!(storage.list(folder).unwrap(), ["lock"]);
+    // A state takes their place.
+    import(&*storage, state, folder).unwrap();
+    let opened = program.open(storage.clone()).unwrap();
+    assert!(opened.commit.is_some());
+    drop(opened);
+    storage.remove(Path::new(SEGMENT)).unwrap();
+    storage.remove(&folder.join("lock")).unwrap();
+    assert!(program.open(storage).unwrap().commit.is_none());
 }
 
 proptest! {

@@ -135,7 +135,8 @@ impl Outputs {
     pub(in crate::dedup) fn open(config: &DedupConfig) -> Result<Self, Failure> {
         let mut targets = Targets::new(config.all_inputs())
             .with_known(&config.sources[..config.known])
-            .with_settings(&config.run.settings);
+            .with_settings(&config.run.settings)
+            .with_state(config.state_folder());
         let outputs = Self::open_all(config, &mut targets)?;
         if config.content.fixes_header() {
             outputs.check_rewritable()?;

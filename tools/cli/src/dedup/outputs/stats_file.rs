@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use echoless::Report;
+use echoless::state::ReplacementFile;
 use same_file::is_same_file;
 use serde::Serialize;
 
@@ -21,7 +22,6 @@ use crate::dedup::reports::ending::Ending;
 use crate::dedup::reports::stats::{Observed, RunCounts, SCHEMA_VERSION, Setup, Stats};
 use crate::failure::Failure;
 use crate::files::{Opened, Source, Target, Targets};
-use crate::replacing::ReplacementFile;
 
 /// The output of the statistics.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl StatsFile {
 /// system does not allow that. Writes another one if the file was removed meanwhile.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let replaced = ReplacementFile::begin(path).and_then(|next| {
-        next.file()?.write_all(content)?;
+        next.file().write_all(content)?;
         next.commit()
     });
     replaced.or_else(|error| match error.kind() {
@@ -121,7 +121,9 @@ pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, be
     {
         return;
     }
-    let mut targets = Targets::new(config.all_inputs()).with_settings(&config.run.settings);
+    let mut targets = Targets::new(config.all_inputs())
+        .with_settings(&config.run.settings)
+        .with_state(config.state_folder());
     let opened = targets.open(target);
     let Ok(mut file) = opened.and_then(|opened| StatsFile::new(opened, target)) else {
         return;

@@ -13,6 +13,7 @@ use crate::config::{Content, DedupConfig, Keep, Late, WindowConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::backwards::PassErrors;
 use crate::dedup::top_keys::TopKeys;
+use crate::failure::visible_json;
 use crate::packets::report::{CopyReport, CopyStats};
 use crate::records::chunk::ConditionCounts;
 use crate::records::fault::Missing;
@@ -421,7 +422,7 @@ impl Stats {
         let mut json = serde_json::to_string_pretty(self)
             .unwrap_or_else(|error| unreachable!("numbers and names are always JSON: {error}"));
         json.push('\n');
-        json
+        visible_json(&json)
     }
 }
 

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use echoless::filters::lines::Progress;
+use echoless::state::StateError;
 use echoless::{LineFilter, Partitioned, SpecError};
 use echoless_durable::storage::RealStorage;
-use echoless_durable::{Journal, check_options};
+use echoless_durable::{Journal, JournalError, check_hasher, verify};
 
 use super::commit::Commit;
 use super::committer::{Committer, LoggedKeys, WantedBlocks};
 use super::inputs::{Known, SavedInputs};
-use crate::config::{DedupConfig, StateConfig};
+use crate::config::{DedupConfig, StateConfig, check_options};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::{Outputs, SavedOutput};
@@ -53,7 +54,8 @@ impl Restart {
         }
         let (spec, hasher) = (&config.filter, &config.run.hasher);
         let storage = Arc::new(RealStorage);
-        let opened = Journal::open(storage, &state.folder, spec, hasher, partitions)?;
+        let opened = Journal::open(storage, &state.folder, spec, hasher, partitions)
+            .map_err(|error| name_option(error, config, state))?;
         if let Some(cut) = opened.cut.as_ref().filter(|cut| cut.torn.is_some())
             && let Some(commit) = &opened.commit
             && Commit::decode(&commit.bytes).is_ok_and(|commit| commit.ended)
@@ -71,8 +73,7 @@ impl Restart {
                     problem,
                 })?;
                 let place = format!("the state {}", state.folder.display());
-                let is_same = |_: &str, now: &str, saved: &str| now == saved;
-                check_options(&state.options, &commit.options, &place, is_same)?;
+                check_options(&state.options, &commit.options, &place)?;
                 (saved.progress, commit)
             }
         };
@@ -187,6 +188,44 @@ impl Restart {
             progress: self.progress,
         })
     }
+}
+
+/// Names the option that makes a filter, or the hash of its keys, another one than that of the
+/// state.
+fn name_option(error: JournalError, config: &DedupConfig, state: &StateConfig) -> Failure {
+    let JournalError::State {
+        error: StateError::Mismatch { saved, expected },
+        ..
+    } = &error
+    else {
+        return error.into();
+    };
+    let Ok(contents) = verify(&RealStorage, &state.folder) else {
+        return error.into();
+    };
+    let place = format!("the state {}", state.folder.display());
+    let check = || {
+        if let Ok(Some(commit)) = Commit::of_state(&contents.caller) {
+            check_options(&state.options, commit.options(), &place)?;
+        }
+        let id = u64::from_str_radix(&contents.hasher, 16).unwrap_or_default();
+        check_hasher(&contents.algorithm, id, &config.run.hasher, &place)
+    };
+    if let Err(failure) = check() {
+        return failure.into();
+    }
+    let memory = |text: &'_ str| text.strip_prefix("memory=").map(str::to_owned);
+    let (option, now, saved) = match (memory(expected), memory(saved)) {
+        (Some(now), Some(saved)) if !expected.contains(',') => ("--memory", now, saved),
+        _ => (
+            "--filter",
+            config.filter.to_string(),
+            contents.spec.to_string(),
+        ),
+    };
+    Failure::Usage(format!(
+        "invalid {option}={now}: expected {option}={saved}, as in {place}"
+    ))
 }
 
 /// Where each input goes on, and the file that is followed, if a part of it was read. Removes
