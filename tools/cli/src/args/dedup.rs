@@ -310,7 +310,7 @@ pub(crate) struct DedupArgs {
 
     /// Wait at the end of the last input for more, and go on with the next file of its name when it
     /// is rotated, as tail -F does, until SIGINT or SIGTERM ends the run. The inputs before it are
-    /// read once. For a plain regular file
+    /// read once. For a plain regular file, which is waited for if it does not exist yet
     #[arg(
         long,
         conflicts_with_all = [

@@ -168,7 +168,13 @@ impl Delivery {
         self.outputs.count_from(self.counts.bytes_out);
         self.lost = restart.lost();
         self.sources.clone_from(&config.sources);
-        self.state = Some(restart.start(config, state, &mut self.outputs)?);
+        let state = self
+            .state
+            .insert(restart.start(config, state, &mut self.outputs)?);
+        // Renamed from now on, they are found again after a kill, also those that are still empty.
+        if state.has_new_inputs() {
+            state.commit_inputs(self.counts)?;
+        }
         Ok(self)
     }
 
@@ -240,6 +246,9 @@ impl Delivery {
         if self.is_judging() {
             return self.collect(chunk);
         }
+        if let Some(state) = &mut self.state {
+            state.open_input(chunk, || self.sources[chunk.input.source].name());
+        }
         self.prepare_outputs(chunk.layout.terminator)?;
         // Most are in front of the records, which may have a fault.
         self.leave(&mut chunk.input.left);
@@ -271,8 +280,7 @@ impl Delivery {
             .set(self.bytes_before + chunk.input.read_until);
         if let Some(state) = &mut self.state {
             let lines = self.reporter.as_ref().map_or(0, FaultReporter::lines);
-            let source = &self.sources[chunk.input.source];
-            state.pass(chunk, || source.name(), self.done, lines)?;
+            state.pass(chunk, self.done, lines)?;
         }
         self.commit_if_due()
     }

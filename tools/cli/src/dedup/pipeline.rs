@@ -22,6 +22,7 @@ use super::threads::pinning::cores;
 use super::threads::{division, parallel};
 use crate::config::{Content, DedupConfig, Keep, core_count};
 use crate::failure::{Failure, catch_panics};
+use crate::files::Source;
 use crate::locks::lock;
 use crate::packets::header::StreamHeader;
 use crate::signals::{Requests, Stop};
@@ -63,8 +64,14 @@ struct Run {
 
 /// Checks the inputs, builds the filter and opens the outputs.
 fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
-    for source in &config.sources {
-        source.check()?;
+    let (followed, others) = match &config.sources[..] {
+        [others @ .., followed] if config.follow => (Some(followed), others),
+        others => (None, others),
+    };
+    others.iter().try_for_each(Source::check)?;
+    // Without its folder, nothing can be waited for.
+    if let Some(followed) = followed.filter(|followed| !followed.is_to_come()) {
+        followed.check()?;
     }
     config.known_states.load(&config.run)?;
     let seen = skip_seen(config)?;

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 /// file which got the number of a removed one.
 pub(crate) const SAMPLE_BYTES: usize = 1 << 10;
 
-/// The device and the number of a regular file, which a rename does not change.
+/// The device and the number of a regular file, which a rename does not change. They are a hint
+/// only: a reboot may change the device, a copy has another number, and a new file may get that of
+/// a removed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct FileId {
     device: u64,
@@ -32,10 +34,20 @@ impl FileId {
     pub(crate) fn of(_: &Metadata) -> Option<Self> {
         None
     }
+
+    #[cfg(test)]
+    pub(crate) const fn numbered(inode: u64) -> Self {
+        Self { device: 0, inode }
+    }
+
+    /// Whether the number is that of another file, on any device.
+    pub(crate) fn has_number_of(self, other: Self) -> bool {
+        self.inode == other.inode
+    }
 }
 
 /// Some bytes of a file as a hash.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) bytes: usize,
     hash: String,
@@ -47,6 +59,14 @@ impl Sample {
             bytes: bytes.len(),
             hash: blake3::hash(bytes).to_hex().to_string(),
         }
+    }
+
+    /// The bytes in front of an offset.
+    pub(crate) fn in_front_of(offset: u64, file: &File) -> io::Result<Self> {
+        let start = offset.saturating_sub(SAMPLE_BYTES as u64);
+        let mut bytes = vec![0; usize::try_from(offset - start).unwrap_or(SAMPLE_BYTES)];
+        let read = read_at(file, &mut bytes, start)?;
+        Ok(Self::of(&bytes[..read]))
     }
 
     /// Whether the file has these bytes at an offset.
@@ -61,21 +81,47 @@ impl Sample {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InputIdentity {
     pub(crate) file: FileId,
+    /// When it was created, since 1970, if the system tells: a new file may get the number of a
+    /// removed one.
+    #[serde(default)]
+    pub(crate) created: Option<Duration>,
     /// Its first bytes, as they are in the file.
     pub(crate) start: Sample,
 }
 
 impl InputIdentity {
+    /// Whether another file was created at another time.
+    pub(crate) fn is_of_another_time(&self, other: &Self) -> bool {
+        (self.created.zip(other.created)).is_some_and(|(own, other)| own != other)
+    }
+}
+
+/// A regular file as it is when it is opened.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenedFile {
+    pub(crate) identity: InputIdentity,
+    /// The bytes of the sample of its start.
+    pub(crate) start: Vec<u8>,
+    pub(crate) length: u64,
+}
+
+impl OpenedFile {
     /// `None` if it is no regular file. Does not move the position of the file.
     pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
-        let Some(id) = FileId::of(&file.metadata()?) else {
+        let metadata = file.metadata()?;
+        let Some(id) = FileId::of(&metadata) else {
             return Ok(None);
         };
-        let mut bytes = [0; SAMPLE_BYTES];
-        let read = read_at(file, &mut bytes, 0)?;
+        let start = start_of(file)?;
         Ok(Some(Self {
-            file: id,
-            start: Sample::of(&bytes[..read]),
+            identity: InputIdentity {
+                file: id,
+                created: (metadata.created().ok())
+                    .and_then(|created| created.duration_since(UNIX_EPOCH).ok()),
+                start: Sample::of(&start),
+            },
+            start,
+            length: metadata.len(),
         }))
     }
 }
@@ -138,6 +184,14 @@ impl FileBirth {
         let inode = FileId::of(metadata)?.inode;
         Some(Self { inode, created })
     }
+}
+
+/// The first bytes of a file, as many as a sample has at most.
+fn start_of(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; SAMPLE_BYTES];
+    let read = read_at(file, &mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes)
 }
 
 /// Reads up to the end of the buffer or of the file.

@@ -89,6 +89,17 @@ impl Source {
         checked.map_err(Failure::file(self.name()))
     }
 
+    /// Whether there is no file of this name, and its folder may get one.
+    pub(crate) fn is_to_come(&self) -> bool {
+        let Self::File(path) = self else {
+            return false;
+        };
+        let is_missing =
+            fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        is_missing && folder.unwrap_or(Path::new(".")).is_dir()
+    }
+
     /// Opens the input.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         let opened = match self {

@@ -10,7 +10,9 @@ mod standard_streams;
 mod targets;
 
 pub(crate) use descriptors::check_stdout;
-pub(crate) use identity::{ContentSample, FileBirth, FileId, InputIdentity, SAMPLE_BYTES, Sample};
+pub(crate) use identity::{
+    ContentSample, FileBirth, FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample,
+};
 pub(crate) use inputs::Source;
 pub(crate) use standard_streams::{standard_output, write_stdout};
 pub(crate) use targets::{Opened, Target, Targets, check_outside_of_state};

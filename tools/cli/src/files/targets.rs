@@ -376,9 +376,11 @@ pub(crate) fn check_outside_of_state(folder: &Path, path: &Path) -> Result<(), F
     Ok(())
 }
 
-/// The regular files among these: only they lose data when they are overwritten.
+/// The regular files among these, also one that is waited for: only they lose data when they are
+/// overwritten.
 fn regular<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<Source> {
-    let regular = sources.into_iter().filter(|source| source.len().is_some());
+    let is_regular = |source: &&Source| source.len().is_some() || source.is_to_come();
+    let regular = sources.into_iter().filter(is_regular);
     regular.cloned().collect()
 }
 

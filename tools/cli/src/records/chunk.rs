@@ -109,10 +109,12 @@ impl Chunk {
                 source: self.input.source,
                 is_last: self.input.is_last,
                 file: InputFile {
-                    identity: None,
+                    opened: None,
                     read: self.input.file.read,
                     end: self.input.file.end.take(),
                     is_compressed: self.input.file.is_compressed,
+                    unended: std::mem::take(&mut self.input.file.unended),
+                    left_at: self.input.file.left_at.take(),
                 },
                 has_joined_values: self.input.has_joined_values,
                 announced: self.input.announced,

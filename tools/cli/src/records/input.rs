@@ -1,5 +1,6 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::num::NonZeroUsize;
@@ -11,14 +12,14 @@ use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::format::{Format, LastEnd, SharedFormat, format_of_chunk};
 use super::reading::RecordReading;
-use super::restart::{InputRestart, StreamRestart};
+use super::restart::{EarlierFile, InputRestart, StreamRestart};
 use super::terminators::known_terminator;
 use super::text_start::{Foreign, TextStart};
 use crate::compression::codec::{Codec, Detection};
 use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::{self, Failure};
-use crate::files::follow::{AtEnd, PAUSE, Renamed};
-use crate::files::{FileId, InputIdentity, Source};
+use crate::files::follow::{AtEnd, Between, PAUSE};
+use crate::files::{OpenedFile, Source};
 use crate::partial::{Loss, PartialInput, PartialInputs};
 use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::signals::{Patience, Signals};
@@ -53,16 +54,24 @@ pub(crate) struct Input {
     restarts: Option<Vec<Option<InputRestart>>>,
     /// That of the current input, and which file it is, for its next chunk.
     restart: Option<InputRestart>,
-    identity: Option<Box<InputIdentity>>,
+    opened: Option<Box<OpenedFile>>,
     /// The bytes of the inputs before the current one, and of the known ones among them.
     bytes_before: u64,
     known_bytes: u64,
     /// If the last input is followed, whether nothing is said about that.
     follows_quietly: Option<bool>,
-    /// The file that it is first, if an earlier run has read a part of it.
-    followed: Option<Arc<File>>,
-    /// Whether a file of its name was read to its end.
-    has_followed: bool,
+    /// The files of its name that are read before the present one.
+    earlier: VecDeque<EarlierFile>,
+    /// Whether the current one may be compressed, although it is followed.
+    is_rotated: bool,
+    /// The length of the current file when it was opened, if it is a regular one with a name.
+    length: Option<u64>,
+    /// Whether it was said that no file has its name.
+    awaits_file: bool,
+    /// Whether an unfinished last record of the one input is left to the next run, and the length
+    /// at which an earlier run has left it.
+    leaves_unfinished: bool,
+    left_at: Option<u64>,
     /// Whether a signal ends the stream.
     catches_signals: bool,
     /// Set once the first input is opened, if signals are caught.
@@ -96,12 +105,16 @@ impl Input {
             opens_source: true,
             restarts: None,
             restart: None,
-            identity: None,
+            opened: None,
             bytes_before: 0,
             known_bytes: 0,
             follows_quietly: None,
-            followed: None,
-            has_followed: false,
+            earlier: VecDeque::new(),
+            is_rotated: false,
+            length: None,
+            awaits_file: false,
+            leaves_unfinished: false,
+            left_at: None,
             catches_signals: true,
             signals: None,
         }
@@ -122,8 +135,12 @@ impl Input {
     /// Goes on behind what an earlier run has read, and tells which files the inputs are.
     pub(crate) fn restart(mut self, stream: &StreamRestart) -> Self {
         self.restarts = Some(stream.inputs.clone());
-        self.followed.clone_from(&stream.followed);
-        if let Some(terminator) = known_terminator(&stream.terminator) {
+        self.earlier = stream.earlier.iter().cloned().collect();
+        self.leaves_unfinished = stream.leaves_unfinished;
+        self.left_at = stream.left_at;
+        // Without a record before, it is that of the format.
+        let terminator = known_terminator(&stream.terminator);
+        if let Some(terminator) = terminator.filter(|terminator| !terminator.is_empty()) {
             self.terminator = terminator;
         }
         self
@@ -210,15 +227,26 @@ impl Input {
             let file = match &mut self.file {
                 Some(file) => file,
                 closed => {
-                    let known = self.followed.take_if(|_| followed.is_some());
-                    let file = if let Some(file) = known {
-                        file.try_clone().map_err(Failure::file(source.name()))?
+                    let earlier = followed.and_then(|_| self.earlier.pop_front());
+                    self.is_rotated = earlier.as_ref().is_some_and(|earlier| earlier.is_rotated);
+                    let mut restart = None;
+                    let file = if let Some(earlier) = earlier {
+                        restart = earlier.restart;
+                        let file = earlier.file.try_clone();
+                        file.map_err(Failure::file(source.name()))?
                     } else if self.catches_signals {
                         match source.open_at_once() {
-                            // Rotated once more, since it was seen.
-                            Err(_)
-                                if self.has_followed && followed.is_some_and(Followed::is_gone) =>
-                            {
+                            // It is still to come, or was rotated once more.
+                            Err(_) if followed.is_some_and(Followed::is_gone) => {
+                                if !std::mem::replace(&mut self.awaits_file, true)
+                                    && let Some(followed) = followed
+                                {
+                                    followed.note("does not exist, and is waited for");
+                                }
+                                if self.signals.is_none() {
+                                    let signals = Signals::catch();
+                                    self.signals = Some(signals.map_err(Failure::file("signals"))?);
+                                }
                                 match pause(self.signals, patience)? {
                                     None => continue,
                                     Some(filled) => return Ok(filled),
@@ -229,15 +257,20 @@ impl Input {
                     } else {
                         source.open()?
                     };
+                    self.awaits_file = followed.is_some();
+                    self.length = length_of(source, &file);
+                    if let Some(followed) = followed.filter(|_| self.length.is_none()) {
+                        return Err(followed.is_no_file());
+                    }
                     if self.catches_signals {
                         self.signals = Some(Signals::catch().map_err(Failure::file("signals"))?);
                     }
                     if let Some(restarts) = &mut self.restarts {
-                        let identity = InputIdentity::of(&file);
-                        let identity = identity.map_err(Failure::file(source.name()))?;
-                        self.identity = identity.map(Box::new);
+                        let opened = OpenedFile::of(&file);
+                        let opened = opened.map_err(Failure::file(source.name()))?;
+                        self.opened = opened.map(Box::new);
                         // The next file of a name that is followed has none.
-                        self.restart = restarts[self.at].take();
+                        self.restart = restarts[self.at].take().or(restart);
                     }
                     let mut bytes = PlainBytes::new(file, self.detection, self.signals);
                     if let Some(restart) = &self.restart {
@@ -285,7 +318,7 @@ impl Input {
                     Read::Signal => return Ok(Filled::End),
                 };
                 if let Some(followed) = followed
-                    && !followed.has_ended(file, read)?
+                    && !followed.has_ended(file, read, self.is_rotated, &mut self.earlier)?
                     && read == 0
                 {
                     match pause(self.signals, patience)? {
@@ -306,6 +339,9 @@ impl Input {
                     }
                 }
                 if read == 0 {
+                    if let Some(length) = self.length.filter(|_| followed.is_none()) {
+                        warn_if_shrunk(source, file, length)?;
+                    }
                     if let Some(problem) = file.bytes_behind() {
                         let failure = Failure::file(source.name())(io::Error::other(problem));
                         self.partial.leave(failure, Loss::Nothing)?;
@@ -340,8 +376,23 @@ impl Input {
             chunk.input.file.read = file.file_position();
             chunk.input.has_joined_values = self.last_end.has_joined_values();
             let format = format_of_chunk(&*self.format, chunk);
+            let unfinished = &chunk.bytes.buffer[chunk.bytes.mark..len];
+            let leaves = at_end
+                && self.leaves_unfinished
+                && !unfinished.is_empty()
+                // A header is needed for what follows.
+                && !(self.has_header && self.opens_source)
+                && self.length.is_some()
+                && file.codec().is_none()
+                && format.facts().is_text
+                && format.terminator_of(unfinished).is_none()
+                && self.left_at != Some(file.file_position());
+            if leaves {
+                warn_of_unfinished(source, unfinished.len());
+                chunk.input.file.left_at = Some(file.file_position());
+            }
             // The end of a cut input is none of its last record.
-            let ends_whole = at_end && !is_cut;
+            let ends_whole = at_end && !is_cut && !leaves;
             let problem = (self.last_end.problem_at_end()).filter(|_| ends_whole);
             // Where a malformed record ends is unknown, so it cannot be set aside.
             let sets_aside = self.rejects && self.last_end.may_be_set_aside();
@@ -360,15 +411,17 @@ impl Input {
                     chunk.fault = problem.map(|problem| Fault { record: 0, problem });
                 }
                 chunk.input.is_last = true;
-                chunk.input.file.end = self.restarts.as_ref().map(|_| file.file_position());
+                let ends = self.restarts.is_some() && !leaves;
+                chunk.input.file.end = ends.then(|| file.file_position());
                 chunk.input.lacks_records =
                     ends_whole && problem.is_none() && self.last_end.lacks_records();
                 self.bytes_before += file.file_bytes();
                 self.file = None;
-                self.has_followed |= followed.is_some();
-                self.at += usize::from(followed.is_none());
-                if self.at == self.known {
-                    self.known_bytes = self.bytes_before;
+                if followed.is_none() {
+                    self.at += 1;
+                    if self.at == self.known {
+                        self.known_bytes = self.bytes_before;
+                    }
                 }
                 self.opens_source = true;
                 self.last_end.reset();
@@ -384,14 +437,18 @@ impl Input {
             }
             chunk.bytes.start = chunk.bytes.mark;
             // A state has to know that an input has ended.
-            let tells_end = self.restarts.is_some() && at_end && !chunk.input.is_first;
+            let tells_end = self.restarts.is_some() && at_end && (!chunk.input.is_first || leaves);
             let has_something =
                 chunk.bytes.filled > 0 || chunk.fault.is_some() || chunk.input.lacks_records;
             if has_something || tells_end {
                 self.opens_source = at_end && !self.overlong;
                 chunk.input.restart = self.restart.take();
-                chunk.input.file.identity = self.identity.take();
+                chunk.input.file.opened = self.opened.take();
                 let records = chunk.bytes.behind_mark();
+                let lacks_end = chunk.input.file.end.is_some() && !records.is_empty();
+                if lacks_end && format.terminator_of(records).is_none() {
+                    chunk.input.file.unended = unended_bytes(format, records);
+                }
                 chunk.layout.terminator = match format.terminator_of(records) {
                     // Between such records nothing is missing, wherever the chunk ends.
                     Some(_) if chunk.input.has_joined_values => b"",
@@ -420,22 +477,37 @@ impl Followed<'_> {
         !self.path.exists()
     }
 
-    /// Warns of files that had the name between this one and the next.
-    fn warn_of_others(self, file: &File) -> io::Result<()> {
-        if let Some(id) = FileId::of(&file.metadata()?) {
-            Renamed::find(self.path, id)?.warn(self.path);
+    fn note(self, note: &str) {
+        if !self.is_quiet {
+            failure::warn(&format!("{}: {note}", self.path.display()));
         }
-        Ok(())
+    }
+
+    /// The error of what has the name and cannot be followed.
+    fn is_no_file(self) -> Failure {
+        let problem = "is no regular file, and --follow reads regular files alone";
+        let error = io::Error::new(ErrorKind::Unsupported, problem);
+        Failure::file(self.path.display().to_string())(error)
     }
 
     /// Whether a file is complete of which a read has returned so many bytes, so that the next one
-    /// of its name follows.
+    /// of its name follows: the first of `earlier`, which gets those that were rotated meanwhile.
+    /// One that was `rotated` may be compressed.
     ///
     /// # Errors
     /// [`Failure`] if it is compressed, or cannot be read.
-    fn has_ended(self, file: &PlainBytes, read: usize) -> Result<bool, Failure> {
+    fn has_ended(
+        self,
+        file: &PlainBytes,
+        read: usize,
+        is_rotated: bool,
+        earlier: &mut VecDeque<EarlierFile>,
+    ) -> Result<bool, Failure> {
         let name = self.path.display().to_string();
         let Some(plain) = file.plain_file().filter(|_| file.codec().is_none()) else {
+            if is_rotated {
+                return Ok(read == 0);
+            }
             let problem = "is compressed, and --follow reads plain files alone";
             let error = io::Error::new(ErrorKind::Unsupported, problem);
             return Err(Failure::file(name)(error));
@@ -443,21 +515,75 @@ impl Followed<'_> {
         if read > 0 {
             return Ok(false);
         }
+        if !earlier.is_empty() {
+            return Ok(true);
+        }
         let found = AtEnd::of(self.path, plain, file.file_position());
-        let note = match found.map_err(Failure::file(name.as_str()))? {
+        match found.map_err(Failure::file(name.as_str()))? {
             AtEnd::Open => return Ok(false),
-            AtEnd::Truncated => "was truncated, and is read from its start",
+            AtEnd::Truncated => self.note("was truncated, and is read from its start"),
             AtEnd::Replaced => {
-                self.warn_of_others(plain)
-                    .map_err(Failure::file(name.as_str()))?;
-                "was replaced, and goes on in the new file"
+                let next = Between::open_next(self.path, plain);
+                let (files, between) = next.map_err(Failure::file(name))?;
+                between.warn(self.path);
+                let present = files.len().saturating_sub(1);
+                let files = files.into_iter().enumerate();
+                earlier.extend(files.map(|(index, file)| EarlierFile {
+                    file: Arc::new(file),
+                    restart: None,
+                    is_rotated: index < present,
+                }));
+                self.note("was replaced, and goes on in the new file");
             }
-        };
-        if !self.is_quiet {
-            failure::warn(&format!("{name}: {note}"));
         }
         Ok(true)
     }
+}
+
+/// The length of a regular file that has a name, and is read from its start.
+fn length_of(source: &Source, file: &File) -> Option<u64> {
+    let Source::File(_) = source else {
+        return None;
+    };
+    let metadata = file.metadata().ok()?;
+    metadata.is_file().then(|| metadata.len())
+}
+
+/// Warns of a last record that has no terminator yet.
+fn warn_of_unfinished(source: &Source, bytes: usize) {
+    failure::warn(&format!(
+        "{}: its last {bytes} bytes have no newline yet, and are left to the next run, which reads \
+         them with what follows, or as they are if nothing does",
+        source.name()
+    ));
+}
+
+/// The length of the last of these records.
+fn unended_bytes(format: &dyn Format, records: &[u8]) -> u64 {
+    let mut ends = Vec::new();
+    format.record_ends(records, 0, &mut ends);
+    let start = ends.len().checked_sub(2).map_or(0, |before| ends[before]);
+    (records.len() - start) as u64
+}
+
+/// Warns of a plain file with this length at its start that is shorter at its end: records that
+/// were not read are gone.
+fn warn_if_shrunk(source: &Source, file: &PlainBytes, length: u64) -> Result<(), Failure> {
+    let Some(plain) = file.plain_file() else {
+        return Ok(());
+    };
+    let metadata = plain.metadata().map_err(Failure::file(source.name()))?;
+    let (now, read) = (metadata.len(), file.file_position());
+    // Files of the system that have no length have none now, either.
+    if length > 0 && now < length.max(read) {
+        failure::warn(&format!(
+            "{}: was truncated while it was read: {read} bytes were read, it had {} and has {now} \
+             now",
+            source.name(),
+            length.max(read)
+        ));
+    }
+    Ok(())
 }
 
 /// Waits before the next look at a file that is followed. Returns what the chunk gets if that is

@@ -13,14 +13,30 @@ use super::position::InputPosition;
 pub(crate) struct StreamRestart {
     /// Where each input goes on; `None` for one that begins.
     pub(crate) inputs: Vec<Option<InputRestart>>,
-    /// The file that the last input was then, if it is followed. Its name may be that of another
-    /// one by now, or become it before the file is opened.
-    pub(crate) followed: Option<Arc<File>>,
+    /// The files that are read first of the last input, if it is followed: those that had its name
+    /// before, and that have more than what was read of them.
+    pub(crate) earlier: Vec<EarlierFile>,
+    /// Whether an unfinished last record is left to the next run: there is one input, which may
+    /// grow.
+    pub(crate) leaves_unfinished: bool,
+    /// The length at which an earlier run has left such a one. If the file has it still, it is
+    /// finished.
+    pub(crate) left_at: Option<u64>,
     pub(crate) header: Option<SavedHeader>,
     /// Whether a record was written, or could have been.
     pub(crate) has_begun: bool,
     /// The terminator of the last record that had one.
     pub(crate) terminator: String,
+}
+
+/// A file that had the name of an input that is followed, or has it still.
+#[derive(Debug, Clone)]
+pub(crate) struct EarlierFile {
+    pub(crate) file: Arc<File>,
+    /// Where it goes on; `None` if nothing was read of it.
+    pub(crate) restart: Option<InputRestart>,
+    /// Whether another file has the name now. Such a one may be compressed.
+    pub(crate) is_rotated: bool,
 }
 
 /// Where an input goes on.

@@ -502,3 +502,175 @@ fn estimates_and_counts_are_those_of_the_run() {
         (&1000.into(), &500.into())
     );
 }
+
+#[test]
+fn records_of_files_without_a_last_newline_do_not_run_together() {
+    let cases: [(&[&str], [&str; 4], &str); 6] = [
+        (&[], ["1", "2", "3", "4"], "1\n2\n3\n4"),
+        (&[], ["1\n2", "3\n4", "5", "1"], "1\n2\n3\n4\n5"),
+        (&["--crlf"], ["1", "2\r\n3", "3", "4"], "1\r\n2\r\n3\r\n4"),
+        (&["-z"], ["1", "2", "3\0", "4"], "1\x002\x003\x004"),
+        (
+            &["--csv", "-k", "1"],
+            ["1,a", "2,\"b\"", "1,c", "4"],
+            "1,a\n2,\"b\"\n4",
+        ),
+        (
+            &["--csv", "--header", "-k", "id"],
+            ["id,t", "id,t\n1,2", "id,t", "id,t\n3,4\n"],
+            "id,t\n1,2\n3,4\n",
+        ),
+    ];
+    for (options, files, expected) in cases {
+        for is_compressed in [false, true] {
+            let place = Place::new();
+            let mut args = [&["-q", "-o", "@out"], options].concat();
+            for (name, content) in ["a", "b", "c", "d"].iter().zip(files) {
+                let bytes = if is_compressed {
+                    zstd::encode_all(content.as_bytes(), 1).unwrap()
+                } else {
+                    content.as_bytes().to_vec()
+                };
+                file(place.folder(), name, &bytes);
+            }
+            args.extend(["@a", "@b", "@c", "@d"]);
+            place.run(&args).text();
+            // A later terminator of the stream serves the records behind it alone.
+            assert_eq!(place.read("out"), expected, "{options:?}, {is_compressed}");
+            place.file("e", files[0]);
+            let has_header = options.contains(&"--header");
+            place.file("f", if has_header { "id,t\n9,9" } else { "9" });
+            place.run(&[&args[..], &["@e", "@f"]].concat());
+            let lines = |text: &str| {
+                text.split(['\n', '\0'])
+                    .filter(|line| !line.is_empty())
+                    .count()
+            };
+            assert_eq!(
+                lines(&place.read("out")),
+                lines(expected) + 1,
+                "{options:?}"
+            );
+        }
+    }
+}
+
+/// A file that is read as it grows: what each run finds in it, and what is written in the end.
+#[test]
+fn an_unfinished_last_record_is_one_record() {
+    let cases: [(&[&str], &[&str], &str); 9] = [
+        (&[], &["x\nabc", "\nfoo\n"], "x\nabc\nfoo\n"),
+        (&[], &["x\nab", "c\nfoo\n"], "x\nabc\nfoo\n"),
+        (&[], &["abc", "d\nabc\n"], "abcd\nabc\n"),
+        (&[], &["x\na", "b", "c", "\n"], "x\nabc\n"),
+        (&[], &["x\nabc", "", "\nfoo\n"], "x\nabc\nfoo\n"),
+        (
+            &["--crlf"],
+            &["x\r\nabc", "\r\nfoo\r\n"],
+            "x\r\nabc\r\nfoo\r\n",
+        ),
+        (
+            &["--crlf"],
+            &["x\r\nabc\r", "\nfoo\r\n"],
+            "x\r\nabc\r\nfoo\r\n",
+        ),
+        (&["-z"], &["x\0a\nb", "\nc\0"], "x\0a\nb\nc\0"),
+        (
+            &["--csv", "--header", "-k", "id"],
+            &["id,t\n1,\"a", "\nb\"\n2,", "c\n"],
+            "id,t\n1,\"a\nb\"\n2,c\n",
+        ),
+    ];
+    for (options, parts, expected) in cases {
+        let place = Place::new();
+        let log = place.file("log", "");
+        for (number, part) in parts.iter().enumerate() {
+            place.append("log", part);
+            let run = place.run(&[&["-q", "-o", "@out"], options, &["@log"]].concat());
+            let told = run.stderr;
+            assert_eq!(run.code, 0, "{told}");
+            let is_last = number + 1 == parts.len();
+            let says = told.contains("have no newline yet, and are left to the next run");
+            assert_eq!(
+                says,
+                !is_last && !part.is_empty(),
+                "{options:?} {parts:?}: {told}"
+            );
+            assert!(told.is_empty() || told.starts_with(&format!("echoless: {log}:")));
+        }
+        assert_eq!(place.read("out"), expected, "{options:?} {parts:?}");
+    }
+    // It does not change: it is finished.
+    let place = Place::new();
+    place.file("log", "x\nabc");
+    for expected in ["x\n", "x\nabc", "x\nabc"] {
+        place.run(&["-q", "-o", "@out", "@log"]);
+        assert_eq!(place.read("out"), expected);
+    }
+    // Among several inputs it was finished, and has more all the same.
+    for (more, expected, warns) in [
+        ("\nfoo\n", "x\nabc\ny\nfoo\n", false),
+        ("d\nfoo\n", "x\nabc\ny\nabcd\nfoo\n", true),
+    ] {
+        let place = Place::new();
+        place.file("log", "x\nabc");
+        place.file("other", "y\n");
+        place.run(&["-q", "-o", "@out", "@log", "@other"]).text();
+        place.append("log", more);
+        let run = place.run(&["-q", "-o", "@out", "@log", "@other"]);
+        let told = run.stderr;
+        assert_eq!(place.read("out"), expected);
+        assert_eq!(
+            told.contains("has grown: it is read again"),
+            warns,
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn more_inputs_than_a_state_knows_are_read_once_in_a_run_that_goes_on() {
+    let place = Place::new();
+    let count = 10_200;
+    let names: Vec<String> = (0..count).map(|number| format!("@{number}")).collect();
+    for number in 0..count {
+        place.file(&number.to_string(), &format!("{}\n", number / 2));
+    }
+    place.file("faulty", "\"never ends\n");
+    let mut args = vec!["-q", "--csv", "--commit-interval", "200ms"];
+    args.extend(["--duplicates", "@dup", "-o", "@out"]);
+    args.extend(names.iter().map(String::as_str));
+    args.push("@faulty");
+    assert!(place.run(&args).error().contains("faulty"), "a fault");
+    place.file("faulty", "ends\n");
+    place.run(&args).text();
+    let lines = |name: &str| place.read(name).matches('\n').count();
+    assert_eq!((lines("out"), lines("dup")), (count / 2 + 1, count / 2));
+}
+
+#[test]
+fn files_with_the_same_content_are_different_inputs() {
+    let place = Place::new();
+    for name in ["a", "b"] {
+        place.file(name, "1\n");
+    }
+    let run = |more: &[&'static str]| {
+        let args = ["-q", "-o", "@out", "--duplicates", "@dup"];
+        place.run(&[&args[..], more].concat()).text();
+        place.read("dup").matches('\n').count()
+    };
+    assert_eq!(run(&["@a", "@b"]), 1);
+    assert_eq!(run(&["@a", "@b"]), 1);
+    // Another file is another input while both are there.
+    place.file("c", "1\n");
+    assert_eq!(run(&["@a", "@b", "@c"]), 2);
+    // Copies under the same names are the same inputs.
+    for name in ["a", "b", "c"] {
+        fs::copy(place.path(name), place.path("copy")).unwrap();
+        fs::rename(place.path("copy"), place.path(name)).unwrap();
+    }
+    assert_eq!(run(&["@a", "@b", "@c"]), 2);
+    place.append("b", "2\n");
+    assert_eq!(run(&["@a", "@b", "@c"]), 2);
+    assert_eq!(place.read("out"), "1\n2\n");
+}

@@ -6,6 +6,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod state_files;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,12 +1,14 @@
 /* A library to preload: makes the n-th call of one kind fail, or do less than it was asked for.
  *
- * FAULT=CALL:N:HOW with CALL one of read, write, close, sync, cut; HOW is short, or the number of an error.
+ * FAULT=CALL:N:HOW with CALL one of read, write, close, sync, cut, or any for all of them; HOW is
+ * short, the number of an error, or kill, which ends the process in front of the call.
  * Calls on standard error and on what is neither a file nor a pipe do not count. Once it has
  * happened, the file that FAULT_MARK names exists.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,8 @@ static atomic_int calls;
 static int fate(const char *call, int fd) {
     const char *fault = getenv("FAULT");
     struct stat about;
+    if (fault && !strncmp(fault, "any:", 4))
+        call = "any";
     size_t length = strlen(call);
     if (!fault || fd == 2 || strncmp(fault, call, length) || fault[length] != ':')
         return NOTHING;
@@ -35,6 +39,8 @@ static int fate(const char *call, int fd) {
     const char *mark = getenv("FAULT_MARK");
     if (mark)
         syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, mark, O_CREAT | O_WRONLY, 0600));
+    if (!strcmp(how, ":kill"))
+        kill(getpid(), SIGKILL);
     return strcmp(how, ":short") ? atoi(how + 1) : SHORT;
 }
 

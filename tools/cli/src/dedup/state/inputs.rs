@@ -1,19 +1,24 @@
 //! The inputs that a state knows: which files they were, and how far they were read.
 
-use std::fs::File;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::files::{FileId, InputIdentity, SAMPLE_BYTES, Sample, Source};
+use crate::files::follow::are_related;
+use crate::files::{FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
 use crate::records::chunk::Chunk;
 use crate::records::position::InputPosition;
 use crate::records::restart::InputRestart;
 
-/// The most inputs that a state knows: every commit has all of them, some 500 bytes each.
+/// The most inputs that a state knows beside those of a run that goes on: some 500 bytes each.
 const MOST_INPUTS: usize = 10_000;
+
+/// The most inputs that a file is compared with behind its first bytes.
+const MOST_COMPARED: usize = 1000;
 
 /// A regular file that was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,6 +27,9 @@ pub(crate) struct SavedInput {
     pub(crate) name: String,
     #[serde(flatten)]
     identity: InputIdentity,
+    /// Its length when it was opened.
+    #[serde(default)]
+    length: u64,
     is_compressed: bool,
     /// The bytes in front of the position, decompressed.
     before: Sample,
@@ -29,57 +37,195 @@ pub(crate) struct SavedInput {
     pub(crate) restart: InputRestart,
     /// The length of the file, compressed as it is, when it was read to its end.
     pub(crate) end: Option<u64>,
+    /// The length of its last record, if that had no terminator at this end; 0 if it had one.
+    #[serde(default)]
+    unended: u64,
+    /// The length of the file when an unfinished last record was left to the next run.
+    #[serde(default)]
+    pub(super) left_at: Option<u64>,
     /// Whether the run that has committed this has read it.
     in_run: bool,
 }
 
+/// How far a file is known to be an input whose content it has, from the weakest reason on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Likeness {
+    /// Nothing contradicts it.
+    Content,
+    /// The name is the same.
+    Name,
+    /// The number of the file is the same, on another device: the system was started again.
+    Number,
+    /// The number and the device are the same.
+    File,
+}
+
 impl SavedInput {
+    /// Where it goes on; `None` if nothing of it is done.
+    pub(super) fn restart(&self) -> Option<InputRestart> {
+        (self.restart.position != InputPosition::default()).then_some(self.restart)
+    }
+
+    /// The length of its last record, if that had no terminator.
+    pub(super) fn unended(&self) -> Option<u64> {
+        (self.end.is_some() && self.unended > 0).then_some(self.unended)
+    }
+
+    /// Whether it was read to its end, and a file of this length is no longer.
+    pub(super) fn is_whole(&self, length: u64) -> bool {
+        self.end == Some(length)
+    }
+
     /// Which file it was.
-    pub(super) fn file(&self) -> FileId {
+    pub(super) const fn file(&self) -> FileId {
         self.identity.file
     }
 
-    /// The file at a path, if it is this one.
-    pub(super) fn open(&self, path: &Path) -> io::Result<Option<File>> {
-        let file = File::open(path)?;
-        let was = match InputIdentity::of(&file)? {
-            Some(now) => self.was(&file, &now)?,
-            None => false,
-        };
-        Ok(was.then_some(file))
+    /// Whether the run that goes on has read it.
+    pub(super) const fn in_run(&self) -> bool {
+        self.in_run
     }
 
-    /// Whether this was the file, which has this identity now. It may have grown since, but not
-    /// shrunk.
-    fn was(&self, file: &File, now: &InputIdentity) -> io::Result<bool> {
-        if self.identity.file != now.file || !self.identity.start.is_at(0, file)? {
+    /// Whether a file that begins like this one has the rest of what was read of it. It may have
+    /// grown since, but not shrunk.
+    fn is_in(&self, file: &File, id: FileId) -> io::Result<bool> {
+        let length = file.metadata()?.len();
+        if self.is_compressed {
+            // Its content cannot be compared without reading all of it.
+            let length_then = self.end.unwrap_or(self.length);
+            return Ok(if id == self.identity.file {
+                self.end <= Some(length)
+            } else {
+                length == length_then
+            });
+        }
+        let position = self.restart.position.bytes;
+        let start = position.saturating_sub(self.before.bytes as u64);
+        let has_rest = self.before.bytes == 0 || self.before.is_at(start, file)?;
+        Ok(position <= length && has_rest)
+    }
+
+    /// How far a file with this content is this one.
+    fn likeness(&self, now: &InputIdentity, path: &Path) -> Option<Likeness> {
+        let samples = [&self.identity.start, &self.before];
+        let is_certain = samples.iter().any(|sample| sample.bytes == SAMPLE_BYTES);
+        let is_empty = self.identity.start.bytes == 0;
+        let has_name = path == Path::new(&self.name);
+        let is_other = self.identity.is_of_another_time(now);
+        let has_number = !is_other && now.file.has_number_of(self.identity.file);
+        if !is_other && now.file == self.identity.file {
+            Some(Likeness::File)
+        } else if has_number && (!is_empty || has_name) {
+            Some(Likeness::Number)
+        } else if is_empty {
+            None
+        } else if has_name {
+            Some(Likeness::Name)
+        } else if is_certain || are_related(path, Path::new(&self.name)) {
+            Some(Likeness::Content)
+        } else {
+            // Some bytes are the same in many files.
+            None
+        }
+    }
+
+    /// Whether decompressed content begins with what was read of it.
+    ///
+    /// # Errors
+    /// Those of the reader, which returns the next bytes, and none at the end.
+    pub(super) fn is_beginning_of(
+        &self,
+        mut read: impl FnMut(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<bool> {
+        if self.is_compressed || self.identity.start.bytes == 0 {
             return Ok(false);
         }
-        if self.is_compressed {
-            return Ok(self.end <= Some(file.metadata()?.len()));
+        let position = self.restart.position.bytes;
+        let wanted = position.max(self.identity.start.bytes as u64);
+        let (mut last, mut passed) = (Vec::new(), 0);
+        let mut is_start = false;
+        let mut buffer = vec![0; 64 << 10];
+        while passed < wanted {
+            let most = usize::try_from(wanted - passed).unwrap_or(usize::MAX);
+            let most = most.min(buffer.len());
+            // The start in one piece, and nothing behind the position.
+            let most = match (is_start, passed < position) {
+                (false, _) => self.identity.start.bytes - last.len(),
+                (true, true) => most.min(usize::try_from(position - passed).unwrap_or(most)),
+                (true, false) => most,
+            };
+            let got = read(&mut buffer[..most])?;
+            if got == 0 {
+                return Ok(false);
+            }
+            passed += got as u64;
+            last.extend_from_slice(&buffer[..got]);
+            if !is_start && last.len() == self.identity.start.bytes {
+                if Sample::of(&last) != self.identity.start {
+                    return Ok(false);
+                }
+                is_start = true;
+                if position < passed {
+                    last.truncate(usize::try_from(position).unwrap_or(usize::MAX));
+                    break;
+                }
+            }
+            if is_start {
+                last.drain(..last.len().saturating_sub(SAMPLE_BYTES));
+            }
         }
-        let start = self.restart.position.bytes - self.before.bytes as u64;
-        self.before.is_at(start, file)
+        let tail = &last[last.len().saturating_sub(self.before.bytes)..];
+        Ok(is_start && (self.before.bytes == 0 || Sample::of(tail) == self.before))
     }
 }
 
-/// What a state knows of an input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
-    /// Nothing: it is new, or no regular file.
-    Nothing,
-    /// It was read in part, or has grown since.
-    InPart(InputRestart),
-    /// It was read to its end, perhaps in the run that goes on.
-    Whole { in_run: bool, restart: InputRestart },
+/// A regular file, and which input of a state it is.
+#[derive(Debug)]
+pub(super) struct Recognised {
+    pub(super) identity: InputIdentity,
+    pub(super) length: u64,
+    /// Its index among the inputs, and how far that is known.
+    pub(super) known: Option<(usize, Likeness)>,
+}
+
+impl Recognised {
+    /// This file as an input of the run, which goes on with one of the state if it is `known`.
+    pub(super) fn opened(&self, source: usize, name: String, known: Option<usize>) -> OpenedInput {
+        OpenedInput {
+            source,
+            name,
+            identity: self.identity.clone(),
+            length: self.length,
+            is_compressed: false,
+            known,
+        }
+    }
+}
+
+/// An input of a run that begins.
+#[derive(Debug)]
+pub(super) struct OpenedInput {
+    /// Its index among the inputs of the run.
+    source: usize,
+    name: String,
+    identity: InputIdentity,
+    length: u64,
+    /// Whether it is compressed, although what was read of it was not.
+    pub(super) is_compressed: bool,
+    /// The one of the state that goes on.
+    known: Option<usize>,
 }
 
 /// The regular files that were read, in this order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SavedInputs {
     all: Vec<SavedInput>,
-    /// The index among the inputs of this run of the last one of `all`.
-    last: Option<usize>,
+    /// The index in `all` of each input of this run that was there at its start.
+    of_sources: HashMap<usize, usize>,
+    /// The current one: its index among the inputs of this run, and in `all`.
+    current: Option<(usize, usize)>,
+    /// The first bytes of the current one, as long as they are fewer than those of a sample.
+    start: Vec<u8>,
 }
 
 impl SavedInputs {
@@ -89,88 +235,296 @@ impl SavedInputs {
             input.in_run &= !ended;
         }
         // The oldest are read again if they come once more, which drops their records as
-        // duplicates.
-        all.drain(..all.len().saturating_sub(MOST_INPUTS));
-        Self { all, last: None }
+        // duplicates. Those of the run that goes on would be counted and written twice.
+        let mut excess = all.len().saturating_sub(MOST_INPUTS);
+        all.retain(|input| {
+            let is_left_out = excess > 0 && !input.in_run;
+            excess -= usize::from(is_left_out);
+            !is_left_out
+        });
+        Self {
+            all,
+            ..Self::default()
+        }
     }
 
     pub(super) fn all(&self) -> &[SavedInput] {
         &self.all
     }
 
-    /// The file of this name that was not read to its end, if there is one: with `--follow` the one
-    /// that was followed.
-    pub(super) fn unfinished(&self, name: &str) -> Option<&SavedInput> {
-        let is_unfinished = |input: &&SavedInput| input.end.is_none() && input.name == name;
-        self.all.iter().rev().find(is_unfinished)
+    /// The input that is being read, or was read last.
+    pub(super) fn last_read(all: &[SavedInput]) -> Option<&SavedInput> {
+        all.iter().rfind(|input| input.restart().is_some())
     }
 
-    /// What is known of an input.
+    /// The last input with this name.
+    pub(super) fn last_of(&self, name: &str) -> Option<usize> {
+        self.all.iter().rposition(|input| input.name == name)
+    }
+
+    /// Which of the inputs each of these regular files is. Each input is one of them at most. The
+    /// first `needed` files must be there.
     ///
     /// # Errors
-    /// [`Failure`] if the file cannot be read.
-    pub(super) fn find(&self, source: &Source) -> Result<Known, Failure> {
-        // Opening a pipe could end its writer.
-        match source {
-            Source::File(path) if source.len().is_some() => {
-                let known = File::open(path).and_then(|file| self.find_file(&file));
-                known.map_err(Failure::file(source.name()))
-            }
-            Source::File(_) | Source::Stdin => Ok(Known::Nothing),
+    /// [`Failure`] if one of those cannot be read.
+    pub(super) fn recognise(
+        &self,
+        paths: &[Option<&Path>],
+        needed: usize,
+    ) -> Result<Vec<Option<Recognised>>, Failure> {
+        let mut starts: HashMap<&Sample, Vec<usize>> = HashMap::new();
+        for (index, input) in self.all.iter().enumerate() {
+            starts.entry(&input.identity.start).or_default().push(index);
         }
-    }
-
-    pub(super) fn find_file(&self, file: &File) -> io::Result<Known> {
-        let Some(now) = InputIdentity::of(file)? else {
-            return Ok(Known::Nothing);
-        };
-        for input in &self.all {
-            if input.was(file, &now)? {
-                let is_whole = input.end == Some(file.metadata()?.len());
-                return Ok(if is_whole {
-                    let (in_run, restart) = (input.in_run, input.restart);
-                    Known::Whole { in_run, restart }
-                } else {
-                    Known::InPart(input.restart)
-                });
-            }
-        }
-        Ok(Known::Nothing)
-    }
-
-    /// Notes what is done of the input `name` of a chunk that was delivered: records and bytes, and
-    /// lines in a format that counts them.
-    pub(super) fn pass(
-        &mut self,
-        chunk: &mut Chunk,
-        name: impl Fn() -> String,
-        position: InputPosition,
-        lines: u64,
-    ) {
-        if let Some(identity) = chunk.input.file.identity.take() {
-            let is_same = |input: &mut SavedInput| input.identity.file == identity.file;
-            let known = self.all.extract_if(.., is_same).last();
-            let before = match (known, &chunk.input.restart) {
-                (Some(known), Some(_)) => known.before,
-                _ => Sample::default(),
+        let lengths: BTreeSet<usize> = starts.keys().map(|sample| sample.bytes).collect();
+        let (mut files, mut likely) = (Vec::new(), Vec::new());
+        for (number, path) in paths.iter().enumerate() {
+            let compared = (*path).map(|path| self.compare(path, &starts, &lengths));
+            let compared = match compared {
+                None => None,
+                Some(Err(error)) if number < needed => {
+                    let name = path.unwrap_or(Path::new("")).display().to_string();
+                    return Err(Failure::file(name)(error));
+                }
+                Some(compared) => compared.ok().flatten(),
             };
-            self.last = Some(chunk.input.source);
-            self.all.push(SavedInput {
-                name: name(),
-                identity: *identity,
-                is_compressed: chunk.input.file.is_compressed,
-                before,
-                restart: InputRestart::default(),
-                end: None,
-                in_run: true,
-            });
+            files.push(compared.map(|(file, inputs)| {
+                likely.extend((inputs.into_iter()).map(|(index, how)| (how, index, number)));
+                file
+            }));
         }
-        if self.last != Some(chunk.input.source) {
-            return;
+        // The likeliest first, and of equal ones the latest.
+        likely.sort_unstable_by(|a, b| b.cmp(a));
+        let mut taken = HashSet::new();
+        for (likeness, index, number) in likely {
+            if let Some(file) = &mut files[number]
+                && file.known.is_none()
+                && taken.insert(index)
+            {
+                file.known = Some((index, likeness));
+            }
         }
-        let Some(input) = self.all.last_mut() else {
+        Ok(files)
+    }
+
+    /// The inputs that a file may be.
+    fn compare(
+        &self,
+        path: &Path,
+        starts: &HashMap<&Sample, Vec<usize>>,
+        lengths: &BTreeSet<usize>,
+    ) -> io::Result<Option<(Recognised, Vec<(usize, Likeness)>)>> {
+        let file = File::open(path)?;
+        let Some(OpenedFile {
+            identity,
+            start,
+            length,
+        }) = OpenedFile::of(&file)?
+        else {
+            return Ok(None);
+        };
+        // The likeliest first, and of equal ones the latest.
+        let mut likely = Vec::new();
+        for bytes in lengths.iter().filter(|bytes| **bytes <= start.len()) {
+            let sample = Sample::of(&start[..*bytes]);
+            for index in starts.get(&sample).into_iter().flatten() {
+                let likeness = self.all[*index].likeness(&identity, path);
+                likely.extend(likeness.map(|likeness| (likeness, *index)));
+            }
+        }
+        likely.sort_unstable_by(|a, b| b.cmp(a));
+        let mut found = Vec::new();
+        for (likeness, index) in likely.into_iter().take(MOST_COMPARED) {
+            let input = &self.all[index];
+            if input.is_in(&file, identity.file)?
+                && (likeness > Likeness::Content || !input.is_still_there()?)
+            {
+                found.push((index, likeness));
+                // Thousands of files may begin alike.
+                if likeness > Likeness::Content {
+                    break;
+                }
+            }
+        }
+        let known = None;
+        let file = Recognised {
+            identity,
+            length,
+            known,
+        };
+        Ok(Some((file, found)))
+    }
+
+    /// Whether an input that was read begins with these bytes.
+    pub(super) fn has_beginning(&self, plain: &[u8]) -> bool {
+        self.all.iter().any(|input| {
+            let start = &input.identity.start;
+            let is_text = !input.is_compressed && (1..=plain.len()).contains(&start.bytes);
+            is_text && Sample::of(&plain[..start.bytes]) == *start
+        })
+    }
+
+    /// Notes which file an input is now: its number then may be that of another file.
+    pub(super) fn note_file(&mut self, found: &Recognised) {
+        if let Some((index, _)) = found.known {
+            self.all[index].identity = found.identity.clone();
+        }
+    }
+
+    /// Goes on with an input at another position: behind the terminator of its last record, or in
+    /// front of that record.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(super) fn set_position(
+        &mut self,
+        index: usize,
+        position: InputPosition,
+        file: &File,
+    ) -> io::Result<()> {
+        let input = &mut self.all[index];
+        if !input.is_compressed {
+            input.before = Sample::in_front_of(position.bytes, file)?;
+        }
+        input.restart.position = position;
+        input.end = None;
+        input.unended = 0;
+        Ok(())
+    }
+
+    /// Forgets these inputs, which cannot go on.
+    pub(super) fn forget(&mut self, inputs: &HashSet<usize>, opened: &mut [OpenedInput]) {
+        let mut kept = Vec::new();
+        let mut moved = HashMap::new();
+        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
+            if !inputs.contains(&index) {
+                moved.insert(index, kept.len());
+                kept.push(input);
+            }
+        }
+        self.all = kept;
+        for input in opened {
+            input.known = input.known.and_then(|known| moved.get(&known).copied());
+        }
+    }
+
+    /// Notes the inputs of a run before the first record: a file that is renamed meanwhile is
+    /// found again. Returns whether one of them is new.
+    pub(super) fn begin(&mut self, opened: Vec<OpenedInput>) -> bool {
+        let is_new = opened.iter().any(|input| input.known.is_none());
+        let files: HashSet<FileId> = opened.iter().map(|input| input.identity.file).collect();
+        let mut known: Vec<Option<SavedInput>> = std::mem::take(&mut self.all)
+            .into_iter()
+            .map(Some)
+            .collect();
+        let of_run: Vec<SavedInput> = opened
+            .iter()
+            .map(|input| {
+                let before = input.known.and_then(|index| known[index].take());
+                let fresh = || SavedInput {
+                    name: String::new(),
+                    identity: input.identity.clone(),
+                    length: 0,
+                    is_compressed: false,
+                    before: Sample::default(),
+                    restart: InputRestart::default(),
+                    end: None,
+                    unended: 0,
+                    left_at: None,
+                    in_run: true,
+                };
+                let before = before.unwrap_or_else(fresh);
+                SavedInput {
+                    name: input.name.clone(),
+                    identity: input.identity.clone(),
+                    length: input.length,
+                    is_compressed: before.is_compressed || input.is_compressed,
+                    in_run: true,
+                    ..before
+                }
+            })
+            .collect();
+        // What had the number of one of these files before is gone.
+        let others = known.into_iter().flatten();
+        self.all = others
+            .filter(|input| !files.contains(&input.identity.file))
+            .collect();
+        for (input, saved) in opened.into_iter().zip(of_run) {
+            self.of_sources.insert(input.source, self.all.len());
+            self.all.push(saved);
+        }
+        is_new
+    }
+
+    /// Notes which file the input `name` of a chunk is, before the chunk is written. Returns
+    /// whether it is new: a file that has the name of one that was rotated.
+    pub(super) fn open(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> bool {
+        let Some(opened) = &chunk.input.file.opened else {
+            return false;
+        };
+        let identity = &opened.identity;
+        let source = chunk.input.source;
+        let position = chunk.input.restart.map(|restart| restart.position);
+        let position = position.unwrap_or_default();
+        let is_it = |input: &SavedInput| {
+            let is_file = input.in_run && input.identity.file == identity.file;
+            is_file && input.restart.position == position
+        };
+        let of_source = self.of_sources.get(&source).copied();
+        let known = of_source
+            .filter(|index| is_it(&self.all[*index]))
+            .or_else(|| self.all.iter().rposition(is_it));
+        self.start.clone_from(&opened.start);
+        if let Some(known) = known {
+            let input = &mut self.all[known];
+            // It may have grown since the start of the run.
+            input.identity = identity.clone();
+            self.current = Some((source, known));
+            return false;
+        }
+        let mut kept: Vec<SavedInput> = Vec::with_capacity(self.all.len() + 1);
+        let mut moved = HashMap::new();
+        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
+            if input.identity.file != identity.file {
+                moved.insert(index, kept.len());
+                kept.push(input);
+            }
+        }
+        self.of_sources.retain(|_, index| match moved.get(index) {
+            Some(new) => {
+                *index = *new;
+                true
+            }
+            None => false,
+        });
+        self.current = Some((source, kept.len()));
+        kept.push(SavedInput {
+            name: name(),
+            identity: identity.clone(),
+            length: opened.length,
+            is_compressed: false,
+            before: Sample::default(),
+            restart: InputRestart::default(),
+            end: None,
+            unended: 0,
+            left_at: None,
+            in_run: true,
+        });
+        self.all = kept;
+        true
+    }
+
+    /// Notes what is done of the input of a chunk that was delivered: records and bytes, and lines
+    /// in a format that counts them.
+    pub(super) fn pass(&mut self, chunk: &Chunk, position: InputPosition, lines: u64) {
+        let Some((source, current)) = self.current else {
             return;
         };
+        if source != chunk.input.source {
+            return;
+        }
+        let input = &mut self.all[current];
+        input.is_compressed = chunk.input.file.is_compressed;
         input.restart = InputRestart {
             position,
             lines,
@@ -179,10 +533,43 @@ impl SavedInputs {
             names: (chunk.header.field_names.as_ref()).map_or(0, |names| names.number),
         };
         input.end = chunk.input.file.end;
+        input.unended = chunk.input.file.unended;
+        input.left_at = chunk.input.file.left_at;
         // A chunk that closes its input may have no bytes.
-        if chunk.bytes.filled > 0 {
-            let bytes = chunk.bytes.all();
-            input.before = Sample::of(&bytes[bytes.len() - bytes.len().min(SAMPLE_BYTES)..]);
+        if chunk.bytes.filled == 0 {
+            return;
         }
+        let bytes = chunk.bytes.all();
+        input.before = Sample::of(&bytes[bytes.len() - bytes.len().min(SAMPLE_BYTES)..]);
+        // A file that was short when it was opened is known by more once it has grown.
+        let known = self.start.len();
+        let offset = position.bytes - bytes.len() as u64;
+        let has = usize::try_from(known as u64 - offset.min(known as u64)).unwrap_or(0);
+        if known < SAMPLE_BYTES
+            && !input.is_compressed
+            && offset <= known as u64
+            && has < bytes.len()
+        {
+            let more = &bytes[has..bytes.len().min(has + SAMPLE_BYTES - known)];
+            self.start.extend_from_slice(more);
+            input.identity.start = Sample::of(&self.start);
+        }
+    }
+}
+
+impl SavedInput {
+    /// Whether a file of its name has its content.
+    fn is_still_there(&self) -> io::Result<bool> {
+        // Opening a pipe could end its writer.
+        if !fs::metadata(&self.name).is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(false);
+        }
+        let Ok(file) = File::open(&self.name) else {
+            return Ok(false);
+        };
+        let Some(id) = FileId::of(&file.metadata()?) else {
+            return Ok(false);
+        };
+        Ok(self.identity.start.is_at(0, &file)? && self.is_in(&file, id)?)
     }
 }

@@ -15,6 +15,7 @@
 mod commit;
 mod committer;
 mod inputs;
+mod known_inputs;
 mod restart;
 
 pub(crate) use commit::Commit;

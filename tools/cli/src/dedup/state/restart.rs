@@ -1,7 +1,6 @@
 //! Opening a state, and what a run notes in it.
 
-use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,18 +12,17 @@ use echoless_durable::{Journal, JournalError, check_hasher, verify};
 
 use super::commit::Commit;
 use super::committer::{Committer, LoggedKeys, WantedBlocks};
-use super::inputs::{Known, SavedInputs};
+use super::inputs::SavedInputs;
+use super::known_inputs::known_inputs;
 use crate::config::{DedupConfig, StateConfig, check_options};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::{Outputs, SavedOutput};
 use crate::dedup::reports::stats::{RunCounts, RunTotals};
-use crate::failure::{self, Failure, without_controls, write_stderr};
-use crate::files::follow::Renamed;
-use crate::files::{FileId, Source};
+use crate::failure::{self, Failure, without_controls};
 use crate::records::chunk::Chunk;
 use crate::records::position::InputPosition;
-use crate::records::restart::{InputRestart, StreamRestart};
+use crate::records::restart::StreamRestart;
 
 /// A state that is open, before the run.
 #[derive(Debug)]
@@ -32,6 +30,8 @@ pub(in crate::dedup) struct Restart {
     journal: Journal,
     commit: Commit,
     inputs: SavedInputs,
+    /// Whether inputs begin that the state does not know.
+    has_new_inputs: bool,
     progress: Progress,
 }
 
@@ -77,18 +77,20 @@ impl Restart {
                 (saved.progress, commit)
             }
         };
-        let inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
-        let stream = StreamRestart {
+        let mut inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
+        let (stream, has_new_inputs) =
+            known_inputs(config, state, &mut inputs, commit.last_commit)?;
+        config.restart = Some(StreamRestart {
             header: commit.header.clone(),
             has_begun: commit.begun,
             terminator: commit.terminator.clone(),
-            ..known_inputs(config, state, &inputs)?
-        };
-        config.restart = Some(stream);
+            ..stream
+        });
         let restart = Self {
             journal: opened.journal,
             commit,
             inputs,
+            has_new_inputs,
             progress,
         };
         Ok((restart, opened.filter))
@@ -157,7 +159,7 @@ impl Restart {
         let is_final = outputs.go_on(&self.commit.outputs, goes_on)?;
         let other_outputs = outputs.others(&self.commit.outputs);
         if goes_on && is_final && !config.run.quiet {
-            let input = self.commit.inputs.last();
+            let input = SavedInputs::last_read(&self.commit.inputs);
             let place = input.map_or_else(String::new, |input| {
                 let InputPosition { bytes, .. } = input.restart.position;
                 format!(" behind byte {bytes} of {}", without_controls(&input.name))
@@ -179,6 +181,7 @@ impl Restart {
             read_again: 0,
             read: 0,
             input_from: 0,
+            has_new_inputs: self.has_new_inputs,
             commit: Commit {
                 ended: false,
                 totals,
@@ -228,126 +231,6 @@ fn name_option(error: JournalError, config: &DedupConfig, state: &StateConfig) -
     ))
 }
 
-/// Where each input goes on, and the file that is followed, if a part of it was read. Removes
-/// inputs that were read to their end from the configuration.
-fn known_inputs(
-    config: &mut DedupConfig,
-    state: &StateConfig,
-    inputs: &SavedInputs,
-) -> Result<StreamRestart, Failure> {
-    let mut followed = None;
-    let note = |source: &Source, note: &str| {
-        if !config.run.quiet {
-            let name = without_controls(&source.name());
-            write_stderr(&format!("echoless: {name}: {note}\n"));
-        }
-    };
-    let (mut restarts, mut files) = (Vec::new(), HashSet::new());
-    let (mut sources, mut skipped, mut known) = (Vec::new(), Vec::new(), config.known);
-    let mut skipped_bytes = 0;
-    for (index, source) in config.sources.iter().enumerate() {
-        if let Source::File(path) = source
-            && let Some(file) = fs::metadata(path).ok().as_ref().and_then(FileId::of)
-            && !files.insert(file)
-        {
-            return Err(Failure::SameFile {
-                name: source.name(),
-                other: "an input before it, and a state reads each once".into(),
-            });
-        }
-        if config.follow && index + 1 == config.sources.len() {
-            let found = find_followed(source, state, inputs, &files)?;
-            restarts.push(found.as_ref().map(|(_, restart, _)| *restart));
-            if let Some((file, restart, name)) = found {
-                let bytes = restart.position.bytes;
-                note(source, &format!("goes on behind byte {bytes}{name}"));
-                followed = Some(Arc::new(file));
-            }
-            sources.push(source.clone());
-            continue;
-        }
-        let found = inputs.find(source)?;
-        let restart = match found {
-            Known::Whole { in_run, .. } if in_run || !state.again => {
-                note(source, "skipped, read before (--again reads it again)");
-                skipped_bytes += source.len().unwrap_or(0);
-                known -= usize::from(index < config.known);
-                skipped.push(source.clone());
-                continue;
-            }
-            Known::Nothing | Known::Whole { .. } => None,
-            Known::InPart(restart) => {
-                let InputPosition { bytes, .. } = restart.position;
-                note(source, &format!("goes on behind byte {bytes}"));
-                Some(restart)
-            }
-        };
-        restarts.push(restart);
-        sources.push(source.clone());
-    }
-    config.skipped = Some(skipped);
-    config.sources = sources;
-    config.known = known;
-    for length in [&mut config.input_bytes, &mut config.plain_bytes] {
-        *length = length.map(|bytes| bytes.saturating_sub(skipped_bytes));
-    }
-    Ok(StreamRestart {
-        inputs: restarts,
-        followed,
-        ..StreamRestart::default()
-    })
-}
-
-/// The file that was followed under this name before, where it goes on, and in words which name it
-/// has now if that is another one. Warns if it cannot be found.
-fn find_followed(
-    source: &Source,
-    state: &StateConfig,
-    inputs: &SavedInputs,
-    given: &HashSet<FileId>,
-) -> Result<Option<(File, InputRestart, String)>, Failure> {
-    let Source::File(path) = source else {
-        return Ok(None);
-    };
-    let name = source.name();
-    let failed = || Failure::file(name.clone());
-    let file = source.open()?;
-    match inputs.find_file(&file).map_err(failed())? {
-        Known::Whole { in_run, .. } if state.again && !in_run => return Ok(None),
-        // There may be more of it.
-        Known::Whole { restart, .. } | Known::InPart(restart) => {
-            return Ok(Some((file, restart, String::new())));
-        }
-        Known::Nothing => {}
-    }
-    let Some(before) = inputs.unfinished(&name) else {
-        return Ok(None);
-    };
-    let bytes = before.restart.position.bytes;
-    if FileId::of(&file.metadata().map_err(failed())?) == Some(before.file()) {
-        failure::warn(&format!(
-            "{name}: was truncated or written anew since it was read up to byte {bytes}, and is read \
-             from its start"
-        ));
-        return Ok(None);
-    }
-    if given.contains(&before.file()) {
-        return Ok(None);
-    }
-    let renamed = Renamed::find(path, before.file()).map_err(failed())?;
-    let now = renamed.path.as_ref();
-    let Some((now, file)) = now.and_then(|now| Some((now, before.open(now).ok()??))) else {
-        failure::warn(&format!(
-            "{name}: is another file than the one that was read up to byte {bytes}, which is not in \
-             its folder: what followed there is not read"
-        ));
-        return Ok(None);
-    };
-    let now = without_controls(&now.display().to_string());
-    let words = format!(" of {now}, as it is called now");
-    Ok(Some((file, before.restart, words)))
-}
-
 /// The state of a run.
 #[derive(Debug)]
 pub(in crate::dedup) struct RunState {
@@ -369,12 +252,46 @@ pub(in crate::dedup) struct RunState {
     /// The bytes of the inputs that were read up to the last chunk, and up to its input.
     read: u64,
     input_from: u64,
+    /// Whether inputs begin that no commit has.
+    has_new_inputs: bool,
     commit: Commit,
     inputs: SavedInputs,
     progress: Progress,
 }
 
 impl RunState {
+    /// Whether inputs begin that no commit has. They are to be in one before their first record is
+    /// written: renamed and killed afterwards, the run has to find them again.
+    pub(in crate::dedup) const fn has_new_inputs(&self) -> bool {
+        self.has_new_inputs
+    }
+
+    /// Commits the inputs of a run that has these counts, and nothing else. Returns once it is on
+    /// the disk.
+    ///
+    /// # Errors
+    /// [`Failure`] if this commit has failed.
+    pub(in crate::dedup) fn commit_inputs(&mut self, counts: RunCounts) -> Result<(), Failure> {
+        self.commit.counts = counts;
+        self.note_inputs();
+        self.committer.commit(self.progress, self.commit.encode())?;
+        self.committer.wait()
+    }
+
+    /// Takes the inputs and the time over into the next commit.
+    fn note_inputs(&mut self) {
+        self.commit.inputs = self.inputs.all().to_vec();
+        self.has_new_inputs = false;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        self.commit.last_commit = now.ok().map(|since| since.as_secs());
+        self.commit.first_commit = self.commit.first_commit.or(self.commit.last_commit);
+    }
+
+    /// Notes the file of a chunk that is about to be written, the first one of the input `name`.
+    pub(in crate::dedup) fn open_input(&mut self, chunk: &Chunk, name: impl Fn() -> String) {
+        self.has_new_inputs |= self.inputs.open(chunk, name);
+    }
+
     /// The lines that the journal asks for.
     pub(in crate::dedup) fn wanted(&self) -> WantedBlocks {
         self.committer.wanted()
@@ -385,15 +302,14 @@ impl RunState {
         self.commit.header.as_ref()?.record.as_deref()
     }
 
-    /// Notes a chunk that was delivered, of the input `name`, and appends its keys to the journal.
-    /// Of its input, `position` and `lines` are done.
+    /// Notes a chunk that was delivered, and appends its keys to the journal. Of its input,
+    /// `position` and `lines` are done.
     ///
     /// # Errors
     /// [`Failure`] if the journal cannot be written, or a commit has failed.
     pub(in crate::dedup) fn pass(
         &mut self,
         chunk: &mut Chunk,
-        name: impl Fn() -> String,
         position: InputPosition,
         lines: u64,
     ) -> Result<(), Failure> {
@@ -401,7 +317,7 @@ impl RunState {
         self.awaits_header = chunk.input.awaits_header && !chunk.input.is_last;
         // A run that goes on reads these bytes again.
         let (file, read) = (&chunk.input.file, chunk.input.input_until);
-        if file.identity.is_some() {
+        if file.opened.is_some() {
             self.input_from = self.read;
         }
         self.read = read;
@@ -410,7 +326,7 @@ impl RunState {
             file if file.is_compressed => read.saturating_sub(self.input_from),
             file => file.read.saturating_sub(position.bytes),
         };
-        self.inputs.pass(chunk, name, position, lines);
+        self.inputs.pass(chunk, position, lines);
         if let Some(names) = &chunk.header.field_names
             && let Some(header) = &mut self.commit.header
             && names.number as usize > header.later.len()
@@ -418,7 +334,9 @@ impl RunState {
             header.later.push(names.now.to_vec());
         }
         self.commit.clock.pass(chunk);
-        self.commit.terminator = String::from_utf8_lossy(chunk.layout.terminator).into();
+        if !chunk.layout.terminator.is_empty() {
+            self.commit.terminator = String::from_utf8_lossy(chunk.layout.terminator).into();
+        }
         let turn = std::mem::take(&mut chunk.turn);
         self.progress = turn.progress;
         let ticks = chunk.clock.ticks.clone();
@@ -462,10 +380,15 @@ impl RunState {
     ) -> Result<(), Failure> {
         if self.has_begun {
             // Where no run can go on, what has happened is found at the next chunk.
-            if self.awaits_header || !outputs.follow()? {
+            if self.awaits_header {
                 return Ok(());
             }
-            self.committer.sync_outputs(outputs.durable_files()?)?;
+            let has_changed = outputs.follow()?;
+            if has_changed {
+                self.committer.sync_outputs(outputs.durable_files()?)?;
+            } else if !self.has_new_inputs {
+                return Ok(());
+            }
             self.commit(counts, audit, outputs, lost)?;
             return self.committer.wait();
         }
@@ -513,10 +436,7 @@ impl RunState {
         self.commit
             .outputs
             .extend(self.other_outputs.iter().cloned());
-        self.commit.inputs = self.inputs.all().to_vec();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        self.commit.last_commit = now.ok().map(|since| since.as_secs());
-        self.commit.first_commit = self.commit.first_commit.or(self.commit.last_commit);
+        self.note_inputs();
         self.committed = Instant::now();
         self.changed = false;
         self.committer.commit(self.progress, self.commit.encode())

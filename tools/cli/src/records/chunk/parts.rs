@@ -2,7 +2,7 @@
 //! header, and where its records are.
 
 use super::KEPT_RECORDS;
-use crate::files::InputIdentity;
+use crate::files::OpenedFile;
 use crate::partial::PartialInput;
 use crate::records::comments::Announced;
 use crate::records::fault::Problem;
@@ -105,13 +105,17 @@ pub(crate) struct InputPart {
 #[derive(Debug, Default)]
 pub(crate) struct InputFile {
     /// Which file it is, in the first chunk.
-    pub(crate) identity: Option<Box<InputIdentity>>,
+    pub(crate) opened: Option<Box<OpenedFile>>,
     /// How far it is read, compressed as it is.
     pub(crate) read: u64,
     /// Its length, compressed as it is, in the last chunk.
     pub(crate) end: Option<u64>,
     /// Whether it is compressed.
     pub(crate) is_compressed: bool,
+    /// The length of the last record, in the last chunk, if it has no terminator; 0 if it has one.
+    pub(crate) unended: u64,
+    /// The length of the file, in the last chunk, if an unfinished record is left to the next run.
+    pub(crate) left_at: Option<u64>,
 }
 
 /// The header in front of the records of a chunk, and what the stream has of its own.

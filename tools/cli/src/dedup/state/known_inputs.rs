@@ -1,0 +1,593 @@
+//! Which inputs of a run the state knows, and where they go on.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::inputs::{Likeness, OpenedInput, Recognised, SavedInputs};
+use crate::compression::codec::Detection;
+use crate::compression::reader::PlainBytes;
+use crate::config::{Content, DedupConfig, StateConfig};
+use crate::failure::{self, Failure, without_controls, write_stderr};
+use crate::files::follow::{Between, Sibling, UNORDERED};
+use crate::files::{FileId, SAMPLE_BYTES, Source};
+use crate::reading::Read;
+use crate::records::position::InputPosition;
+use crate::records::restart::{EarlierFile, InputRestart, StreamRestart};
+use crate::signals::Patience;
+
+/// Where each input goes on, and the files that are read before the one that is followed. Removes
+/// inputs that were read to their end from the configuration, and notes the others: whether one of
+/// them is new is the second result. `committed` is when the state was written, in seconds since
+/// 1970.
+///
+/// # Errors
+/// [`Failure`] if an input is given twice, or cannot be read.
+pub(super) fn known_inputs(
+    config: &mut DedupConfig,
+    state: &StateConfig,
+    inputs: &mut SavedInputs,
+    committed: Option<u64>,
+) -> Result<(StreamRestart, bool), Failure> {
+    check_given_once(&config.sources)?;
+    let count = config.sources.len();
+    let followed = match config.sources.last() {
+        Some(Source::File(path)) if config.follow => Some(path.clone()),
+        _ => None,
+    };
+    let siblings = match &followed {
+        Some(path) => Sibling::all(path).map_err(Failure::file(path.display().to_string()))?,
+        None => Vec::new(),
+    };
+    let given = config.sources.iter().map(|source| match source {
+        // Opening a pipe could end its writer.
+        Source::File(path) if source.len().is_some() => Some(path.as_path()),
+        Source::File(_) | Source::Stdin => None,
+    });
+    let folder = siblings.iter().map(|file| Some(file.path.as_path()));
+    let paths: Vec<Option<&Path>> = given.chain(folder).collect();
+    let mut found = inputs.recognise(&paths, count)?;
+    let (detection, terminator) = match &config.content {
+        Content::Records(records) => {
+            let reading = &records.reading;
+            (reading.detection(), reading.format.facts().terminator)
+        }
+        Content::Packets(_) => (Detection::Off, &b""[..]),
+    };
+    for (path, file) in paths.iter().zip(&found) {
+        if let (Some(path), Some(file)) = (path, file) {
+            complete_last_record(inputs, path, file, detection, terminator)?;
+            inputs.note_file(file);
+        }
+    }
+    let in_folder = found.split_off(count);
+
+    let mut restarts = Vec::new();
+    let (mut sources, mut skipped, mut known) = (Vec::new(), Vec::new(), config.known);
+    let mut opened = Vec::new();
+    let mut skipped_bytes = 0;
+    let mut earlier = Vec::new();
+    let is_quiet = config.run.quiet;
+    for (index, (source, file)) in config.sources.iter().zip(&found).enumerate() {
+        if let Some(path) = &followed
+            && index + 1 == count
+        {
+            let following = Following {
+                path,
+                source: sources.len(),
+                again: state.again,
+                detection,
+                since: committed,
+                is_quiet,
+                inputs,
+                given: &found[..index],
+                present: file.as_ref(),
+                siblings: &siblings,
+                in_folder: &in_folder,
+            };
+            let files = following.find()?;
+            earlier = files.earlier;
+            opened.extend(files.opened);
+            inputs.forget(&files.lost, &mut opened);
+            restarts.push(None);
+            sources.push(source.clone());
+            continue;
+        }
+        let known_input = (file.as_ref())
+            .and_then(|file| Some((file, file.known?.0)))
+            .map(|(file, index)| (index, &inputs.all()[index], file));
+        let mut restart = None;
+        let mut goes_on = None;
+        if let Some((number, saved, file)) = known_input {
+            if !saved.is_whole(file.length) {
+                goes_on = Some(number);
+                restart = saved.restart();
+            } else if saved.in_run() || !state.again {
+                note(
+                    is_quiet,
+                    source,
+                    "skipped, read before (--again reads it again)",
+                );
+                skipped_bytes += source.len().unwrap_or(0);
+                known -= usize::from(index < config.known);
+                skipped.push(source.clone());
+                continue;
+            }
+        }
+        if let Some(restart) = restart {
+            let bytes = restart.position.bytes;
+            note(is_quiet, source, &format!("goes on behind byte {bytes}"));
+        }
+        if let Some(file) = file {
+            opened.push(file.opened(sources.len(), source.name(), goes_on));
+        }
+        restarts.push(restart);
+        sources.push(source.clone());
+    }
+    let left_at = match &found[config.known..] {
+        [Some(file)] => file
+            .known
+            .and_then(|(index, _)| inputs.all()[index].left_at),
+        _ => None,
+    };
+    let leaves_unfinished = !config.follow && count - config.known == 1;
+    config.skipped = Some(skipped);
+    config.sources = sources;
+    config.known = known;
+    for length in [&mut config.input_bytes, &mut config.plain_bytes] {
+        *length = length.map(|bytes| bytes.saturating_sub(skipped_bytes));
+    }
+    let is_new = inputs.begin(opened);
+    let stream = StreamRestart {
+        inputs: restarts,
+        earlier,
+        leaves_unfinished,
+        left_at,
+        ..StreamRestart::default()
+    };
+    Ok((stream, is_new))
+}
+
+fn note(is_quiet: bool, source: &Source, note: &str) {
+    if !is_quiet {
+        let name = without_controls(&source.name());
+        write_stderr(&format!("echoless: {name}: {note}\n"));
+    }
+}
+
+/// Moves the position of an input that has grown, and whose last record had no terminator: behind
+/// the terminator if that follows, else in front of the record, of which more follows.
+fn complete_last_record(
+    inputs: &mut SavedInputs,
+    path: &Path,
+    found: &Recognised,
+    detection: Detection,
+    terminator: &[u8],
+) -> Result<(), Failure> {
+    let Some((index, _)) = found.known else {
+        return Ok(());
+    };
+    let saved = &inputs.all()[index];
+    let Some(bytes) = saved.unended().filter(|_| !saved.is_whole(found.length)) else {
+        return Ok(());
+    };
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(Failure::file(name.as_str()))?;
+    let own = file.try_clone().map_err(Failure::file(name.as_str()))?;
+    let InputPosition {
+        records,
+        bytes: position,
+    } = saved.restart.position;
+    let mut plain = PlainBytes::new(own, detection, None).from(position);
+    let mut more = [0; 2];
+    let mut filled = 0;
+    while filled < more.len() {
+        match read(&mut plain, &mut more[filled..]).map_err(Failure::file(name.as_str()))? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    let ended = match (terminator, &more[..filled]) {
+        (b"\0", [0, ..]) | (b"\n" | b"\r\n", [b'\n', ..]) => Some(1),
+        (b"\r\n", b"\r\n") => Some(2),
+        _ => None,
+    };
+    let position = match ended {
+        Some(terminator) => InputPosition {
+            records,
+            bytes: position + terminator,
+        },
+        None => {
+            let start = position.saturating_sub(bytes);
+            failure::warn(&format!(
+                "{name}: its last record had no newline when it was read up to byte {position}, \
+                 and has grown: it is read again, from byte {start} on"
+            ));
+            InputPosition {
+                records: records.saturating_sub(1),
+                bytes: start,
+            }
+        }
+    };
+    let moved = inputs.set_position(index, position, &file);
+    moved.map_err(Failure::file(name))
+}
+
+fn check_given_once(sources: &[Source]) -> Result<(), Failure> {
+    let mut files = HashSet::new();
+    for source in sources {
+        if let Source::File(path) = source
+            && let Some(file) = fs::metadata(path).ok().as_ref().and_then(FileId::of)
+            && !files.insert(file)
+        {
+            return Err(Failure::SameFile {
+                name: source.name(),
+                other: "an input before it, and a state reads each once".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What is known of an input that is followed.
+struct Following<'a> {
+    path: &'a Path,
+    /// Its index among the inputs.
+    source: usize,
+    again: bool,
+    detection: Detection,
+    since: Option<u64>,
+    is_quiet: bool,
+    inputs: &'a SavedInputs,
+    /// The other inputs.
+    given: &'a [Option<Recognised>],
+    /// The file that has the name now.
+    present: Option<&'a Recognised>,
+    siblings: &'a [Sibling],
+    in_folder: &'a [Option<Recognised>],
+}
+
+/// What is read of an input that is followed.
+#[derive(Default)]
+struct FollowedFiles {
+    earlier: Vec<EarlierFile>,
+    opened: Vec<OpenedInput>,
+    /// The inputs that cannot go on.
+    lost: HashSet<usize>,
+}
+
+impl FollowedFiles {
+    fn push(&mut self, file: File, restart: Option<InputRestart>, is_rotated: bool) {
+        self.earlier.push(EarlierFile {
+            file: Arc::new(file),
+            restart,
+            is_rotated,
+        });
+    }
+}
+
+/// Where a file that was followed is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It still has its name.
+    Present,
+    /// It is another input.
+    Given(usize),
+    /// It was renamed or copied.
+    Sibling(usize),
+    /// The same, and compressed.
+    Compressed(usize),
+    /// It is not in the folder.
+    Lost,
+}
+
+impl Following<'_> {
+    /// The files that had the name, oldest first: those that were read in part, and those after
+    /// the one that was followed last.
+    fn find(&self) -> Result<FollowedFiles, Failure> {
+        let mut files = FollowedFiles::default();
+        let read_before = self.read_before();
+        let last = read_before.last().copied();
+        let mut place_of_last = None;
+        for index in read_before {
+            let saved = &self.inputs.all()[index];
+            let place = self.place_of(index)?;
+            if Some(index) == last {
+                place_of_last = Some(place);
+            }
+            let restart = saved.restart();
+            match place {
+                Place::Sibling(at) => {
+                    let Some(found) = &self.in_folder[at] else {
+                        continue;
+                    };
+                    let is_whole = saved.is_whole(found.length);
+                    if is_whole && Some(index) != last {
+                        continue;
+                    }
+                    if let Some(file) = self.siblings[at].open().map_err(self.failed())? {
+                        if !is_whole {
+                            self.note_rest(saved.restart.position.bytes, &self.siblings[at].path);
+                        }
+                        files.push(file, restart, true);
+                        files.opened.push(self.opened(found, Some(index), false));
+                    }
+                }
+                Place::Compressed(at) => {
+                    let (sibling, found) = (&self.siblings[at], &self.in_folder[at]);
+                    if let (Some(file), Some(found)) =
+                        (sibling.open().map_err(self.failed())?, found)
+                    {
+                        self.note_rest(saved.restart.position.bytes, &sibling.path);
+                        files.push(file, restart, true);
+                        files.opened.push(self.opened(found, Some(index), true));
+                    }
+                }
+                Place::Lost if Some(index) == last || saved.end.is_none() => {
+                    if saved.name == self.name() {
+                        self.warn_of_loss(index);
+                    }
+                    files.lost.insert(index);
+                }
+                Place::Present | Place::Given(_) | Place::Lost => {}
+            }
+        }
+        if let Some(place) = place_of_last {
+            self.add_files_between(place, &mut files)?;
+        }
+        self.add_present(last, &mut files)?;
+        Ok(files)
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn failed(&self) -> impl FnOnce(io::Error) -> Failure + use<> {
+        Failure::file(self.name())
+    }
+
+    fn opened(&self, found: &Recognised, known: Option<usize>, is_compressed: bool) -> OpenedInput {
+        let mut opened = found.opened(self.source, self.name(), known);
+        opened.is_compressed = is_compressed;
+        opened
+    }
+
+    /// The inputs that were read under this name, in this order; by another path to the same name
+    /// if there are none. None if the last one is to be read again.
+    fn read_before(&self) -> Vec<usize> {
+        let name = self.name();
+        let inputs = self.inputs.all();
+        let numbers = 0..inputs.len();
+        let mut read: Vec<usize> = numbers
+            .clone()
+            .filter(|index| inputs[*index].name == name)
+            .collect();
+        if read.is_empty() {
+            let has_name = |index: &usize| {
+                let other = Path::new(&inputs[*index].name);
+                other.file_name() == self.path.file_name()
+                    && !matches!(self.place_of(*index), Ok(Place::Lost) | Err(_))
+            };
+            read = numbers.filter(has_name).collect();
+        }
+        let is_again = |index: &usize| {
+            let input = &inputs[*index];
+            self.again && input.end.is_some() && !input.in_run()
+        };
+        if read.last().is_some_and(is_again) {
+            read.clear();
+        }
+        read
+    }
+
+    /// Where an input is now.
+    fn place_of(&self, index: usize) -> Result<Place, Failure> {
+        let is_it = |found: &Option<Recognised>| {
+            let known = found.as_ref().and_then(|found| found.known);
+            known.is_some_and(|(known, _)| known == index)
+        };
+        if self.present.is_some_and(|found| {
+            let known = found.known;
+            known.is_some_and(|(known, _)| known == index)
+        }) {
+            return Ok(Place::Present);
+        }
+        if let Some(at) = self.given.iter().position(is_it) {
+            return Ok(Place::Given(at));
+        }
+        if let Some(at) = self.in_folder.iter().position(is_it) {
+            return Ok(Place::Sibling(at));
+        }
+        let saved = &self.inputs.all()[index];
+        if saved.end.is_some() && Some(index) != self.inputs.last_of(&saved.name) {
+            return Ok(Place::Lost);
+        }
+        for (at, sibling) in self.siblings.iter().enumerate() {
+            let is_new = (self.in_folder[at].as_ref()).is_some_and(|found| found.known.is_none());
+            if !is_new || !sibling.is_compressed || !sibling.is_labelled() {
+                continue;
+            }
+            if let Some(file) = sibling.open().map_err(self.failed())? {
+                let mut plain = PlainBytes::new(file, self.detection, None);
+                // One that cannot be decompressed is none that can go on.
+                let is_it = saved.is_beginning_of(|buffer| read(&mut plain, buffer));
+                if is_it.unwrap_or(false) {
+                    return Ok(Place::Compressed(at));
+                }
+            }
+        }
+        Ok(Place::Lost)
+    }
+
+    fn note_rest(&self, bytes: u64, path: &Path) {
+        if !self.is_quiet {
+            let (name, now) = (self.name(), path.display().to_string());
+            let (name, now) = (without_controls(&name), without_controls(&now));
+            write_stderr(&format!(
+                "echoless: {name}: goes on behind byte {bytes} of {now}, as it is called now\n"
+            ));
+        }
+    }
+
+    fn warn_of_loss(&self, index: usize) {
+        let saved = &self.inputs.all()[index];
+        let (name, bytes) = (self.name(), saved.restart.position.bytes);
+        let is_same = (self.present).is_some_and(|file| file.identity.file == saved.file());
+        failure::warn(&if is_same {
+            format!(
+                "{name}: was truncated or written anew since it was read up to byte {bytes}, and \
+                 is read from its start"
+            )
+        } else {
+            format!(
+                "{name}: is another file than the one that was read up to byte {bytes}, which is \
+                 not in its folder: what followed there is not read"
+            )
+        });
+    }
+
+    /// Adds the files that had the name between the one that was followed last and the present one.
+    fn add_files_between(&self, place: Place, files: &mut FollowedFiles) -> Result<(), Failure> {
+        let between = match place {
+            Place::Present => return Ok(()),
+            Place::Sibling(at) | Place::Compressed(at) => {
+                Between::after(&self.siblings[at], self.siblings)
+            }
+            Place::Given(at) => {
+                let id = self.given[at].as_ref().map(|given| given.identity.file);
+                let first = self.siblings.iter().find(|file| Some(file.id) == id);
+                first.map_or_else(Between::default, |first| {
+                    Between::after(first, self.siblings)
+                })
+            }
+            Place::Lost => {
+                let since = self.since.map(Duration::from_secs);
+                let since = since.and_then(|since| UNIX_EPOCH.checked_add(since));
+                Between::since(since.unwrap_or(SystemTime::now()), self.siblings)
+            }
+        };
+        for sibling in &between.files {
+            let Some(at) = self.new_sibling(sibling)? else {
+                continue;
+            };
+            let (Some(file), Some(found)) =
+                (sibling.open().map_err(self.failed())?, &self.in_folder[at])
+            else {
+                continue;
+            };
+            if !self.is_quiet {
+                let (name, now) = (self.name(), sibling.path.display().to_string());
+                let (name, now) = (without_controls(&name), without_controls(&now));
+                write_stderr(&format!(
+                    "echoless: {name}: had {now} before, which is read first\n"
+                ));
+            }
+            files.push(file, None, true);
+            files.opened.push(self.opened(found, None, false));
+        }
+        for sibling in &between.unordered {
+            if self.new_sibling(sibling)?.is_some() {
+                sibling.warn_of_omission(self.path, UNORDERED);
+            }
+        }
+        Ok(())
+    }
+
+    /// The index of a file in the folder that is no other input, and of which nothing was read.
+    fn new_sibling(&self, sibling: &Sibling) -> Result<Option<usize>, Failure> {
+        let is_given = |given: &Option<Recognised>| {
+            let given = given.as_ref();
+            given.is_some_and(|given| given.identity.file == sibling.id)
+        };
+        if self.given.iter().any(is_given) {
+            return Ok(None);
+        }
+        let at = self
+            .siblings
+            .iter()
+            .position(|other| other.id == sibling.id);
+        let is_new = |at: &usize| {
+            let found = self.in_folder[*at].as_ref();
+            found.is_some_and(|found| found.known.is_none())
+        };
+        let Some(at) = at.filter(is_new) else {
+            return Ok(None);
+        };
+        if sibling.is_compressed && self.detection == Detection::Off {
+            let why = "--no-decompress leaves it compressed";
+            sibling.warn_of_omission(self.path, why);
+            return Ok(None);
+        }
+        if sibling.is_compressed
+            && let Some(file) = sibling.open().map_err(self.failed())?
+        {
+            let mut plain = PlainBytes::new(file, self.detection, None);
+            let (mut start, mut filled) = ([0; SAMPLE_BYTES], 0);
+            while filled < start.len() {
+                match read(&mut plain, &mut start[filled..]) {
+                    Ok(0) => break,
+                    Ok(read) => filled += read,
+                    Err(error) => {
+                        sibling.warn_of_omission(self.path, &format!("of this error: {error}"));
+                        return Ok(None);
+                    }
+                }
+            }
+            if self.inputs.has_beginning(&start[..filled]) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(at))
+    }
+
+    /// Adds the file that has the name now, if nothing is read before it.
+    fn add_present(&self, last: Option<usize>, files: &mut FollowedFiles) -> Result<(), Failure> {
+        let Some(found) = self.present else {
+            return Ok(());
+        };
+        let is_last = |(index, likeness): &(usize, Likeness)| {
+            Some(*index) == last || *likeness >= Likeness::Number
+        };
+        let known = found.known.filter(is_last).map(|(index, _)| index);
+        let known = known.filter(|index| {
+            let saved = &self.inputs.all()[*index];
+            !(self.again && saved.is_whole(found.length) && !saved.in_run())
+        });
+        let restart = known.and_then(|index| self.inputs.all()[index].restart());
+        if let Some(restart) = &restart
+            && !self.is_quiet
+        {
+            let (name, bytes) = (self.name(), restart.position.bytes);
+            let name = without_controls(&name);
+            write_stderr(&format!("echoless: {name}: goes on behind byte {bytes}\n"));
+        }
+        // Else it follows once it has bytes: until then, the file before may grow.
+        if restart.is_some() || files.earlier.is_empty() {
+            match File::open(self.path) {
+                Ok(file)
+                    if FileId::of(&file.metadata().map_err(self.failed())?)
+                        == Some(found.identity.file) =>
+                {
+                    files.push(file, restart, false);
+                }
+                // Rotated meanwhile: it is opened by its name.
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(self.failed()(error)),
+            }
+        }
+        files.opened.push(self.opened(found, known, false));
+        Ok(())
+    }
+}
+
+fn read(plain: &mut PlainBytes, buffer: &mut [u8]) -> io::Result<usize> {
+    match plain.read(Patience::Wait, buffer)? {
+        Read::Bytes(read) => Ok(read),
+        Read::NotYet | Read::Signal => Ok(0),
+    }
+}
