@@ -27,7 +27,7 @@ const fn packets(option: &'static str, instead: &'static str) -> Habit {
 }
 
 /// Options of `uniq`, `sort` and `awk`, and of `editcap` and `tcpdump`.
-const HABITS: [Habit; 26] = [
+const HABITS: [Habit; 27] = [
     dedup("-f", "--skip-fields N is the -f of uniq"),
     dedup(
         "-s",
@@ -45,6 +45,10 @@ const HABITS: [Habit; 26] = [
         "records need not be sorted; -k FIELDS compares only some fields",
     ),
     dedup("-v", "--invert writes the duplicates"),
+    dedup(
+        "--with-count",
+        "exact counts of all keys have no bound in memory; --top-keys FILE counts the most frequent",
+    ),
     packets(
         "-d",
         "duplicates are dropped without an option; --window-packets 4 compares with as many \

@@ -72,6 +72,7 @@ fn options_of_similar_programs_are_answered_with_ours() {
             "-d | a value is required for '--delimiter <BYTES>' but none was supplied; dedup --repeated",
             "--check-chars=5 | --max-chars N is the same",
             "-t , | -d BYTES sets the delimiter",
+            "--repeated --with-count | --top-keys FILE counts the most frequent",
             "-Z | unexpected argument '-Z' found; --help lists the options",
         ],
     );
