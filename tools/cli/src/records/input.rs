@@ -546,7 +546,7 @@ fn length_of(source: &Source, file: &File) -> Option<u64> {
         return None;
     };
     let metadata = file.metadata().ok()?;
-    metadata.is_file().then(|| metadata.len())
+    metadata.is_file().then_some(metadata.len())
 }
 
 /// Warns of a last record that has no terminator yet.

@@ -47,6 +47,9 @@ pub(crate) struct SavedInput {
     in_run: bool,
 }
 
+/// Inputs that a file may be: the index of each, and how likely it is.
+type Candidates = Vec<(usize, Likeness)>;
+
 /// How far a file is known to be an input whose content it has, from the weakest reason on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Likeness {
@@ -313,7 +316,7 @@ impl SavedInputs {
         path: &Path,
         starts: &HashMap<&Sample, Vec<usize>>,
         lengths: &BTreeSet<usize>,
-    ) -> io::Result<Option<(Recognised, Vec<(usize, Likeness)>)>> {
+    ) -> io::Result<Option<(Recognised, Candidates)>> {
         let file = File::open(path)?;
         let Some(OpenedFile {
             identity,
