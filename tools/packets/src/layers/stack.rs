@@ -265,15 +265,17 @@ impl Layers {
 
     /// Takes what follows an ARP message off the payload: a message is shorter than the shortest
     /// frame of Ethernet. Hardware, protocol, the lengths of both addresses, operation; then the
-    /// addresses of both sides.
+    /// addresses of both sides. Only of Ethernet and IPv4, as a crafted message of shorter addresses
+    /// would hide what it carries.
     #[cold]
     fn end_arp(&mut self, bytes: &[u8]) {
+        const LENGTHS: [u8; 2] = [6, 4];
+        const MESSAGE: usize = 8 + 2 * (6 + 4);
         let at = self.payload.start;
-        let Some([hardware, protocol]) = bytes.get(at + 4..at + 6).map(|two| [two[0], two[1]])
-        else {
+        if bytes.get(at + 4..at + 6) != Some(&LENGTHS) {
             return;
-        };
-        let end = at + 8 + 2 * (usize::from(hardware) + usize::from(protocol));
+        }
+        let end = at + MESSAGE;
         if end < self.payload.wire_end {
             self.trailer = Span {
                 start: end,

@@ -37,6 +37,8 @@ const ETHERTYPE_ERSPAN_3: u16 = 0x22eb;
 const ETHERTYPE_PPP: u16 = 0x880b;
 const ETHERTYPE_NSH: u16 = 0x894f;
 const ETHERTYPE_TRILL: u16 = 0x22f3;
+/// The next protocol of one Network Service Header in another.
+const NEXT_NSH: u8 = 4;
 
 /// What a packet begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,23 +180,30 @@ fn next_protocol(bytes: &[u8], at: usize, number: u8) -> Option<Content> {
         1 => Some(Content::ip(at, IpVersion::V4)),
         2 => Some(Content::ip(at, IpVersion::V6)),
         3 => Some(Content::frame(at)),
-        4 => nsh(bytes, at),
+        NEXT_NSH => nsh(bytes, at),
         5 => Some(Content::announced(at, ETHERTYPE_MPLS)),
         _ => None,
     }
 }
 
 /// Network Service Header (RFC 8300): version, flags, time to live, length in words; the kind of
-/// metadata, next protocol, path; metadata.
-fn nsh(bytes: &[u8], at: usize) -> Option<Content> {
+/// metadata, next protocol, path; metadata. Perhaps in others, of which more than 8 are malformed.
+fn nsh(bytes: &[u8], mut at: usize) -> Option<Content> {
     const VERSION: u16 = 0xc000;
     const LEAST_WORDS: u16 = 2;
-    let first = be16(bytes, at)?;
-    let words = first & 0x3f;
-    if first & VERSION != 0 || words < LEAST_WORDS {
-        return None;
+    const MOST: usize = 8;
+    for _ in 0..MOST {
+        let (first, next) = (be16(bytes, at)?, *bytes.get(at + 3)?);
+        let words = first & 0x3f;
+        if first & VERSION != 0 || words < LEAST_WORDS {
+            return None;
+        }
+        at += usize::from(words) * 4;
+        if next != NEXT_NSH {
+            return next_protocol(bytes, at, next);
+        }
     }
-    next_protocol(bytes, at + usize::from(words) * 4, *bytes.get(at + 3)?)
+    None
 }
 
 /// TRILL (RFC 6325): version, flags, length of the options in words, hop count; two nicknames.

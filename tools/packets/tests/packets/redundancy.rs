@@ -177,10 +177,10 @@ fn padding_behind_an_arp_message_is_padding() {
         other[at] ^= 1;
         assert_ne!(key(&ignoring, &short), key(&ignoring, &other), "byte {at}");
     }
-    // Lengths that do not fit in the frame.
-    for at in [14 + 4, 14 + 5] {
+    // Of addresses of other lengths all is compared.
+    for (at, length) in [(14 + 4, 200), (14 + 5, 200), (14 + 4, 0), (14 + 5, 0)] {
         let mut long = padded(0);
-        long[at] = 200;
+        long[at] = length;
         let mut other = long.clone();
         *other.last_mut().expect("bytes") ^= 1;
         assert_ne!(key(&ignoring, &long), key(&ignoring, &other));

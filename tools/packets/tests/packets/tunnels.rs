@@ -158,6 +158,15 @@ fn headers_with_a_next_protocol() {
             assert_eq!(start_in(&frame, &[&wrong, between, &ip]), None);
         }
     }
+    // Headers in headers, up to 8; a crafted packet has thousands.
+    let frame = Stack::new(vec![
+        Header::ethernet(),
+        Header::Opaque { ethertype: 0x894f },
+    ]);
+    let nested = |outer: usize| [nsh(4).repeat(outer), nsh(1).to_vec()].concat();
+    assert_eq!(start_in(&frame, &[&nested(7), &ip]), Some(14 + 8 * 8));
+    assert_eq!(start_in(&frame, &[&nested(8), &ip]), None);
+    assert_eq!(start_in(&frame, &[&nested(100_000), &ip]), None);
     // A version of VXLAN-GPE that is not known.
     let gpe = [0x1c, 0, 0, 1, 0, 0, 1, 0];
     assert_eq!(inner_start_in_udp(4790, &[&gpe, &ip]), None);
