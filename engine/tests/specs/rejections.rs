@@ -56,7 +56,7 @@ clocked:window=10m | window | 10m | a whole number from 1 to 9223372036854775807
 clocked:bits=8,memory=1KiB | bits | 8 | 16, 32 or 64
 stamped:bits=16,memory=1KiB | bits | 16 | 32 or 64
 stamped:bits=32,skew=9,memory=1KiB | option | skew | only with bits=64
-stamped:skew=0,memory=1KiB | skew | 0 | 1 to 9223372036854775807
+stamped:skew=0,memory=1KiB | skew | 0 | 1 to 4611686018427387903
 stamped:window=9223372036854775807,skew=1,memory=1KiB | skew | 1 | at most 0, with window=9223372036854775807
 clocked:bits=x | bits | x | 16, 32 or 64
 clocked:refresh=yes | refresh | yes | true, false

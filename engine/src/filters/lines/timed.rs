@@ -242,7 +242,7 @@ const STAMPED: &[OptionRow] = &[
     OptionRow::flag("refresh", true),
     OptionRow::listed("bits", &[32, 64], 64),
     // Without a default, it is no part of the text of filters without a skew.
-    OptionRow::new("skew", Allowed::Whole(1, units::LONGEST_WINDOW)),
+    OptionRow::new("skew", Allowed::Whole(1, units::LONGEST_WINDOW / 2)),
 ];
 
 /// The line filters with a window.
