@@ -122,16 +122,34 @@ fn without_compression(name: &[u8]) -> &[u8] {
         .unwrap_or(name)
 }
 
-/// Whether one of two names is the other one with what rotation adds.
+/// Whether two names may be those of one file before and after a rotation.
 pub(crate) fn are_related(one: &Path, other: &Path) -> bool {
-    let name = |path: &Path| {
-        path.file_name()
-            .map(|name| name.as_encoded_bytes().to_vec())
+    let names = |path: &Path| {
+        let name = path
+            .file_name()
+            .map(|name| name.as_encoded_bytes().to_vec());
+        let name = without_compression(&name.unwrap_or_default()).to_vec();
+        let mut names = unlabelled(&name);
+        names.push(name);
+        names
     };
-    let (Some(one), Some(other)) = (name(one), name(other)) else {
-        return false;
+    let others = names(other);
+    names(one).iter().any(|name| others.contains(name))
+}
+
+/// The names that rotation may have made this one of.
+fn unlabelled(name: &[u8]) -> Vec<Vec<u8>> {
+    let begins = |at: usize| {
+        let pair = name.get(at..at + 2);
+        pair.is_some_and(|pair| b".-_".contains(&pair[0]) && pair[1].is_ascii_digit())
     };
-    Label::parse(&one, &other).is_some() || Label::parse(&other, &one).is_some()
+    let mut names = Vec::new();
+    for start in (1..name.len()).filter(|at| begins(*at)) {
+        let is_label = |at: &usize| name[*at].is_ascii_digit() || begins(*at);
+        let length = (start..name.len()).take_while(is_label).count();
+        names.push([&name[..start], &name[start + length..]].concat());
+    }
+    names
 }
 
 /// The order of rotation of two files.
@@ -491,6 +509,29 @@ mod tests {
             files.into_iter().map(name).collect::<Vec<_>>()
         };
         (names(between.files), names(between.unordered))
+    }
+
+    #[test]
+    fn names_before_and_after_a_rotation_are_related() {
+        for (one, other, expected) in [
+            ("log", "log.1", true),
+            ("log.1", "log.2", true),
+            ("log.2.gz", "log.1", true),
+            ("app.log", "app-20251125.log", true),
+            ("app.log", "app-2025-11-25.log", true),
+            ("log.2025-11-25.2", "log", true),
+            ("log.2025-11-25.2", "log.2025-11-24.1.gz", true),
+            ("app.1.log", "app.2.log.zst", true),
+            ("a1", "a2", false),
+            ("log", "log.old", false),
+            ("one", "same", false),
+        ] {
+            assert_eq!(
+                are_related(Path::new(one), Path::new(other)),
+                expected,
+                "{one} {other}"
+            );
+        }
     }
 
     #[test]

@@ -637,7 +637,7 @@ fn more_inputs_than_a_state_knows_are_read_once_in_a_run_that_goes_on() {
         place.file(&number.to_string(), &format!("{}\n", number / 2));
     }
     place.file("faulty", "\"never ends\n");
-    let mut args = vec!["-q", "--csv", "--commit-interval", "200ms"];
+    let mut args = vec!["-q", "--csv", "--commit-interval", "1s"];
     args.extend(["--duplicates", "@dup", "-o", "@out"]);
     args.extend(names.iter().map(String::as_str));
     args.push("@faulty");

@@ -124,7 +124,7 @@ impl Case {
         command.arg("-o").arg(self.outputs.join("out"));
         command.arg("--duplicates").arg(self.outputs.join("dup"));
         command.args(["--threads", "1", "--read-bytes", "64"]);
-        if self.lines % 2 == 0 {
+        if self.lines.is_multiple_of(2) {
             command.args(["--commit-interval", "0s"]);
         }
         if self.follows {
@@ -172,13 +172,12 @@ impl Case {
         }
         let output = child.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        let expected = if self.follows { 143 } else { 0 };
-        assert_eq!(
-            output.status.code(),
-            Some(expected),
-            "{told}{}",
-            self.told()
-        );
+        // The signal may come before the run is ready for it.
+        let has_ended = match output.status.code() {
+            Some(code) => code == if self.follows { 143 } else { 0 },
+            None => self.follows,
+        };
+        assert!(has_ended, "{told}{}", self.told());
         assert_eq!(told, "", "{}", self.told());
         self.check();
     }
@@ -251,7 +250,10 @@ impl Case {
 
     /// Gives a file another number.
     fn copy(&mut self) {
-        let names = [self.logs(), vec!["one".into(), "same".into()]].concat();
+        let mut names = self.logs();
+        if !self.follows {
+            names.extend(["one".to_owned(), "same".to_owned()]);
+        }
         let name = &names[self.draw.below(names.len() as u64) as usize];
         fs::copy(self.path(name), self.path("copy")).unwrap();
         let modified = fs::metadata(self.path(name)).unwrap().modified().unwrap();
@@ -421,6 +423,8 @@ impl Case {
         let lines = self.new_lines();
         self.append("log", &lines);
         if self.follows {
+            // What was rotated before a state knows the log is not read.
+            self.run();
             return;
         }
         // Two files with the same short content.
