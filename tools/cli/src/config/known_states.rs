@@ -65,11 +65,13 @@ impl KnownStates {
             (own.most_false_duplicates).and_then(|most| Some(most + mistaken(most)?));
         let Estimate { value, low, high } = own.false_duplicates;
         own.false_duplicates = match mistaken(value as f64) {
+            // A mean that leaves hardly one.
+            Some(mean) if mean <= 0.01 => own.false_duplicates,
             // A Poisson count is beyond four deviations in less than 1 run of 1,000.
             Some(mean) => Estimate {
                 value: value + mean.round() as u64,
                 low,
-                high: high.saturating_add((mean + 4.0 * mean.sqrt()).ceil() as u64 + 4),
+                high: high.saturating_add((mean + 4.0 * mean.sqrt()).ceil() as u64 + 2),
             },
             None => Estimate {
                 value: 0,

@@ -48,7 +48,7 @@ fn lines_csv_and_tsv_are_those_of_the_other_options() {
 fn contradictions_are_errors() {
     let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"");
     let cases = [
-        "--format yaml | invalid --format=yaml: expected lines, csv, tsv, jsonl, json, fixed:SIZE, prefixed:LENGTH, ber, ber:OPTIONS",
+        "--format yaml | invalid --format=yaml: expected lines, csv, tsv, jsonl, json, json:container=PATH, paragraphs, lines:N, fixed:SIZE, prefixed:LENGTH, ber, ber:OPTIONS",
         "--format fixed | invalid --format=fixed: expected lines",
         "--format jsonl:1 | invalid --format=jsonl:1: expected lines",
         "--format fixed: | invalid --format=fixed:: expected a whole number",

