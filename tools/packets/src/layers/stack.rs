@@ -257,34 +257,20 @@ impl Layers {
                 Err(IpFault::Cut) => layers.truncated = true,
                 Err(IpFault::Malformed) => layers.malformed = true,
             }
-        } else if content.ethertype == ETHERTYPE_ARP {
-            layers.end_arp(bytes);
-        }
-        layers
-    }
-
-    /// Takes what follows an ARP message off the payload: a message is shorter than the shortest
-    /// frame of Ethernet. Hardware, protocol, the lengths of both addresses, operation; then the
-    /// addresses of both sides. Only of Ethernet and IPv4, as a crafted message of shorter addresses
-    /// would hide what it carries.
-    #[cold]
-    fn end_arp(&mut self, bytes: &[u8]) {
-        const LENGTHS: [u8; 2] = [6, 4];
-        const MESSAGE: usize = 8 + 2 * (6 + 4);
-        let at = self.payload.start;
-        if bytes.get(at + 4..at + 6) != Some(&LENGTHS) {
-            return;
-        }
-        let end = at + MESSAGE;
-        if end < self.payload.wire_end {
-            self.trailer = Span {
+        } else if content.ethertype == ETHERTYPE_ARP
+            && let Some(end) = arp_end(bytes, content.at)
+            && end < layers.payload.wire_end
+        {
+            // Here and not in a function of the layers, which would take them out of registers.
+            layers.trailer = Span {
                 start: end,
                 end: bytes.len().max(end),
-                wire_end: self.payload.wire_end,
+                wire_end: layers.payload.wire_end,
             };
-            self.payload.end = self.payload.end.min(end);
-            self.payload.wire_end = end;
+            layers.payload.end = layers.payload.end.min(end);
+            layers.payload.wire_end = end;
         }
+        layers
     }
 
     /// Sets the IP header, and with it the end of the payload; reads what the packet carries.
@@ -314,4 +300,14 @@ impl Layers {
         self.payload.start = transport.end;
         self.malformed |= incomplete && !self.truncated;
     }
+}
+
+/// The end of an ARP message, which is shorter than the shortest frame of Ethernet: hardware,
+/// protocol, the lengths of both addresses, operation; then the addresses of both sides. Only of
+/// Ethernet and IPv4, as a crafted message of shorter addresses would hide what it carries.
+#[cold]
+fn arp_end(bytes: &[u8], at: usize) -> Option<usize> {
+    const LENGTHS: [u8; 2] = [6, 4];
+    const MESSAGE: usize = 8 + 2 * (6 + 4);
+    (bytes.get(at + 4..at + 6) == Some(&LENGTHS)).then_some(at + MESSAGE)
 }
