@@ -99,6 +99,8 @@ pub(crate) struct Opened {
     holds_old: bool,
     /// Puts the file in the place of another one.
     replacement: Option<ReplacementFile>,
+    /// That file as it was before it was read.
+    replaced: Option<fs::Metadata>,
 }
 
 impl Opened {
@@ -178,10 +180,21 @@ impl Opened {
 
     /// Puts the file, which is complete, in the place of the one that it replaces, if it does.
     pub(crate) fn commit(&mut self) -> Result<(), Failure> {
-        let commit = self.replacement.take().map(ReplacementFile::commit_to_disk);
-        commit
-            .unwrap_or(Ok(()))
-            .map_err(Failure::file(self.name.as_str()))
+        let Some(replacement) = self.replacement.take() else {
+            return Ok(());
+        };
+        let now = self
+            .path
+            .as_deref()
+            .and_then(|path| fs::metadata(path).ok());
+        let state = |file: &fs::Metadata| (FileId::of(file), file.len(), file.modified().ok());
+        let committed = if now.as_ref().map(state) == self.replaced.as_ref().map(state) {
+            replacement.commit_to_disk()
+        } else {
+            let problem = "has changed meanwhile, and is left as it was";
+            Err(io::Error::other(problem))
+        };
+        committed.map_err(Failure::file(self.name.as_str()))
     }
 
     /// Whether the file replaces another one that is still in its place.
@@ -250,6 +263,10 @@ impl Targets {
             check_outside_of_state(folder, path)?;
         }
         let mut replacement = None;
+        let replaced = match target {
+            Target::Replaced(path) => fs::metadata(path).ok(),
+            Target::Stdout | Target::File(_) => None,
+        };
         let file = match target {
             Target::Stdout => check_stdout().and_then(|()| standard_output()),
             // The file may turn out to be an input below, so it must not be truncated here.
@@ -329,6 +346,7 @@ impl Targets {
             },
             holds_old: is_regular && !is_stdout,
             replacement,
+            replaced,
         })
     }
 
@@ -367,13 +385,27 @@ fn of_state(name: String, folder: &Path) -> Failure {
 /// # Errors
 /// [`Failure::SameFile`] if it does.
 pub(crate) fn check_outside_of_state(folder: &Path, path: &Path) -> Result<(), Failure> {
-    let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // A link to a file that is not there creates it.
+    let resolved = fs::canonicalize(path).unwrap_or_else(|_| linked(path));
     let parent = resolved.parent().filter(|parent| *parent != Path::new(""));
     let is_inside = same_file::is_same_file(parent.unwrap_or(Path::new(".")), folder);
     if resolved.file_name().is_some_and(is_of_journal) && is_inside.unwrap_or(false) {
         return Err(of_state(path.display().to_string(), folder));
     }
     Ok(())
+}
+
+/// What a link to no file names, or several one after the other; else the path itself.
+fn linked(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // No system follows more.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&path) else {
+            break;
+        };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
 }
 
 /// The regular files among these, also one that is waited for: only they lose data when they are

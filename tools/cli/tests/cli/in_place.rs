@@ -144,6 +144,39 @@ fn a_signal_leaves_the_file() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_that_changes_meanwhile_is_left() {
+    use std::process::Command;
+
+    let directory = tempfile::tempdir().unwrap();
+    let lines = "a record that occurs again\n".repeat(100_000);
+    let input = file(directory.path(), "input", lines.as_bytes());
+    let dropped = directory.path().join("dropped");
+    let made = Command::new("mkfifo").arg(&dropped).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: mkfifo is missing");
+        return;
+    }
+    let path = dropped.to_str().unwrap();
+    let args = ["dedup", "-q", "--in-place", "--duplicates", path, &input];
+    let child = crate::run::command(&args).spawn().unwrap();
+    // The pipe takes less than the duplicates, so the run is in its middle.
+    let mut duplicates = fs::File::open(&dropped).unwrap();
+    duplicates.read_exact(&mut [0; 2]).unwrap();
+    let mut appending = fs::OpenOptions::new().append(true).open(&input).unwrap();
+    appending.write_all(b"another\n").unwrap();
+    duplicates.read_to_end(&mut Vec::new()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    let expected = format!("{input}: has changed meanwhile, and is left as it was");
+    assert!(message.contains(&expected), "{message}");
+    let after = fs::read_to_string(&input).unwrap();
+    assert_eq!(after, format!("{lines}another\n"));
+    assert_eq!(names(directory.path()), ["dropped", "input"]);
+}
+
 #[test]
 fn compressed_files_stay_compressed() {
     let directory = tempfile::tempdir().unwrap();
