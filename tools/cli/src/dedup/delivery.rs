@@ -508,14 +508,15 @@ impl Delivery {
         };
         self.progress.end();
         let whole = ending == Ending::END_OF_INPUT;
-        self.write_report(config, report, ending)
-            .map_err(&explain)?;
-        // Behind the report: a run that is killed before this writes both again.
+        let reported = self.write_report(config, report, ending);
+        // Behind the report: a run that is killed before this writes both again. One whose report
+        // fails has ended all the same: its outputs are closed.
         if let Some(state) = self.state.take().filter(|_| !self.is_cut) {
             let lost = self.lost.as_deref();
             let ended = state.end(self.counts, &self.audit, &mut self.outputs, lost);
             ended.map_err(|failure| self.fail(config, explain(failure)))?;
         }
+        reported.map_err(&explain)?;
         // Last, because a run that fails leaves the input as it was.
         if whole {
             let committed = self.outputs.commit();
