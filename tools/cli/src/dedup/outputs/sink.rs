@@ -41,6 +41,10 @@ pub(crate) struct Sink {
     is_begun: bool,
     /// Plain bytes for a compressed file, which follow the header.
     carried: Vec<u8>,
+    /// The terminator that the last of them lacks.
+    owed_behind: Option<&'static [u8]>,
+    /// The length of the file when it was opened to append.
+    found: u64,
     /// The length of the file when this run began to write it.
     from: u64,
     /// The bytes that the run has written before that, to this file or another one.
@@ -103,6 +107,8 @@ impl Sink {
             has_state: false,
             is_begun: false,
             carried: Vec::new(),
+            owed_behind: None,
+            found: 0,
             from: 0,
             bytes_before: 0,
             committed: 0,
@@ -120,7 +126,9 @@ impl Sink {
     /// # Errors
     /// [`Failure`] if that is not possible.
     pub(super) fn open_to_append(&mut self) -> Result<(), Failure> {
-        self.target.open_to_append()
+        self.target.open_to_append()?;
+        self.found = self.length()?;
+        Ok(())
     }
 
     /// Goes on with what earlier runs wrote, or begins an output that later ones can go on with.
@@ -134,7 +142,11 @@ impl Sink {
         self.has_state = true;
         self.goes_on = bytes > 0 || !plain.is_empty() && !behind_header;
         (self.bytes, self.from, self.committed) = (bytes, bytes, bytes);
-        self.owed = owed.as_deref().and_then(known_terminator);
+        let owed = owed.as_deref().and_then(known_terminator);
+        (self.owed, self.owed_behind) = match behind_header {
+            true => (None, owed),
+            false => (owed, None),
+        };
         if let Some(compressed) = &mut self.compressed {
             let (plain, carried) = match behind_header {
                 true => (Vec::new(), plain),
@@ -252,7 +264,12 @@ impl Sink {
     /// # Errors
     /// [`Failure`] if an earlier write to a compressed file failed.
     pub(super) fn position(&mut self) -> Result<SinkPosition, Failure> {
-        let owed = self.owed.map(|owed| String::from_utf8_lossy(owed).into());
+        let behind_header = !self.carried.is_empty();
+        let owed = match behind_header {
+            true => self.owed_behind,
+            false => self.owed,
+        };
+        let owed = owed.map(|owed| String::from_utf8_lossy(owed).into());
         let start = match &mut self.compressed {
             None => FrameStart {
                 file_bytes: self.bytes,
@@ -263,7 +280,6 @@ impl Sink {
                 .map_err(Failure::writing(&self.target.name, self.main_stream))?,
         };
         self.committed = start.file_bytes;
-        let behind_header = !self.carried.is_empty();
         Ok(SinkPosition {
             bytes: start.file_bytes,
             owed,
@@ -292,7 +308,10 @@ impl Sink {
             return Ok(());
         }
         if self.has_state && self.target.id.is_some() {
-            self.target.cut_to(self.bytes)?;
+            // What others have appended since it was checked stays.
+            if self.found > self.bytes {
+                self.target.cut_to(self.bytes)?;
+            }
         } else {
             self.target.truncate()?;
         }
@@ -361,9 +380,13 @@ impl Sink {
     pub(super) fn write_carried(&mut self) -> Result<(), Failure> {
         let carried = mem::take(&mut self.carried);
         match &mut self.compressed {
-            Some(compressed) if !carried.is_empty() => compressed
-                .write_slices(&[IoSlice::new(&carried)])
-                .map_err(Failure::writing(&self.target.name, self.main_stream)),
+            Some(compressed) if !carried.is_empty() => {
+                let header_end = IoSlice::new(self.owed.unwrap_or_default());
+                self.owed = self.owed_behind.take();
+                compressed
+                    .write_slices(&[header_end, IoSlice::new(&carried)])
+                    .map_err(Failure::writing(&self.target.name, self.main_stream))
+            }
             Some(_) | None => Ok(()),
         }
     }
