@@ -558,3 +558,118 @@ fn a_compressed_output_that_is_cut_while_it_is_written_is_an_error() {
     let out = place.decode(&fs::read(place.path("out")).unwrap());
     assert_eq!(out, format!("{HEADER}{}", records(400..430)));
 }
+
+/// A killed run leaves records that are only in its state: they are in the output that comes next,
+/// under any name, and once.
+#[test]
+fn open_frames_of_a_killed_run_go_to_the_next_output_whatever_its_name() {
+    let place = Place::new(&["--compress", "zstd"]);
+    place.write("log", HEADER);
+    let follower = place.follow(&["--duplicates", "dropped"]);
+    place.passes(0..10);
+    place.append("log", "10,name 3\n");
+    place.passes(11..12);
+    follower.end(true);
+    // Without the option, its output waits.
+    place.run("other", "log").text();
+    let read = |name: &str| place.decode(&fs::read(place.path(name)).unwrap());
+    let others = [records(0..10), records(11..12)].concat();
+    assert_eq!(read("other"), format!("{HEADER}{others}"));
+    place.append("log", "12,name 5\n");
+    let args = [
+        "dedup", "-q", "-m", "64KiB", "--csv", "--header", "-k", "name",
+    ];
+    let files = [
+        "--compress",
+        "zstd",
+        "--state",
+        "state",
+        "--duplicates",
+        "again",
+        "-o",
+        "out",
+        "log",
+    ];
+    let mut command = command(&[&args[..], &files].concat());
+    command.current_dir(place.folder.path());
+    run(command).text();
+    assert_eq!(read("again"), format!("{HEADER}10,name 3\n12,name 5\n"));
+    // They are taken over once.
+    assert_eq!(read("out"), HEADER);
+}
+
+/// The position of a killed run is not kept beside that of the same file under another name.
+#[test]
+fn an_output_under_two_names_is_one() {
+    for other in ["./out", "link"] {
+        let place = Place::with_state(&[], true);
+        std::os::unix::fs::symlink("out", place.path("link")).unwrap();
+        place.run(other, "two").text();
+        place.write("three", &format!("{HEADER}{}", records(400..410)));
+        place.run("out", "three").text();
+        let out = fs::read_to_string(place.path("out")).unwrap();
+        assert_eq!(out, format!("{HEADER}{}", records(0..410)), "{other}");
+    }
+}
+
+#[test]
+fn a_run_whose_statistics_cannot_be_written_has_closed_its_outputs() {
+    let place = Place::new(&[]);
+    place.write("one", &format!("{HEADER}{}", records(0..9)));
+    let args = [
+        "dedup", "-q", "-m", "64KiB", "--csv", "--header", "-k", "name",
+    ];
+    let files = [
+        "--state",
+        "state",
+        "--stats",
+        "/dev/full",
+        "-o",
+        "out",
+        "one",
+    ];
+    let mut command = command(&[&args[..], &files].concat());
+    command.current_dir(place.folder.path());
+    let failed = run(command);
+    assert!(
+        failed.error().starts_with("/dev/full: "),
+        "{}",
+        failed.stderr
+    );
+    place.append("out", "# a note\n");
+    let before = fs::read(place.path("out")).unwrap();
+    place.write("two", &format!("{HEADER}{}", records(9..19)));
+    let refused = place.run("out", "two");
+    assert!(refused.error().contains("the state has written"));
+    assert_eq!(fs::read(place.path("out")).unwrap(), before);
+}
+
+#[test]
+fn a_link_to_no_file_creates_none_in_the_state() {
+    let place = Place::new(&[]);
+    place.write("one", &format!("{HEADER}{}", records(0..9)));
+    place.run("out", "one").text();
+    let files = || fs::read_dir(place.path("state")).unwrap().count();
+    let before = files();
+    // A name of a journal that is not there.
+    let mut names = fs::read_dir(place.path("state")).unwrap();
+    let name = names.find_map(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        name.contains(|digit: char| digit.is_ascii_digit())
+            .then_some(name)
+    });
+    let name = name
+        .unwrap()
+        .replace(|digit: char| digit.is_ascii_digit(), "7");
+    std::os::unix::fs::symlink(format!("state/{name}"), place.path("link")).unwrap();
+    std::os::unix::fs::symlink("link", place.path("twice")).unwrap();
+    for output in ["link", "twice"] {
+        let failed = place.run(output, "one");
+        assert!(
+            failed.error().contains("a file of the state"),
+            "{}",
+            failed.stderr
+        );
+        assert_eq!(files(), before);
+    }
+}

@@ -10,7 +10,7 @@ use super::compressed::CompressedOutput;
 use super::record_positions::RecordPositionsFile;
 use super::runs::Runs;
 use super::saved_output::SavedOutput;
-use super::sink::{Sink, SinkPosition};
+use super::sink::Sink;
 use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
 use crate::dedup::reports::stats::RunCounts;
@@ -42,6 +42,15 @@ pub(in crate::dedup) struct Outputs {
     lengths: Vec<u64>,
     /// A bit for each record of the current chunk, set for the rejected ones.
     withheld: Vec<u64>,
+}
+
+/// How the outputs go on behind earlier runs.
+#[derive(Debug)]
+pub(in crate::dedup) struct GoneOn {
+    /// Whether one of them cannot be taken back: a pipe, or standard output.
+    pub(in crate::dedup) is_final: bool,
+    /// The outputs of earlier runs that are not written now, and that are still there.
+    pub(in crate::dedup) others: Vec<SavedOutput>,
 }
 
 /// What the main output gets: records, or their number.
@@ -227,9 +236,9 @@ impl Outputs {
         all
     }
 
-    /// Finds where the outputs go on behind what earlier runs wrote, and which begin. Returns
-    /// whether one of them cannot be taken back: a pipe, or standard output. If the run itself goes
-    /// on, a file that is another one gets a warning.
+    /// Finds where the outputs go on behind what earlier runs wrote, and which begin. An output that
+    /// begins takes the records over that no file has, because a killed run had not completed their
+    /// frame. If the run itself goes on, a file that is another one gets a warning.
     ///
     /// # Errors
     /// [`Failure`] if a file is not empty, and is not what was written to it.
@@ -237,25 +246,36 @@ impl Outputs {
         &mut self,
         saved: &[SavedOutput],
         run_goes_on: bool,
-    ) -> Result<bool, Failure> {
+    ) -> Result<GoneOn, Failure> {
         let mut is_final = false;
+        let mut others = saved.to_vec();
+        let mut written = Vec::new();
         for (option, sink) in self.named() {
             sink.open_to_append()?;
             let target = sink.target();
             is_final |= target.id.is_none();
-            let position = match SavedOutput::of(target, option, saved)? {
-                Some(own) => own.position_in(target)?,
+            let (taken, position) = match SavedOutput::of(target, option, saved)? {
+                Some(own) => (Some(own), own.position_in(target)?),
                 None => {
-                    let of_option = saved.iter().find(|output| output.option == option);
-                    if let Some(left) = of_option.filter(|_| run_goes_on) {
+                    let of_option = || saved.iter().filter(|output| output.option == option);
+                    if let Some(left) = of_option().next().filter(|_| run_goes_on) {
                         left.warn_if_left(target);
                     }
-                    SinkPosition::default()
+                    let taken = of_option().find(|output| output.has_open_frame());
+                    let position = taken.map(|taken| taken.position.unfinished());
+                    (taken, position.unwrap_or_default())
                 }
             };
+            // Its open frame is that of this output now.
+            let both = others.iter_mut().zip(saved);
+            let taken =
+                both.filter(|(_, saved)| taken.is_some_and(|own| std::ptr::eq(own, *saved)));
+            taken.for_each(|(other, _)| other.leave_open_frame());
+            written.push((option, target.name.clone(), target.id));
             sink.go_on(position);
         }
-        Ok(is_final)
+        others.retain(|output| output.is_other_than(&written));
+        Ok(GoneOn { is_final, others })
     }
 
     /// Cuts the files to where they go on.
@@ -277,15 +297,6 @@ impl Outputs {
             has_changed |= sink.follow()?;
         }
         Ok(has_changed)
-    }
-
-    /// Those of these outputs that are not written now, and that are still there.
-    pub(in crate::dedup) fn others(&mut self, saved: &[SavedOutput]) -> Vec<SavedOutput> {
-        let written: Vec<_> = (self.named().into_iter())
-            .map(|(option, sink)| (option, sink.target().name.clone()))
-            .collect();
-        let is_other = |output: &&SavedOutput| output.is_other_than(&written);
-        saved.iter().filter(is_other).cloned().collect()
     }
 
     /// Notes which of these outputs were closed, and how.

@@ -123,12 +123,28 @@ impl SavedOutput {
         })
     }
 
-    /// Whether it is none of these that are written, and still has its name.
-    pub(super) fn is_other_than(&self, written: &[(&'static str, String)]) -> bool {
-        let is_written =
-            |(option, name): &(&'static str, String)| *option == self.option && *name == self.name;
-        let length = fs::metadata(&self.name).map_or(0, |metadata| metadata.len());
-        self.file.is_some() && length > 0 && !written.iter().any(is_written)
+    /// Whether a killed run has left records that are in no complete frame of the file.
+    pub(super) const fn has_open_frame(&self) -> bool {
+        self.file.is_some() && self.closed.is_none() && !self.position.plain.is_empty()
+    }
+
+    /// Another output has the records that are in no complete frame of this one.
+    pub(super) fn leave_open_frame(&mut self) {
+        if self.closed.is_none() {
+            self.position.plain.clear();
+        }
+    }
+
+    /// Whether it is none of these that are written, under any name, and either still has its name
+    /// or records that no file has.
+    pub(super) fn is_other_than(&self, written: &[(&'static str, String, Option<FileId>)]) -> bool {
+        let metadata = fs::metadata(&self.name).ok();
+        let now = metadata.as_ref().and_then(FileId::of);
+        let is_written = written.iter().any(|(option, name, id)| {
+            *option == self.option && (*name == self.name || now.is_some() && now == *id)
+        });
+        let is_there = metadata.is_some_and(|metadata| metadata.len() > 0);
+        self.file.is_some() && (is_there || self.has_open_frame()) && !is_written
     }
 
     /// The position in the file that the option names now. An empty file begins anew, and so does

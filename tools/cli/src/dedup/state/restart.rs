@@ -156,9 +156,8 @@ impl Restart {
     ) -> Result<RunState, Failure> {
         let goes_on = !self.commit.ended && !self.commit.inputs.is_empty();
         let totals = self.totals();
-        let is_final = outputs.go_on(&self.commit.outputs, goes_on)?;
-        let other_outputs = outputs.others(&self.commit.outputs);
-        if goes_on && is_final && !config.run.quiet {
+        let gone_on = outputs.go_on(&self.commit.outputs, goes_on)?;
+        if goes_on && gone_on.is_final && !config.run.quiet {
             let input = SavedInputs::last_read(&self.commit.inputs);
             let place = input.map_or_else(String::new, |input| {
                 let InputPosition { bytes, .. } = input.restart.position;
@@ -177,7 +176,7 @@ impl Restart {
             committed: Instant::now(),
             changed: false,
             awaits_header: false,
-            other_outputs,
+            other_outputs: gone_on.others,
             read_again: 0,
             read: 0,
             input_from: 0,
@@ -393,7 +392,7 @@ impl RunState {
             return self.committer.wait();
         }
         // The input may have paused for long since this was checked first.
-        outputs.go_on(&self.commit.outputs, false)?;
+        self.other_outputs = outputs.go_on(&self.commit.outputs, false)?.others;
         self.committer.sync_outputs(outputs.durable_files()?)?;
         self.commit(counts, audit, outputs, lost)?;
         self.committer.wait()?;
