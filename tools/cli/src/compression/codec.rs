@@ -7,8 +7,11 @@ use echoless::SpecError;
 /// The most bytes that decide how an input is compressed.
 pub(crate) const LONGEST_SIGNATURE: usize = LZMA_HEADER;
 
-/// The bytes of a header of lzma, and the first byte behind it.
-const LZMA_HEADER: usize = 14;
+/// The bytes of a header of lzma.
+pub(super) const LZMA_FIELDS: usize = 13;
+
+/// The same, and the first byte behind it.
+const LZMA_HEADER: usize = LZMA_FIELDS + 1;
 
 /// A compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,6 +215,19 @@ fn fits(first: &[u8], signature: &[u8]) -> bool {
 ///
 /// `5d` are the properties that all programs set by default. The last byte begins the data.
 fn may_be_lzma(first: &[u8]) -> bool {
+    first.first().is_none_or(|properties| *properties == 0x5d) && has_lzma_sizes(first)
+}
+
+/// Whether another stream of lzma may begin behind one: one with any properties, if the whole
+/// header tells.
+pub(super) fn may_be_next_lzma(behind: &[u8]) -> bool {
+    let are_properties = |byte: &u8| *byte < 9 * 5 * 5;
+    let is_whole = behind.len() >= LZMA_FIELDS && behind.first().is_some_and(are_properties);
+    may_be_lzma(behind) || is_whole && has_lzma_sizes(behind)
+}
+
+/// The same of what is behind the properties, whatever these are.
+fn has_lzma_sizes(first: &[u8]) -> bool {
     let number = |bytes: &[u8]| {
         bytes
             .iter()
@@ -224,8 +240,7 @@ fn may_be_lzma(first: &[u8]) -> bool {
         let odd = bytes >> bytes.trailing_zeros().min(63);
         bytes >= 4 << 10 && (odd == 1 || odd == 3)
     };
-    first.first().is_none_or(|properties| *properties == 0x5d)
-        && first.get(1).is_none_or(|low| *low == 0)
+    first.get(1).is_none_or(|low| *low == 0)
         && dictionary.is_none_or(is_size)
         && length.is_none_or(|length| length == u64::MAX || length < 256 << 30)
         && first.get(13).is_none_or(|begin| *begin == 0)

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use liblzma::stream::{Action, Status as XzStatus, Stream as XzStream};
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
-use super::codec::{Codec, Detected, Detection};
+use super::codec::{Codec, Detected, Detection, LZMA_FIELDS, may_be_next_lzma};
 use super::lz4::{Lz4, skip_frames};
 
 /// The bytes that are read from a file at once.
@@ -55,28 +55,40 @@ fn decoder_of<R: Read + Send + 'static>(
 ) -> io::Result<Box<dyn Decoder>> {
     // What the tools do with bytes behind the last frame: gzip, bzip2 and lzip ignore those that do
     // not begin like a frame, the others fail.
-    let ignoring = |magic| Behind {
-        magic,
+    let ignoring = |deciding, may_begin| Behind {
+        deciding,
+        may_begin,
         padded: true,
     };
-    let failing = |padded| Behind { magic: b"", padded };
+    let failing = |padded| Behind {
+        deciding: 0,
+        may_begin: |_| true,
+        padded,
+    };
     Ok(match codec {
         Codec::Gzip => {
-            let behind = ignoring(b"\x1f\x8b");
+            let behind = ignoring(2, |first| b"\x1f\x8b".starts_with(first));
             Box::new(Frames::new(codec, Gzip::new, behind, file)?)
         }
         Codec::Zstd => Box::new(Frames::new(codec, Zstd::new, failing(false), file)?),
-        Codec::Bzip2 => Box::new(Frames::new(codec, Bzip2::new, ignoring(b"BZh"), file)?),
+        Codec::Bzip2 => {
+            let behind = ignoring(3, |first| b"BZh".starts_with(first));
+            Box::new(Frames::new(codec, Bzip2::new, behind, file)?)
+        }
         Codec::Xz => Box::new(Frames::new(codec, Xz::stream, failing(true), file)?),
         // The format has one stream. What follows is another one only if it begins like that.
         Codec::Lzma => {
             let behind = Behind {
-                magic: b"\x5d\0\0",
+                deciding: LZMA_FIELDS,
+                may_begin: may_be_next_lzma,
                 padded: false,
             };
             Box::new(Frames::new(codec, Xz::lzma, behind, file)?)
         }
-        Codec::Lzip => Box::new(Frames::new(codec, Xz::lzip, ignoring(b"LZIP"), file)?),
+        Codec::Lzip => {
+            let behind = ignoring(4, |first| b"LZIP".starts_with(first));
+            Box::new(Frames::new(codec, Xz::lzip, behind, file)?)
+        }
         Codec::Lz4 => Box::new(Lz4::new(file)),
     })
 }
@@ -258,9 +270,11 @@ impl Frame for Zstd {
 /// What may stand behind a frame, beside the next one.
 #[derive(Debug, Clone, Copy)]
 struct Behind {
-    /// How a next frame begins: other bytes, and all behind them, are left. Empty if any bytes are
-    /// taken for a frame.
-    magic: &'static [u8],
+    /// How many bytes decide whether a next frame begins; 0 if any bytes are taken for a frame.
+    deciding: usize,
+    /// Whether one may begin with these bytes, which are fewer at the end of the file. Other bytes,
+    /// and all behind them, are left.
+    may_begin: fn(&[u8]) -> bool,
     /// Whether zero bytes may stand there, as on tapes.
     padded: bool,
 }
@@ -272,8 +286,8 @@ struct Frames<F, R: Read> {
     /// `None` between two frames.
     frame: Option<F>,
     behind: Behind,
-    /// The bytes of the next frame's magic number that were read, and are not decoded.
-    begun: &'static [u8],
+    /// The first bytes of the next frame, which decide that it is one, and are not decoded yet.
+    begun: Vec<u8>,
     file: BufReader<R>,
     bytes_behind: u64,
     /// The error behind the bytes that the last call decoded.
@@ -292,7 +306,7 @@ impl<F: Frame, R: Read> Frames<F, R> {
             new,
             frame: Some(new()?),
             behind,
-            begun: b"",
+            begun: Vec::new(),
             file,
             bytes_behind: 0,
             failed: None,
@@ -301,35 +315,38 @@ impl<F: Frame, R: Read> Frames<F, R> {
 
     /// Reads up to the next frame; returns `false` at the end of the file.
     fn next_frame(&mut self) -> io::Result<bool> {
-        let Behind { magic, padded } = self.behind;
         loop {
-            // Read so far; a magic number may come in pieces.
-            let matched = self.begun.len();
             let input = self.file.fill_buf()?;
-            let Some(&next) = input.first() else {
-                return match matched {
-                    0 => Ok(false),
-                    _ => Err(ErrorKind::UnexpectedEof.into()),
-                };
-            };
-            if padded && matched == 0 && next == 0 {
+            let is_start = self.begun.is_empty();
+            if self.behind.padded && is_start && input.first() == Some(&0) {
                 let zeros = input.iter().take_while(|byte| **byte == 0).count();
                 self.file.consume(zeros);
                 continue;
             }
-            if magic.get(matched) == Some(&next) {
-                self.file.consume(1);
-                self.begun = &magic[..=matched];
-            } else if !magic.is_empty() {
+            // The deciding bytes may come in pieces.
+            let lacking = self.behind.deciding - self.begun.len();
+            let piece = &input[..input.len().min(lacking)];
+            let at_end = input.is_empty();
+            if at_end && is_start {
+                return Ok(false);
+            }
+            self.begun.extend_from_slice(piece);
+            let len = piece.len();
+            self.file.consume(len);
+            if self.begun.len() < self.behind.deciding && !at_end {
+                continue;
+            }
+            if !(self.behind.may_begin)(&self.begun) {
                 let begun = std::mem::take(&mut self.begun).len() as u64;
                 // To the end, so that no producer finds a closed pipe.
                 self.bytes_behind = begun + io::copy(&mut self.file, &mut io::sink())?;
                 return Ok(false);
             }
-            if self.begun.len() == magic.len() {
-                self.frame = Some((self.new)()?);
-                return Ok(true);
+            if at_end {
+                return Err(ErrorKind::UnexpectedEof.into());
             }
+            self.frame = Some((self.new)()?);
+            return Ok(true);
         }
     }
 }
@@ -359,14 +376,14 @@ impl<F: Frame, R: Read> Read for Frames<F, R> {
             let input = if self.begun.is_empty() {
                 self.file.buffer()
             } else {
-                self.begun
+                &self.begun
             };
             let had_input = !input.is_empty();
             let decoded = frame.decode(input, output);
             if self.begun.is_empty() {
                 self.file.consume(decoded.consumed);
             } else {
-                self.begun = &self.begun[decoded.consumed..];
+                self.begun.drain(..decoded.consumed);
             }
             let stuck = decoded.consumed == 0 && decoded.produced == 0;
             match decoded.outcome {

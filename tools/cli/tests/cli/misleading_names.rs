@@ -85,13 +85,58 @@ fn bytes_behind_lzma_data_take_no_record_with_them() {
     assert_eq!(dedup(&[&path], b"").text(), "a\nba\nb");
 }
 
+#[test]
+fn streams_of_lzma_with_any_properties_follow_one_another() {
+    let Some(first) = lzma_of("--lzma1", b"a\nb\n") else {
+        eprintln!("skipped: no xz");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    for options in [
+        "lc=0",
+        "lc=1,lp=3",
+        "pb=0",
+        "dict=4096",
+        "dict=96KiB",
+        "lc=0,pb=4,dict=3MiB",
+    ] {
+        let next = lzma_of(&format!("--lzma1={options}"), b"b\nc\n").unwrap();
+        let whole = [&first[..], &next, &first, &next].concat();
+        let path = file(directory.path(), "log", &whole);
+        let run = dedup(&["--summary=line", &path], b"");
+        assert_eq!(run.text(), "a\nb\nc\n", "{options}");
+        assert!(!run.stderr.contains("garbage"), "{options}: {}", run.stderr);
+        // What has a header is no garbage, cut or damaged.
+        let start = first.len();
+        for len in [13, 14, 17, next.len() - 1] {
+            let path = file(directory.path(), "log", &whole[..start + len]);
+            let run = dedup(&["--strict", &path], b"");
+            assert!(
+                run.error()
+                    .contains("the lzma data is cut or damaged after byte "),
+                "{options}: {}",
+                run.stderr
+            );
+        }
+        let mut damaged = whole.clone();
+        damaged[start + 13] = 1;
+        let path = file(directory.path(), "log", &damaged);
+        assert_ne!(dedup(&["--strict", &path], b"").code, 0, "{options}");
+    }
+}
+
 /// The bytes as lzma, if there is a program that writes it.
 fn lzma(bytes: &[u8]) -> Option<Vec<u8>> {
+    lzma_of("--lzma1", bytes)
+}
+
+/// The same with these options of the encoder.
+fn lzma_of(options: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     use std::io::Write;
     use std::process::{Command, Stdio};
 
     let mut child = Command::new("xz")
-        .args(["--format=lzma", "-c"])
+        .args(["--format=lzma", options, "-c"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
