@@ -193,7 +193,7 @@ impl Partition {
         committed: Option<i64>,
         first: i64,
     ) -> Result<Self, Failure> {
-        let details = Details {
+        let mut details = Details {
             options: config.options.clone(),
             topic_id: topics.input_id.clone(),
             partitions: Some(topics.input_partitions),
@@ -205,7 +205,7 @@ impl Partition {
                 .as_ref()
                 .and_then(|before| before.topic_id.as_ref());
             before
-                .zip(details.topic_id.as_ref())
+                .zip(topics.input_id.as_ref())
                 .map(|(before, now)| before != now)
         };
         let anew = || Failure::Anew {
@@ -260,6 +260,8 @@ impl Partition {
                 partitions_before = before
                     .partitions
                     .filter(|_| before.partitions != details.partitions);
+                // Brokers may not have told it in time.
+                details.topic_id = details.topic_id.or_else(|| before.topic_id.clone());
             }
         }
         let (next, clock) = match position {
@@ -904,6 +906,12 @@ mod tests {
                 "{id:?} {committed:?}: {error:?}"
             );
         }
+        // The id is kept over a run in which the brokers did not tell it.
+        let mut partition = open(None, 6, Some(200)).unwrap();
+        partition.save().unwrap();
+        drop(partition);
+        let error = open(Some("two"), 6, Some(200)).err().unwrap().to_string();
+        assert!(error.starts_with("the topic was created anew"), "{error}");
         assert_eq!(
             open(Some("one"), 6, Some(200)).unwrap().partitions_before(),
             None
