@@ -54,10 +54,11 @@ impl Judge {
         };
         // No record has the tick 0.
         let clock = (clock > 0).then_some(clock).or(bound.now);
-        // Times and offsets of Kafka are signed, so ticks have one bit less than 64.
+        // Times and offsets of Kafka are signed; only the tick of the last one of all is not.
+        let signed = |tick| i64::try_from(tick).unwrap_or(i64::MAX);
         let admitted = self
             .ahead
-            .admit(clock.map(|clock| clock as i64), tick as i64, bound.ticks);
+            .admit(clock.map(signed), signed(tick), bound.ticks);
         *is_ahead = admitted.is_none();
         admitted.map(|tick| tick as u64)
     }
@@ -986,6 +987,14 @@ mod tests {
         }
         assert_eq!(ahead, 1_100);
         assert_eq!(clock(&open(&parts, &config, 4_000)), expected);
+        // The last time of all has a tick beyond the signed numbers, if ticks are milliseconds.
+        let short = configured("--window 1s --max-advance 1s");
+        let mut partition = open(&folder.path().join("short"), &short, 0);
+        let mut last = each_second(1);
+        last.time = Some(i64::MAX);
+        partition.judge(&[each_second(0), last]).unwrap();
+        let expected = short.window.unwrap().tick(0, each_second(0).time).unwrap();
+        assert_eq!((clock(&partition), partition.take_ahead()), (expected, 1));
         // Without the bound, all others are late.
         let mut partition = open(&folder.path().join("any"), &configured("--window 1h"), 0);
         let fates = partition.judge(&entries).unwrap();
