@@ -6,6 +6,7 @@
 //! committed offset are read again, for the filter alone. So a journal may be as old as it likes,
 //! or be absent, and this costs time only.
 
+use std::cell::Cell;
 use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -213,11 +214,30 @@ impl Partition {
             folder: folder.to_owned(),
         };
         let open = |is_wanted: &dyn Fn(&Position) -> bool| {
+            let has_unreadable = Cell::new(false);
             let is_wanted = |commit: Option<&Commit>| {
-                commit.is_none_or(|commit| Position::of(commit).is_some_and(|at| is_wanted(&at)))
+                commit.is_none_or(|commit| {
+                    Position::of(commit).map_or_else(
+                        || {
+                            has_unreadable.set(true);
+                            // So that it is not cut off.
+                            true
+                        },
+                        |at| is_wanted(&at),
+                    )
+                })
             };
             let (spec, hasher) = (&config.spec, &config.hasher);
-            Journal::open_at(storage.clone(), folder, spec, hasher, 1, &is_wanted)
+            let opened = Journal::open_at(storage.clone(), folder, spec, hasher, 1, &is_wanted);
+            if has_unreadable.get() {
+                return Err(JournalError::Segments {
+                    path: folder.to_owned(),
+                    reason: "a commit of another form: expected one of echoless-kafka, of this \
+                             version or an earlier one"
+                        .to_owned(),
+                });
+            }
+            opened
         };
         if committed.is_none() && folder.exists() {
             // Each commit of the journal but the first follows a transaction with an offset. So
@@ -691,6 +711,44 @@ mod tests {
             .unwrap()
             .to_string();
         assert!(error.contains("memory"), "{error}");
+    }
+
+    #[test]
+    fn a_journal_with_commits_of_another_form_is_kept() {
+        let config = filter("fingerprint:memory=64KiB", None);
+        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
+        // Details of a later version, and what is no position at all.
+        for bytes in [&[&[1; 17][..], b"{\"version\":2}"].concat()[..], b"x"] {
+            for committed in [None, Some(0), Some(200), Some(i64::MAX)] {
+                let folder = tempfile::tempdir().unwrap();
+                let folder = folder.path().join("0");
+                let mut partition = open(&folder, &config, 0);
+                for entries in (0..200).map(entry).collect::<Vec<_>>().chunks(100) {
+                    partition.judge(entries).unwrap();
+                    partition.save().unwrap();
+                    partition.set_written();
+                }
+                let judge = partition.judge.as_mut().unwrap();
+                let progress = progress_of(judge.filter.filters());
+                judge.journal.commit(progress, bytes).unwrap();
+                drop(partition);
+                // The second time, nothing was cut off by the first.
+                for _ in 0..2 {
+                    let opened = Partition::open(
+                        &storage,
+                        &folder,
+                        &config,
+                        &Topics::default(),
+                        committed,
+                        0,
+                    );
+                    let error = opened.err().unwrap().to_string();
+                    let expected = format!("{}: a commit of another form", folder.display());
+                    assert!(error.starts_with(&expected), "{committed:?}: {error}");
+                }
+                assert_eq!(verify(&*storage, &folder).unwrap().caller, bytes);
+            }
+        }
     }
 
     /// The filter of options as a user types them.
