@@ -50,6 +50,9 @@ const CALL: Duration = Duration::from_secs(30);
 /// How long a poll waits, and with it a signal.
 const POLL: Duration = Duration::from_millis(100);
 
+/// How long reports of deliveries are waited for after a failure.
+const REPORTS: Duration = Duration::from_secs(2);
+
 /// The most records, and bytes of them, of a transaction.
 const MOST_RECORDS: usize = 100_000;
 const MOST_BYTES: usize = 64 << 20;
@@ -189,7 +192,12 @@ impl<'a> Member<'a> {
             .calling("begin as a producer")?;
         consumer.subscribe(&[&config.input]).calling("subscribe")?;
         let outcome = self.rounds(&topics, &consumer, &producer);
-        let outcome = outcome.map_err(|failure| self.blame(producer.context(), failure));
+        let outcome = outcome.map_err(|failure| {
+            if matches!(failure, Failure::Kafka { .. }) {
+                serve_reports(&producer);
+            }
+            self.blame(producer.context(), failure)
+        });
         self.filters = outcome
             .is_ok()
             .then(|| consumer.context().filters(&consumer));
@@ -518,6 +526,19 @@ impl<'a> Member<'a> {
             self.unwritable.insert(record, code);
         }
         failure
+    }
+}
+
+/// Serves the reports of deliveries that have not been, until one is of a record that was refused:
+/// the call that has failed for it need not be one that serves them.
+fn serve_reports(producer: &BaseProducer<Deliveries>) {
+    let end = Instant::now() + REPORTS;
+    producer.poll(Duration::ZERO);
+    while producer.in_flight_count() > 0
+        && lock(&producer.context().refused).is_empty()
+        && Instant::now() < end
+    {
+        producer.poll(POLL);
     }
 }
 
