@@ -551,9 +551,13 @@ fn length_of(source: &Source, file: &File) -> Option<u64> {
 
 /// Warns of a last record that has no terminator yet.
 fn warn_of_unfinished(source: &Source, bytes: usize) {
+    let (last, are, them, they_are) = match bytes {
+        1 => ("byte has", "is", "it", "it is"),
+        _ => ("bytes have", "are", "them", "they are"),
+    };
     failure::warn(&format!(
-        "{}: its last {bytes} bytes have no newline yet, and are left to the next run, which reads \
-         them with what follows, or as they are if nothing does",
+        "{}: its last {bytes} {last} no newline yet, and {are} left to the next run, which reads \
+         {them} with what follows, or as {they_are} if nothing does",
         source.name()
     ));
 }
