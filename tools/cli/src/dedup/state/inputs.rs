@@ -140,7 +140,7 @@ impl SavedInput {
         &self,
         mut read: impl FnMut(&mut [u8]) -> io::Result<usize>,
     ) -> io::Result<bool> {
-        if self.is_compressed || self.identity.start.bytes == 0 {
+        if self.is_compressed || !(1..=SAMPLE_BYTES).contains(&self.identity.start.bytes) {
             return Ok(false);
         }
         let position = self.restart.position.bytes;
