@@ -1,6 +1,8 @@
 //! Files that grow, are rotated and truncated while they are read: `--follow`.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -222,18 +224,14 @@ impl Sibling {
             }
         }
         // While a file is compressed, it is there twice.
-        let twins: Vec<(FileId, PathBuf)> = (all.iter())
+        let twins: HashSet<OsString> = (all.iter())
             .filter(|file| !file.is_compressed)
-            .map(|file| (file.id, file.path.clone()))
+            .filter_map(|file| file.path.file_name().map(OsStr::to_owned))
             .collect();
         all.retain(|file| {
-            let name = file.path.file_name().unwrap_or_default().as_encoded_bytes();
-            let plain = without_compression(name);
-            let is_twin = |(_, path): &(FileId, PathBuf)| {
-                path.file_name()
-                    .is_some_and(|name| name.as_encoded_bytes() == plain)
-            };
-            !file.is_compressed || !twins.iter().any(is_twin)
+            let plain = file.path.with_extension("");
+            let plain = plain.file_name().unwrap_or_default();
+            !file.is_compressed || !twins.contains(plain)
         });
         Ok(all)
     }
@@ -250,6 +248,13 @@ impl Sibling {
     /// Whether the name has a number or a time.
     pub(crate) const fn is_labelled(&self) -> bool {
         self.label.is_some()
+    }
+
+    /// Whether the name is that of `path` with something behind it or with a label.
+    pub(crate) fn has_name_of(&self, path: &Path) -> bool {
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+        let (own, name) = (name(&self.path), name(path));
+        self.is_labelled() || own.as_encoded_bytes().starts_with(name.as_encoded_bytes())
     }
 
     /// Opens the file, if it still has its name.

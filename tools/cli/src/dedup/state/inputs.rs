@@ -265,6 +265,12 @@ impl SavedInputs {
         self.all.iter().rposition(|input| input.name == name)
     }
 
+    /// Whether a file that was read had this number.
+    pub(super) fn has_number(&self, file: FileId) -> bool {
+        let mut inputs = self.all.iter();
+        inputs.any(|input| input.identity.file.has_number_of(file))
+    }
+
     /// Which of the inputs each of these regular files is. Each input is one of them at most. The
     /// first `needed` files must be there.
     ///

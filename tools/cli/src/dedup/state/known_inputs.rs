@@ -47,7 +47,14 @@ pub(super) fn known_inputs(
         Source::File(path) if source.len().is_some() => Some(path.as_path()),
         Source::File(_) | Source::Stdin => None,
     });
-    let folder = siblings.iter().map(|file| Some(file.path.as_path()));
+    // Not each file of a large folder is opened.
+    let may_be_read = |file: &Sibling| {
+        let has_name = followed.as_ref().is_some_and(|path| file.has_name_of(path));
+        has_name || inputs.has_number(file.id)
+    };
+    let folder = siblings
+        .iter()
+        .map(|file| may_be_read(file).then_some(file.path.as_path()));
     let paths: Vec<Option<&Path>> = given.chain(folder).collect();
     let mut found = inputs.recognise(&paths, count)?;
     let (detection, terminator) = match &config.content {
