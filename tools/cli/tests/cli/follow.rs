@@ -374,6 +374,42 @@ fn a_state_reads_what_was_rotated_while_no_run_read_it() {
 }
 
 #[test]
+fn a_first_line_that_all_files_have_does_not_hide_a_rotation() {
+    type Rotation = fn(&Place);
+    let cases: [(&str, Rotation); 3] = [
+        ("compressed", |place| {
+            let text = fs::read_to_string(place.path("log")).unwrap();
+            fs::write(place.path("log.1.gz"), gzip(&text)).unwrap();
+            fs::remove_file(place.path("log")).unwrap();
+        }),
+        ("copied and truncated", |place| {
+            fs::copy(place.path("log"), place.path("log.1")).unwrap();
+            fs::write(place.path("log"), "").unwrap();
+        }),
+        ("renamed", |place| place.rename("log", "log.1")),
+    ];
+    for (name, rotate) in cases {
+        eprintln!("{name}");
+        let place = Place::new();
+        place.append("log", "# banner\n");
+        let follower = place.follow_with_state(&["-q"]);
+        follower.writes("# banner\n");
+        place.waits_for_commit();
+        follower.kill();
+        place.append("log", "rest\n");
+        rotate(&place);
+        place.append("log", "# banner\nnew\n");
+        let follower = place.follow_with_state(&["-q"]);
+        follower.writes("# banner\nrest\nnew\n");
+        assert_eq!(follower.end_quietly(), "", "{name}");
+        let follower = place.follow_with_state(&["-q"]);
+        place.append("log", "more\n");
+        follower.writes("# banner\nrest\nnew\nmore\n");
+        assert_eq!(follower.end_quietly(), "", "{name}");
+    }
+}
+
+#[test]
 fn a_file_that_was_made_later_was_rotated_later() {
     let place = Place::new();
     place.append("log", "a\n");

@@ -132,6 +132,21 @@ impl SavedInput {
         }
     }
 
+    /// Whether so little was read of it that another file may begin with the same bytes.
+    pub(super) const fn is_short(&self) -> bool {
+        let bytes = self.restart.position.bytes;
+        !self.is_compressed && 0 < bytes && bytes < SAMPLE_BYTES as u64
+    }
+
+    /// Whether content that begins with these bytes has more than what was read of a
+    /// [short](Self::is_short) one, and that in front.
+    pub(super) fn is_continued_by(&self, plain: &[u8]) -> bool {
+        let position = usize::try_from(self.restart.position.bytes).unwrap_or(usize::MAX);
+        let start = position.saturating_sub(self.before.bytes);
+        let read = plain.get(start..position);
+        position < plain.len() && read.is_some_and(|read| Sample::of(read) == self.before)
+    }
+
     /// Whether decompressed content begins with what was read of it.
     ///
     /// # Errors
@@ -364,12 +379,13 @@ impl SavedInputs {
         Ok(Some((file, found)))
     }
 
-    /// Whether an input that was read begins with these bytes.
+    /// Whether these bytes, of which more may follow if they fill a sample, are the start of an
+    /// input that was read. Of few bytes only all of them: many files have the same first line.
     pub(super) fn has_beginning(&self, plain: &[u8]) -> bool {
         self.all.iter().any(|input| {
             let start = &input.identity.start;
-            let is_text = !input.is_compressed && (1..=plain.len()).contains(&start.bytes);
-            is_text && Sample::of(&plain[..start.bytes]) == *start
+            let is_text = !input.is_compressed && start.bytes > 0;
+            is_text && start.bytes == plain.len() && Sample::of(plain) == *start
         })
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::inputs::{Likeness, OpenedInput, Recognised, SavedInputs};
+use super::inputs::{Likeness, OpenedInput, Recognised, SavedInput, SavedInputs};
 use crate::compression::codec::Detection;
 use crate::compression::reader::PlainBytes;
 use crate::config::{Content, DedupConfig, StateConfig};
@@ -342,8 +342,8 @@ impl Following<'_> {
                 Place::Present | Place::Given(_) | Place::Lost => {}
             }
         }
-        if let Some(place) = place_of_last {
-            self.add_files_between(place, &mut files)?;
+        if let Some((place, index)) = place_of_last.zip(last) {
+            self.add_files_between(place, index, &mut files)?;
         }
         self.add_present(last, &mut files)?;
         Ok(files)
@@ -458,9 +458,23 @@ impl Following<'_> {
     }
 
     /// Adds the files that had the name between the one that was followed last and the present one.
-    fn add_files_between(&self, place: Place, files: &mut FollowedFiles) -> Result<(), Failure> {
+    fn add_files_between(
+        &self,
+        place: Place,
+        last: usize,
+        files: &mut FollowedFiles,
+    ) -> Result<(), Failure> {
         let between = match place {
-            Place::Present => return Ok(()),
+            Place::Present => {
+                // A first line that all of them have does not tell which one it was.
+                let last = &self.inputs.all()[last];
+                let between = self.since_commit();
+                let is_it = |file| self.may_be(last, file);
+                if !last.is_short() || !between.files.iter().any(is_it) {
+                    return Ok(());
+                }
+                between
+            }
             Place::Sibling(at) | Place::Compressed(at) => {
                 Between::after(&self.siblings[at], self.siblings)
             }
@@ -471,11 +485,7 @@ impl Following<'_> {
                     Between::after(first, self.siblings)
                 })
             }
-            Place::Lost => {
-                let since = self.since.map(Duration::from_secs);
-                let since = since.and_then(|since| UNIX_EPOCH.checked_add(since));
-                Between::since(since.unwrap_or(SystemTime::now()), self.siblings)
-            }
+            Place::Lost => self.since_commit(),
         };
         for sibling in &between.files {
             let Some(at) = self.new_sibling(sibling)? else {
@@ -502,6 +512,34 @@ impl Following<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The rotated files that were changed since the state was written.
+    fn since_commit(&self) -> Between {
+        let since = self.since.map(Duration::from_secs);
+        let since = since.and_then(|since| UNIX_EPOCH.checked_add(since));
+        Between::since(since.unwrap_or(SystemTime::now()), self.siblings)
+    }
+
+    /// Whether a file that is no known input may be this short one, which has grown. One that
+    /// cannot be read may be.
+    fn may_be(&self, saved: &SavedInput, sibling: &Sibling) -> bool {
+        let is_new = |(other, found): (&Sibling, &Option<Recognised>)| {
+            other.id == sibling.id && found.as_ref().is_some_and(|found| found.known.is_none())
+        };
+        if !self.siblings.iter().zip(self.in_folder).any(is_new) {
+            return false;
+        }
+        if sibling.is_compressed && self.detection == Detection::Off {
+            return true;
+        }
+        match sibling.open() {
+            Ok(Some(file)) => {
+                start_of(file, self.detection).map_or(true, |start| saved.is_continued_by(&start))
+            }
+            Ok(None) => false,
+            Err(_) => true,
+        }
     }
 
     /// The index of a file in the folder that is no other input, and of which nothing was read.
@@ -532,20 +570,13 @@ impl Following<'_> {
         if sibling.is_compressed
             && let Some(file) = sibling.open().map_err(self.failed())?
         {
-            let mut plain = PlainBytes::new(file, self.detection, None);
-            let (mut start, mut filled) = ([0; SAMPLE_BYTES], 0);
-            while filled < start.len() {
-                match read(&mut plain, &mut start[filled..]) {
-                    Ok(0) => break,
-                    Ok(read) => filled += read,
-                    Err(error) => {
-                        sibling.warn_of_omission(self.path, &format!("of this error: {error}"));
-                        return Ok(None);
-                    }
+            match start_of(file, self.detection) {
+                Ok(start) if self.inputs.has_beginning(&start) => return Ok(None),
+                Ok(_) => {}
+                Err(error) => {
+                    sibling.warn_of_omission(self.path, &format!("of this error: {error}"));
+                    return Ok(None);
                 }
-            }
-            if self.inputs.has_beginning(&start[..filled]) {
-                return Ok(None);
             }
         }
         Ok(Some(at))
@@ -590,6 +621,20 @@ impl Following<'_> {
         files.opened.push(self.opened(found, known, false));
         Ok(())
     }
+}
+
+/// The first bytes of a file, decompressed: those of a sample if it has as many.
+fn start_of(file: File, detection: Detection) -> io::Result<Vec<u8>> {
+    let mut plain = PlainBytes::new(file, detection, None);
+    let (mut start, mut filled) = (vec![0; SAMPLE_BYTES], 0);
+    while filled < start.len() {
+        match read(&mut plain, &mut start[filled..])? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    start.truncate(filled);
+    Ok(start)
 }
 
 fn read(plain: &mut PlainBytes, buffer: &mut [u8]) -> io::Result<usize> {
