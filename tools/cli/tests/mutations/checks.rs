@@ -150,6 +150,13 @@ impl Outcome {
             at = start + length;
         }
         rest.extend_from_slice(&bytes[at..]);
+        if let Some(error) = &self.error {
+            assert!(!error.contains('\n'), "{args:?}: {error}");
+        }
+        if args.iter().any(|arg| arg.starts_with("json:container=")) {
+            // Commas and the end of the array are written anew around what is kept.
+            return;
+        }
         if args[0] == "packets" {
             leave_out_section_lengths(&mut rest, &self.kept);
             upgrade_pcap(&mut rest);
@@ -157,10 +164,7 @@ impl Outcome {
         let removed: usize = self.positions.iter().map(|(_, length)| length).sum();
         match &self.error {
             None => assert!(rest == self.kept, "{args:?}: {}", shown(bytes)),
-            Some(error) => {
-                assert!(rest.starts_with(&self.kept), "{args:?}: {}", shown(bytes));
-                assert!(!error.contains('\n'), "{args:?}: {error}");
-            }
+            Some(_) => assert!(rest.starts_with(&self.kept), "{args:?}: {}", shown(bytes)),
         }
         // A header is in each of the files.
         if args[0] == "dedup" && !args.contains(&"--header") {
