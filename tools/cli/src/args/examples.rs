@@ -10,7 +10,7 @@ Examples:
   echoless dedup --csv --header --window 10m --time-field start_time -k caller,callee -o fresh.csv calls.csv
   echoless dedup --format jsonl -k id,user.name events.jsonl > fresh.jsonl
   echoless dedup --known yesterday.log today.log > new.log
-  echoless dedup --state seen -o new.log access.log
+  echoless dedup --state seen -o kept.log access.log
   echoless dedup --csv --header -k caller --keep last calls.csv > latest.csv
 
 ECHOLESS_OPTS has default options, split into words as a shell does; typed ones come after them.
@@ -19,7 +19,7 @@ Exit codes: 0 success, 1 duplicates were found and --fail-on-duplicates was give
 
 pub(super) const STATE: &str = "\
 Examples:
-  echoless dedup --state seen -o new.log access.log
+  echoless dedup --state seen -o kept.log access.log
   echoless state show seen
   echoless state export seen -o seen.state
 
