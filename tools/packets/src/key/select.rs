@@ -138,7 +138,10 @@ impl<'a> Selection<'a> {
         };
         let from = if has_layer { options.from } else { From::Link };
         let prp = match from {
-            From::Link => layers.split_prp(bytes),
+            From::Link => {
+                layers.end_arp(bytes);
+                layers.split_prp(bytes)
+            }
             From::Network | From::Transport | From::Payload => None,
         };
         Self {

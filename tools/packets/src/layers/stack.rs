@@ -87,8 +87,7 @@ pub struct Layers {
     pub transport: Option<Transport>,
     /// The bytes behind the last header that was read, up to the end of the IP packet or frame.
     pub payload: Span,
-    /// The bytes of the frame behind the IP packet or the ARP message: padding, and perhaps a frame
-    /// check sequence.
+    /// The bytes of the frame behind the IP packet: padding, and perhaps a frame check sequence.
     pub trailer: Span,
     /// The number of bytes that the IP packet has beyond the frame; 0 unless the frame was
     /// shortened before it was captured.
@@ -159,6 +158,24 @@ impl Layers {
         });
         layers.malformed |= (packet.original_len as usize) < packet.bytes.len();
         Some(layers)
+    }
+
+    /// Takes what follows an ARP message off the payload. Not when the layers are read: most packets
+    /// are IP, and their layers stay in registers.
+    #[inline(always)]
+    pub(crate) fn end_arp(&mut self, bytes: &[u8]) {
+        if self.ethertype == ETHERTYPE_ARP
+            && let Some(end) = arp_end(bytes, self.payload.start)
+            && end < self.payload.wire_end
+        {
+            self.trailer = Span {
+                start: end,
+                end: bytes.len().max(end),
+                wire_end: self.payload.wire_end,
+            };
+            self.payload.end = self.payload.end.min(end);
+            self.payload.wire_end = end;
+        }
     }
 
     /// Takes the trailer of the Parallel Redundancy Protocol off the end of an Ethernet frame.
@@ -257,18 +274,6 @@ impl Layers {
                 Err(IpFault::Cut) => layers.truncated = true,
                 Err(IpFault::Malformed) => layers.malformed = true,
             }
-        } else if content.ethertype == ETHERTYPE_ARP
-            && let Some(end) = arp_end(bytes, content.at)
-            && end < layers.payload.wire_end
-        {
-            // Here and not in a function of the layers, which would take them out of registers.
-            layers.trailer = Span {
-                start: end,
-                end: bytes.len().max(end),
-                wire_end: layers.payload.wire_end,
-            };
-            layers.payload.end = layers.payload.end.min(end);
-            layers.payload.wire_end = end;
         }
         layers
     }
