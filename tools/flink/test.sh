@@ -47,6 +47,7 @@ maven() {
 
 maven ../java install -DskipTests
 maven . install ${KILLS:+"-Decholess.kills=$KILLS"}
+bash ../../.ci/ran < "$log" > /dev/null || { echo "no test ran"; exit 1; }
 
 # The command of the README.
 maven . exec:exec

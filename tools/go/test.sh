@@ -29,16 +29,16 @@ if [ -n "$unformatted" ]; then
 fi
 go vet ./...
 # Go does not notice that a library changed, so no earlier result counts.
-go test -count=1 ./...
+go test -count=1 ./... | bash ../../.ci/ran
 if [ "$(go env GOARCH)" = amd64 ] || [ "$(go env GOARCH)" = arm64 ]; then
-  go test -count=1 -race ./...
+  go test -count=1 -race ./... | bash ../../.ci/ran
 fi
 
 # The benchmark is a module of its own, since it needs another filter.
 cd bench
 if go mod download 2> /dev/null; then
   go vet .
-  go test -count=1 .
+  go test -count=1 . | bash ../../../.ci/ran
 else
   echo "SKIPPED tools/go/bench: its modules cannot be downloaded"
 fi

@@ -39,6 +39,7 @@ maven() {
 
 # Installed, since the benchmark here and the operator for Flink need it.
 maven . install
+bash ../../.ci/ran < "$log" > /dev/null || { echo "no test ran"; exit 1; }
 
 # The example is a user of the jar.
 state=$(mktemp -u)
