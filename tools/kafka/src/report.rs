@@ -72,7 +72,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// The state of the filters of a member's partitions, each since it began, whoever had it.
+/// The state of the filters of a member's partitions, each since it began, on any member.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Filters {
     /// How many partitions the member has.

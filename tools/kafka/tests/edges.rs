@@ -390,6 +390,9 @@ mod unix {
             ("option", an_option_that_changes),
             ("fewer", an_output_with_fewer_partitions),
         ];
+        if let Some(only) = &only {
+            assert!(tests.iter().any(|(name, _)| name == only), "no test {only}");
+        }
         for (name, run) in tests {
             if only.as_ref().is_some_and(|only| only != name) {
                 continue;

@@ -8,7 +8,7 @@
 # Ready when PORT accepts connections. Time-outs of groups are short, so that tests need not wait for
 # members that were killed. Transactions that time out are aborted every 10 s, the default, and not
 # sooner: a broker that was killed and has just started writes no markers for some partitions, and
-# their transactions stay open for ever (seen in 4.4.0 with 500 ms). Records are kept for ever: by
+# their transactions stay open without end (seen in 4.4.0 with 500 ms). Records are kept, too: by
 # default those older than a week by their timestamps, which are event times, are deleted.
 #
 # Needs a JDK and Maven; KAFKA_JARS is where the jars are kept (default: target/kafka-jars of the

@@ -69,7 +69,7 @@ class ClusterTest {
     return StreamExecutionEnvironment.getExecutionEnvironment(config);
   }
 
-  /** Checkpoints all the time, and restarts for ever. */
+  /** Checkpoints all the time, and restarts without end. */
   private static Configuration durable() {
     Configuration config = new Configuration();
     config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofMillis(100));

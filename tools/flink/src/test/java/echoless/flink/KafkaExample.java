@@ -17,7 +17,7 @@ import org.apache.kafka.common.TopicPartition;
  * From Kafka to Kafka, exactly once: reads calls from a topic, drops the duplicates of a day, and
  * writes in transactions that end with the checkpoints.
  *
- * <p>A call is {@code IDENTITY,MILLISECONDS,...}. Whoever reads the output must read committed
+ * <p>A call is {@code IDENTITY,MILLISECONDS,...}. Readers of the output must read committed
  * records only.
  */
 final class KafkaExample {
