@@ -22,6 +22,7 @@ mod follow;
 mod formats;
 mod generated;
 mod grouped_lines;
+mod guide;
 mod hash_key;
 mod in_place;
 mod joined_times;

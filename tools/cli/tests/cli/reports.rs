@@ -123,7 +123,7 @@ fn ages_count_from_the_moment_that_the_replacement_goes_by() {
 #[test]
 fn the_guide_lists_the_statistics() {
     let guide = include_str!("../../GUIDE.md");
-    let table = guide.split("| field | type | unit |").nth(1).unwrap();
+    let table = guide.split("| field | type | meaning |").nth(1).unwrap();
     let table = table.split("\n\n").next().unwrap();
     let mut listed = std::collections::BTreeMap::new();
     for row in table.lines().skip(2) {
