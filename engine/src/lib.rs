@@ -174,7 +174,6 @@
 //! [`Audit`] estimates both errors from samples, with bounds. A rejected value is a
 //! [`SpecError`], in one form: `invalid k=0: expected 1 to 64`.
 
-mod advance;
 #[cfg(feature = "threads")]
 pub mod assembly;
 pub mod audit;
@@ -202,7 +201,6 @@ pub mod transport;
 pub mod verdicts;
 mod window;
 
-pub use advance::AheadRun;
 #[cfg(feature = "threads")]
 pub use assembly::{
     Attacher, Engine, ExchangeError, LossPolicy, NotReplaceable, OrderedFilter, OrderedHandle,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use echoless::SpecError;
 use echoless::spec::parse_bytes;
+use echoless_stream::{Span, Unit};
 
 /// Parses a size in bytes, such as `64k`, `256MiB`, `2G` or `500MB`, for the option `field`.
 ///
@@ -17,6 +18,30 @@ pub(crate) fn parse_size(field: &'static str, text: &str) -> Result<u64, SpecErr
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(SpecError { field, ..error }),
     }
+}
+
+/// Parses `10m`, `500ms` or a number of records, at least 1, such as `1000` or `10k`, for the option
+/// `field`. Times are in nanoseconds.
+///
+/// # Errors
+/// [`SpecError`] for other texts.
+pub(crate) fn parse_span(field: &'static str, text: &str) -> Result<Span, SpecError> {
+    Span::parse(text, Unit::NANOSECOND).ok_or_else(|| {
+        let allowed = "a time such as 500ms, 90s, 10m, 36h or 30d (ns and us too, at most 106751d), or a number of records, 1 or more, such as 1000, 10k or 5M";
+        SpecError::new(field, text, allowed)
+    })
+}
+
+/// Parses a length of time, 0 included, for the option `field`; in nanoseconds.
+///
+/// # Errors
+/// [`SpecError`] for other texts.
+pub(crate) fn parse_time(field: &'static str, text: &str) -> Result<u64, SpecError> {
+    echoless_stream::parse_time(text, Unit::NANOSECOND).ok_or_else(|| {
+        let allowed =
+            "a time such as 0s, 500ms, 90s, 10m, 36h or 30d (ns and us too, at most 106751d)";
+        SpecError::new(field, text, allowed)
+    })
 }
 
 /// Parses a whole number within `range`, for the option `field`.

@@ -19,8 +19,9 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionLi
 use rdkafka::types::RDKafkaRespErr;
 
 use crate::failure::{Calling, Failure};
+use crate::filter_config::FilterConfig;
 use crate::messages::{Repeats, say};
-use crate::partition::{FilterConfig, Partition};
+use crate::partition::Partition;
 use crate::report::Filters;
 use crate::topics::Topics;
 

@@ -1,20 +1,16 @@
 //! The options, checked, and the settings of librdkafka that they lead to.
 
 use std::fs;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use echoless::hash::{SecretKeyError, read_secret_key};
-use echoless::spec::parse_bytes;
-use echoless::{FilterSpec, FingerprintSpec, KeyHasher, Replacement, SpecError};
-use echoless_durable::LastingOption;
+use echoless::SpecError;
 use rdkafka::ClientConfig;
 
 use crate::args::Args;
 use crate::failure::Failure;
+use crate::filter_config::FilterConfig;
 use crate::key::KeyParts;
-use crate::partition::FilterConfig;
-use crate::span::{Window, parse_time};
+use crate::window::parse_time;
 
 /// Settings that exactly-once delivery or an option decides.
 const DECIDED: [&str; 11] = [
@@ -79,7 +75,7 @@ impl Config {
                     return Err(SpecError::new("--group", args.group, allowed).into());
                 }
                 let folder = state.join(&args.group).join(&args.input);
-                Some(filter_of(&args, folder)?)
+                Some(FilterConfig::new(&args, folder)?)
             }
             // Only with --repartition.
             None => None,
@@ -141,8 +137,8 @@ impl Config {
             reject: args.reject,
             key,
             filter,
-            interval: Duration::from_millis(interval),
-            report: report.map(Duration::from_millis),
+            interval,
+            report,
             strict: args.strict,
             consumer,
             producer,
@@ -194,91 +190,10 @@ fn other_settings() -> String {
     format!("another setting than {}", DECIDED.join(", "))
 }
 
-/// The filter of the options, which is built once to see that it can be.
-fn filter_of(args: &Args, state: PathBuf) -> Result<FilterConfig, Failure> {
-    let mut window = args.window.as_deref().map(Window::parse).transpose()?;
-    if let Some((text, window)) = args.max_advance.as_deref().zip(window.as_mut()) {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        *window = window.with_max_advance(text, now.as_millis() as i64)?;
-    }
-    let memory = parse_bytes(&args.memory).map_err(|error| SpecError {
-        field: "--memory",
-        ..error
-    })?;
-    let spec = match (&args.filter, window) {
-        (Some(text), None) => text.parse::<FilterSpec>()?,
-        (Some(text), Some(window)) => {
-            let separator = if text.contains(':') { ',' } else { ':' };
-            format!("{text}{separator}window={}", window.ticks).parse::<FilterSpec>()?
-        }
-        (None, window) => {
-            let mut spec = FingerprintSpec::new(memory);
-            if let Some(window) = window {
-                spec = spec.window(window.ticks).replacement(Replacement::Fifo);
-            }
-            FilterSpec::try_from(&spec)?
-        }
-    };
-    let spec = spec.memory(memory);
-    if spec.facts().window.is_some() && window.is_none() {
-        let allowed = format!("the time or the records of the window of {}", spec.name());
-        return Err(SpecError::missing("--window", allowed).into());
-    }
-    drop(spec.build_line_partitions(1)?);
-    let hasher = match &args.hash_key {
-        None => KeyHasher::seeded(0),
-        Some(path) => {
-            let key = read_secret_key("--hash-key", path).map_err(|error| match error {
-                SecretKeyError::Invalid(error) => Failure::Option(error),
-                SecretKeyError::Io(error) => Failure::File {
-                    path: path.clone(),
-                    error,
-                },
-            })?;
-            KeyHasher::keyed(key)
-        }
-    };
-    Ok(FilterConfig {
-        state,
-        spec,
-        hasher,
-        window,
-        options: lasting(args),
-    })
-}
-
-/// The options that must not change while there is a state. The journal itself holds the filter and
-/// the hash of its keys.
-fn lasting(args: &Args) -> Vec<LastingOption> {
-    let options = [
-        ("--key", Some(&args.key)),
-        ("--memory", Some(&args.memory)),
-        ("--window", args.window.as_ref()),
-    ];
-    let given = options.into_iter().filter_map(|(name, value)| {
-        let value = value?.clone();
-        Some((name.to_owned(), Some(value)))
-    });
-    given.collect()
-}
-
-/// Whether two texts of one of these options mean one value.
-pub(crate) fn is_same(name: &str, one: &str, other: &str) -> bool {
-    match name {
-        "--memory" => same(parse_bytes(one), parse_bytes(other)),
-        "--window" => same(Window::parse(one), Window::parse(other)),
-        _ => one == other,
-    }
-}
-
-fn same<T: PartialEq>(one: Result<T, SpecError>, other: Result<T, SpecError>) -> bool {
-    matches!((one, other), (Ok(one), Ok(other)) if one == other)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use clap::Parser;
 
     use super::*;

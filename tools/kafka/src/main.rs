@@ -8,6 +8,7 @@ mod args;
 mod assignment;
 mod config;
 mod failure;
+mod filter_config;
 mod key;
 mod messages;
 mod partition;
@@ -15,9 +16,9 @@ mod position;
 mod report;
 mod session;
 mod shared_keys;
-mod span;
 mod topic_id;
 mod topics;
+mod window;
 
 use std::hash::{BuildHasher, RandomState};
 use std::process::{self, ExitCode};

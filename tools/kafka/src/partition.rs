@@ -9,118 +9,19 @@
 use std::cell::Cell;
 use std::fs;
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use echoless::state::StateError;
-use echoless::{
-    AheadRun, Batch, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report,
-    SpecError, Verdicts,
-};
+use echoless::{Batch, Filter, KeyHash, LineFilter, Partitioned, Report, Verdicts};
 use echoless_durable::storage::Storage;
-use echoless_durable::{
-    Commit, Journal, JournalError, LastingOption, check_hasher, check_options, progress_of, verify,
-};
+use echoless_durable::{Commit, Journal, JournalError, progress_of};
+use echoless_stream::{Clock, is_late, tick_since};
 
-use crate::config::is_same;
 use crate::failure::Failure;
-use crate::messages::say;
+use crate::filter_config::FilterConfig;
 use crate::position::{Details, Position};
-use crate::span::{MaxAdvance, Window};
 use crate::topics::Topics;
-
-/// The filter that every partition has.
-#[derive(Debug, Clone)]
-pub(crate) struct FilterConfig {
-    /// With a folder for each partition of the input.
-    pub(crate) state: PathBuf,
-    pub(crate) spec: FilterSpec,
-    pub(crate) hasher: KeyHasher,
-    pub(crate) window: Option<Window>,
-    /// The options that must not change.
-    pub(crate) options: Vec<LastingOption>,
-}
-
-impl Judge {
-    /// The tick that a record has for the clock; `None` if it is too far ahead.
-    fn admit(
-        &mut self,
-        clock: u64,
-        tick: u64,
-        bound: Option<MaxAdvance>,
-        is_ahead: &mut bool,
-    ) -> Option<u64> {
-        let Some(bound) = bound else {
-            return Some(tick);
-        };
-        // No record has the tick 0.
-        let clock = (clock > 0).then_some(clock).or(bound.now);
-        // Times and offsets of Kafka are signed; only the tick of the last one of all is not.
-        let signed = |tick| i64::try_from(tick).unwrap_or(i64::MAX);
-        let admitted = self
-            .ahead
-            .admit(clock.map(signed), signed(tick), bound.ticks);
-        *is_ahead = admitted.is_none();
-        admitted.map(|tick| tick as u64)
-    }
-}
-
-impl FilterConfig {
-    /// Checks that a journal that was opened at this position has the options of now.
-    ///
-    /// # Errors
-    /// [`Failure`] with the option that differs.
-    fn check(&self, position: &Position, folder: &Path) -> Result<(), Failure> {
-        let place = format!("the state {}", folder.display());
-        if let Some(details) = &position.details {
-            check_options(&self.options, &details.options, &place, is_same)?;
-            return Ok(());
-        }
-        // One of the first versions. The filter itself has the length of the window in ticks.
-        let given = |name: &str| {
-            let option = self.options.iter().find(|(option, _)| option == name);
-            option
-                .and_then(|(_, value)| value.clone())
-                .unwrap_or_default()
-        };
-        if self
-            .window
-            .is_some_and(|window| !position.has_clock_of(window))
-        {
-            let allowed =
-                format!("the window that {place} was made with: its clock is in other ticks");
-            return Err(SpecError::new("--window", given("--window"), allowed).into());
-        }
-        say(&format!(
-            "{place} is of an earlier version, which did not keep its options: those of now are \
-             taken for them, such as --key {}",
-            given("--key")
-        ));
-        Ok(())
-    }
-
-    /// An error that a journal is of another filter, by the option that differs.
-    fn explain(&self, storage: &dyn Storage, folder: &Path, error: JournalError) -> Failure {
-        if let JournalError::State {
-            error: StateError::Mismatch { .. },
-            ..
-        } = &error
-            && let Ok(contents) = verify(storage, folder)
-        {
-            let place = format!("the state {}", folder.display());
-            let details = Position::decode(&contents.caller).and_then(|at| at.details);
-            let checked = details.map_or(Ok(()), |details| {
-                check_options(&self.options, &details.options, &place, is_same)
-            });
-            let id = u64::from_str_radix(&contents.hasher, 16).unwrap_or_default();
-            let check_keys = || check_hasher(&contents.algorithm, id, &self.hasher, &place);
-            if let Err(changed) = checked.and_then(|()| check_keys()) {
-                return changed.into();
-            }
-        }
-        error.into()
-    }
-}
+use crate::window::Window;
 
 /// What is judged of a record.
 #[derive(Debug, Clone, Copy)]
@@ -172,10 +73,16 @@ struct Judge {
     filter: Partitioned<Box<dyn LineFilter>>,
     journal: Journal,
     window: Option<Window>,
-    /// The latest tick so far. The filter knows only the granule that it lies in, and what is late
-    /// must not depend on how records were gathered.
-    clock: u64,
-    ahead: AheadRun,
+    /// In ticks. The filter knows only the granule that it lies in, and what is late must not depend
+    /// on how records were gathered.
+    clock: Clock,
+}
+
+impl Judge {
+    /// The tick of the clock for the filter; 0 if no record has moved it.
+    fn tick(&self) -> u64 {
+        self.clock.latest.map_or(0, |latest| tick_since(0, latest))
+    }
 }
 
 impl Partition {
@@ -199,7 +106,7 @@ impl Partition {
             options: config.options.clone(),
             topic_id: topics.input_id.clone(),
             partitions: Some(topics.input_partitions),
-            ahead: (0, 0),
+            ..Details::default()
         };
         let is_anew = |position: &Position| {
             let before = position
@@ -269,7 +176,6 @@ impl Partition {
             opened => opened.map_err(|error| config.explain(&**storage, folder, error))?,
         };
         let position = opened.commit.as_ref().and_then(Position::of);
-        let mut ahead = AheadRun::default();
         let mut partitions_before = None;
         if let Some(position) = &position {
             if is_anew(position) == Some(true) {
@@ -277,7 +183,6 @@ impl Partition {
             }
             config.check(position, folder)?;
             if let Some(before) = &position.details {
-                (ahead.records, ahead.clock) = before.ahead;
                 partitions_before = before
                     .partitions
                     .filter(|_| before.partitions != details.partitions);
@@ -285,20 +190,15 @@ impl Partition {
                 details.topic_id = details.topic_id.or_else(|| before.topic_id.clone());
             }
         }
-        let (next, clock) = match position {
-            Some(at) => (Some(at.next), at.clock),
-            None => (None, 0),
-        };
         let judge = Judge {
             filter: opened.filter,
             journal: opened.journal,
             window: config.window,
-            clock,
-            ahead,
+            clock: position.as_ref().map(Position::clock).unwrap_or_default(),
         };
         Ok(Self {
             judge: Some(judge),
-            next,
+            next: position.map(|at| at.next),
             written: committed.unwrap_or(first),
             group_has_offset: committed.is_some(),
             details,
@@ -338,7 +238,6 @@ impl Partition {
         let Some(judge) = &mut self.judge else {
             return Ok(self.copy(entries));
         };
-        let mut clock = judge.clock;
         let mut fates = Vec::with_capacity(entries.len());
         let (mut judged, mut keys, mut ticks) = (Vec::new(), Vec::new(), Vec::new());
         for (index, entry) in entries.iter().enumerate() {
@@ -349,15 +248,17 @@ impl Partition {
                 continue;
             }
             self.next = Some(entry.offset + 1);
-            let (mut is_late, mut is_ahead) = (false, false);
+            let mut passes_as_late = false;
             if let Some(window) = judge.window
-                && let Some(tick) = window.tick(entry.offset, entry.time)
-                && let Some(tick) = judge.admit(clock, tick, window.max_advance, &mut is_ahead)
+                && let Some(time) = window.tick(entry.offset, entry.time)
             {
-                clock = clock.max(tick);
-                // Judged at the clock, all late records would share one instant, however far apart
-                // they are.
-                is_late = clock - tick > window.ticks;
+                match judge.clock.admit(time, window.max_advance) {
+                    Some(time) => {
+                        let clock = judge.clock.latest.unwrap_or(time);
+                        passes_as_late = is_late(clock, time, window.ticks);
+                    }
+                    None => self.ahead += u64::from(!is_again),
+                }
             }
             fates.push(match (is_again, entry.hash) {
                 (true, _) => Fate::Again,
@@ -365,15 +266,15 @@ impl Partition {
                 // Until it is judged.
                 (false, Some(_)) => Fate::Late,
             });
-            self.ahead += u64::from(is_ahead && !is_again);
             if let Some(hash) = entry.hash
-                && !is_late
+                && !passes_as_late
             {
                 judged.push(index);
                 keys.push(hash);
-                ticks.push(clock);
+                ticks.push(judge.tick());
             }
         }
+        let clock = judge.tick();
         let filter = &mut judge.filter.filters_mut()[0];
         let mut verdicts = Verdicts::new();
         let batch = match judge.window {
@@ -390,7 +291,6 @@ impl Partition {
         if judge.window.is_some() {
             filter.advance_to(clock);
         }
-        judge.clock = clock;
         judge.journal.append_observed(batch, clock, &verdicts)?;
         if let Some(block) = judge.journal.wanted_block() {
             let lines = block.copy(&**filter);
@@ -448,13 +348,9 @@ impl Partition {
             return Ok(());
         };
         let progress = progress_of(judge.filter.filters());
-        self.details.ahead = (judge.ahead.records, judge.ahead.clock);
-        let position = Position {
-            next: self.next.unwrap_or(0),
-            clock: judge.clock,
-            group_has_offset: self.group_has_offset,
-            details: Some(self.details.clone()),
-        };
+        let next = self.next.unwrap_or(0);
+        let details = self.details.clone();
+        let position = Position::new(next, judge.clock, self.group_has_offset, details);
         judge.journal.commit(progress, &position.encode())
     }
 
@@ -482,16 +378,18 @@ impl Partition {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
+pub(crate) mod tests {
+    use std::path::PathBuf;
+
+    use echoless::KeyHasher;
     use echoless_durable::storage::RealStorage;
+    use echoless_durable::verify;
 
     use super::*;
-    use crate::args::Args;
-    use crate::config::Config;
+    use crate::filter_config::tests::configured;
 
     /// The filter of a specification, with a window of the options.
-    fn filter(spec: &str, window: Option<&str>) -> FilterConfig {
+    pub(crate) fn filter(spec: &str, window: Option<&str>) -> FilterConfig {
         FilterConfig {
             state: PathBuf::new(),
             spec: spec.parse().unwrap(),
@@ -501,7 +399,7 @@ mod tests {
         }
     }
 
-    fn open(folder: &Path, config: &FilterConfig, committed: i64) -> Partition {
+    pub(crate) fn open(folder: &Path, config: &FilterConfig, committed: i64) -> Partition {
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
         Partition::open(
             &storage,
@@ -700,20 +598,6 @@ mod tests {
     }
 
     #[test]
-    fn another_filter_is_rejected() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("0");
-        drop(open(&folder, &filter("fingerprint:memory=64KiB", None), 0));
-        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
-        let other = filter("fingerprint:memory=128KiB", None);
-        let error = Partition::open(&storage, &folder, &other, &Topics::default(), Some(0), 0)
-            .err()
-            .unwrap()
-            .to_string();
-        assert!(error.contains("memory"), "{error}");
-    }
-
-    #[test]
     fn a_journal_with_commits_of_another_form_is_kept() {
         let config = filter("fingerprint:memory=64KiB", None);
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
@@ -751,174 +635,22 @@ mod tests {
         }
     }
 
-    /// The filter of options as a user types them.
-    fn configured(options: &str) -> FilterConfig {
-        let common = "echoless-kafka --brokers b:1 --group g --in calls --out fresh --state s";
-        let memory = if options.contains("-m") {
-            ""
-        } else {
-            " -m 64k"
-        };
-        let line = format!("{common}{memory} {options}");
-        let words = line.split_whitespace();
-        let config = Config::new(Args::try_parse_from(words).unwrap(), "unique").unwrap();
-        config.filter.unwrap()
+    /// Commits as the first versions did.
+    pub(crate) fn save_without_details(partition: &mut Partition) {
+        let next = partition.next.unwrap();
+        let judge = partition.judge.as_mut().unwrap();
+        let mut position = Position::new(next, judge.clock, true, Details::default());
+        position.details = None;
+        let progress = progress_of(judge.filter.filters());
+        judge.journal.commit(progress, &position.encode()).unwrap();
     }
 
     /// A record each second, from 2023 on.
-    fn each_second(offset: i64) -> Entry {
+    pub(crate) fn each_second(offset: i64) -> Entry {
         Entry {
             offset,
             hash: Some(KeyHasher::seeded(0).hash_u64(offset as u64)),
             time: Some(1_700_000_000_000 + offset * 1_000),
-        }
-    }
-
-    /// Judges 500 records and returns what a second member with other options says.
-    fn reopened(folder: &Path, first: &FilterConfig, second: &str) -> String {
-        let entries: Vec<Entry> = (0..500).map(each_second).collect();
-        let mut partition = open(folder, first, 0);
-        partition.judge(&entries).unwrap();
-        partition.save().unwrap();
-        drop(partition);
-        let storage: Arc<dyn Storage> = Arc::new(RealStorage);
-        let opened = Partition::open(
-            &storage,
-            folder,
-            &configured(second),
-            &Topics::default(),
-            Some(500),
-            0,
-        );
-        opened.map_or_else(|error| error.to_string(), |_| "goes on".to_owned())
-    }
-
-    #[test]
-    fn an_option_that_must_not_change_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let secrets = ["1", "2"].map(|digit| {
-            let path = folder.path().join(digit);
-            fs::write(&path, digit.repeat(32)).unwrap();
-            format!("--hash-key {}", path.display())
-        });
-        let [one, two] = &secrets;
-        for (number, (first, second, expected)) in [
-            ("--window 1h", "--window 60m", "goes on"),
-            ("--window 10k", "--window 10000", "goes on"),
-            ("-m 1MiB", "-m 1024k", "goes on"),
-            (one, one, "goes on"),
-            // The same ticks, of 1 s, 2 s and one offset.
-            (
-                "--window 1h",
-                "--window 2h",
-                "invalid --window=2h: expected --window=1h, as in",
-            ),
-            (
-                "--window 3600",
-                "--window 1h",
-                "invalid --window=1h: expected --window=3600, as in",
-            ),
-            (
-                "--window 1h",
-                "--window 10m",
-                "invalid --window=10m: expected --window=1h, as in",
-            ),
-            (
-                "--window 1h",
-                "",
-                "missing --window: expected --window=1h, as in",
-            ),
-            (
-                "",
-                "--window 1h",
-                "invalid --window=1h: expected no --window, as in",
-            ),
-            (
-                "",
-                "--key value",
-                "invalid --key=value: expected --key=key, as in",
-            ),
-            (
-                "-m 1MiB",
-                "-m 2MiB",
-                "invalid --memory=2MiB: expected --memory=1MiB, as in",
-            ),
-            (one, two, "invalid --hash-key: expected the secret key of"),
-            (one, "", "missing --hash-key: "),
-            ("", one, "invalid --hash-key: expected none: "),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let folder = folder.path().join(format!("state {number}"));
-            let said = reopened(&folder, &configured(first), second);
-            assert!(said.starts_with(expected), "{first} / {second}: {said}");
-        }
-    }
-
-    #[test]
-    fn a_journal_without_options_gets_them_if_its_ticks_fit() {
-        let folder = tempfile::tempdir().unwrap();
-        for (number, (first, second, expected)) in [
-            ("--window 1h", "--window 60m", "goes on"),
-            ("--window 3600", "--window 3600", "goes on"),
-            ("", "", "goes on"),
-            (
-                "--window 1h",
-                "--window 2h",
-                "invalid --window=2h: expected the window that",
-            ),
-            (
-                "--window 2h",
-                "--window 1h",
-                "invalid --window=1h: expected the window that",
-            ),
-            (
-                "--window 3600",
-                "--window 1h",
-                "invalid --window=1h: expected the window that",
-            ),
-            (
-                "--window 1h",
-                "--window 3600",
-                "invalid --window=3600: expected the window that",
-            ),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let folder = folder.path().join(number.to_string());
-            let mut old = open(&folder, &configured(first), 0);
-            let entries: Vec<Entry> = (0..500).map(each_second).collect();
-            old.judge(&entries).unwrap();
-            let judge = old.judge.as_mut().unwrap();
-            let progress = progress_of(judge.filter.filters());
-            let position = Position {
-                next: 500,
-                clock: judge.clock,
-                group_has_offset: true,
-                details: None,
-            };
-            judge.journal.commit(progress, &position.encode()).unwrap();
-            drop(old);
-            let storage: Arc<dyn Storage> = Arc::new(RealStorage);
-            let open = |options: &str| {
-                let config = configured(options);
-                Partition::open(&storage, &folder, &config, &Topics::default(), Some(500), 0)
-            };
-            match open(second) {
-                Err(error) => {
-                    let said = error.to_string();
-                    assert!(said.starts_with(expected), "{first} / {second}: {said}");
-                }
-                Ok(mut partition) => {
-                    assert_eq!(expected, "goes on", "{first} / {second}");
-                    partition.save().unwrap();
-                    drop(partition);
-                    // The options are those of now from here on.
-                    assert!(open("--key value").is_err());
-                }
-            }
         }
     }
 
@@ -1031,8 +763,8 @@ mod tests {
             (partition.take_ahead(), partition.take_ahead()),
             (1 + 100 + 999, 0)
         );
-        let clock = |partition: &Partition| partition.judge.as_ref().unwrap().clock;
-        let expected = config.window.unwrap().tick(0, entries[3_999].time).unwrap();
+        let clock = |partition: &Partition| partition.judge.as_ref().unwrap().clock.latest;
+        let expected = config.window.unwrap().tick(0, entries[3_999].time);
         assert_eq!(clock(&partition), expected);
         // The same in parts, over restarts.
         let parts = folder.path().join("parts");
@@ -1051,7 +783,7 @@ mod tests {
         let mut last = each_second(1);
         last.time = Some(i64::MAX);
         partition.judge(&[each_second(0), last]).unwrap();
-        let expected = short.window.unwrap().tick(0, each_second(0).time).unwrap();
+        let expected = short.window.unwrap().tick(0, each_second(0).time);
         assert_eq!((clock(&partition), partition.take_ahead()), (expected, 1));
         // Without the bound, all others are late.
         let mut partition = open(&folder.path().join("any"), &configured("--window 1h"), 0);

@@ -8,17 +8,18 @@
 //! The first versions wrote no JSON.
 
 use echoless_durable::{Commit, LastingOption};
+use echoless_stream::{AheadRun, Clock, tick_since};
 use serde::{Deserialize, Serialize};
 
-use crate::span::{Clock, Window};
+use crate::window::{ClockSource, Window};
 
 /// Where the stream is at a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The offset behind the records.
     pub(crate) next: i64,
-    /// The latest tick so far.
-    pub(crate) clock: u64,
+    /// The tick of the filter, which is 1 for the time 0, and 0 if no record has moved the clock.
+    pub(crate) tick: u64,
     /// A transaction has committed an offset of the group.
     pub(crate) group_has_offset: bool,
     /// `None` in a journal of the first versions.
@@ -36,16 +37,42 @@ pub(crate) struct Details {
     /// The number of its partitions.
     #[serde(default)]
     pub(crate) partitions: Option<usize>,
-    /// How many records in a row are too far ahead, and the clock of them alone.
+    /// The records in a row that are too far ahead, whose clock is a tick of the filter, too.
     #[serde(default)]
-    pub(crate) ahead: (u64, i64),
+    pub(crate) ahead: AheadRun,
 }
 
 impl Position {
+    /// The position of a stream whose clock, in ticks, is this one.
+    pub(crate) fn new(next: i64, clock: Clock, group_has_offset: bool, details: Details) -> Self {
+        let AheadRun {
+            records,
+            clock: ahead,
+        } = clock.ahead;
+        let ahead = AheadRun {
+            records,
+            clock: ahead.saturating_add(1),
+        };
+        Self {
+            next,
+            tick: clock.latest.map_or(0, |latest| tick_since(0, latest)),
+            group_has_offset,
+            details: Some(Details { ahead, ..details }),
+        }
+    }
+
+    /// The clock, in ticks.
+    pub(crate) fn clock(&self) -> Clock {
+        let mut ahead = (self.details.as_ref()).map_or_else(AheadRun::default, |at| at.ahead);
+        ahead.clock = ahead.clock.saturating_sub(1);
+        let latest = self.tick.checked_sub(1).map(|latest| latest as i64);
+        Clock { latest, ahead }
+    }
+
     /// The bytes of a commit.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.next.to_le_bytes().to_vec();
-        bytes.extend(self.clock.to_le_bytes());
+        bytes.extend(self.tick.to_le_bytes());
         bytes.push(u8::from(self.group_has_offset));
         if let Some(details) = &self.details {
             serde_json::to_writer(&mut bytes, details)
@@ -62,7 +89,7 @@ impl Position {
     /// The position in the bytes of a commit; `None` if they have another form.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (next, rest) = bytes.split_first_chunk()?;
-        let (clock, rest) = rest.split_first_chunk()?;
+        let (tick, rest) = rest.split_first_chunk()?;
         let (group_has_offset, details) = rest.split_first()?;
         let details = match details {
             [] => None,
@@ -70,7 +97,7 @@ impl Position {
         };
         Some(Self {
             next: i64::from_le_bytes(*next),
-            clock: u64::from_le_bytes(*clock),
+            tick: u64::from_le_bytes(*tick),
             group_has_offset: *group_has_offset == 1,
             details,
         })
@@ -85,11 +112,13 @@ impl Position {
     pub(crate) fn has_clock_of(&self, window: Window) -> bool {
         /// In milliseconds since 1970.
         const YEARS: std::ops::Range<u64> = 946_684_800_000..1_893_456_000_000;
-        match (self.clock.checked_sub(1), window.clock) {
+        match (self.clock().latest, window.clock) {
             // No record has moved the clock.
             (None, _) => true,
-            (Some(_), Clock::Offsets) => Some(self.clock) == window.tick(self.next - 1, None),
-            (Some(tick), Clock::Times) => YEARS.contains(&tick.saturating_mul(window.resolution)),
+            (latest, ClockSource::Offsets) => latest == window.tick(self.next - 1, None),
+            (Some(tick), ClockSource::Times) => {
+                YEARS.contains(&(tick as u64).saturating_mul(window.resolution))
+            }
         }
     }
 }
@@ -105,13 +134,13 @@ mod tests {
             options,
             topic_id: Some("x".to_owned()),
             partitions: Some(6),
-            ahead: (7, -1),
+            ahead: (7, -1).into(),
         };
         for details in [None, Some(details)] {
             for group_has_offset in [false, true] {
                 let position = Position {
                     next: 1 << 40,
-                    clock: u64::MAX,
+                    tick: u64::MAX,
                     group_has_offset,
                     details: details.clone(),
                 };
@@ -134,7 +163,7 @@ mod tests {
                 let (next, time) = (1_234_567, Some(time));
                 let position = Position {
                     next,
-                    clock: made.tick(next - 1, time).unwrap(),
+                    tick: made.tick(next - 1, time).unwrap() as u64 + 1,
                     group_has_offset: true,
                     details: None,
                 };

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use echoless::KeyHasher;
 use echoless_foreign::{Filter as Inner, Hashes, ReportFields, UNKNOWN_COUNT};
+use echoless_stream::Unit;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -15,7 +16,7 @@ use crate::blocks::verdicts;
 use crate::errors::{invalid, raise, raise_of_path};
 use crate::keys::{Input, hash_key};
 use crate::options::{self, hasher};
-use crate::times::{Tick, Times};
+use crate::times::{Times, parse_tick};
 
 /// Reports for each key of an endless stream whether it came before, in fixed memory.
 ///
@@ -49,7 +50,7 @@ pub(crate) struct Filter {
     spec: String,
     seed: u64,
     is_secret: bool,
-    tick: Option<Tick>,
+    tick: Option<Unit>,
     data: Vec<u8>,
 }
 
@@ -81,7 +82,7 @@ impl Filter {
         inner: Inner,
         seed: u64,
         is_secret: bool,
-        tick: Option<Tick>,
+        tick: Option<Unit>,
         data: Vec<u8>,
     ) -> Self {
         Self {
@@ -115,7 +116,7 @@ impl Filter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let mut tick = tick.map(Tick::parse).transpose()?;
+        let mut tick = tick.map(parse_tick).transpose()?;
         let has_options =
             memory.is_some() || fpr.is_some() || window.is_some() || refresh.is_some();
         let text = match spec {
@@ -341,7 +342,7 @@ impl Filter {
         tick: Option<&str>,
         memory_limit: Option<u64>,
     ) -> PyResult<Self> {
-        let tick = tick.map(Tick::parse).transpose()?;
+        let tick = tick.map(parse_tick).transpose()?;
         let hasher = hasher(seed, secret)?;
         let file = File::open(&path).map_err(|error| raise_of_path(&path, &error))?;
         let limit = memory_limit.unwrap_or(u64::MAX);
@@ -377,7 +378,7 @@ impl Filter {
 
     #[staticmethod]
     fn _restore(py: Python<'_>, state: &[u8], seed: u64, tick: Option<&str>) -> PyResult<Self> {
-        let tick = tick.map(Tick::parse).transpose()?;
+        let tick = tick.map(parse_tick).transpose()?;
         let hasher = KeyHasher::seeded(seed);
         let loaded = py.detach(|| Inner::load([Cursor::new(state)], hasher, u64::MAX));
         let (inner, data) = loaded.map_err(raise)?;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use echoless::KeyHasher;
+use echoless_stream::{Unit, nanoseconds};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::errors::{invalid, shown, wrong_type};
-use crate::times::Tick;
 
 /// A hasher with a seed, or with a secret key of 16 bytes.
 pub(crate) fn hasher(seed: u64, secret: Option<&[u8]>) -> PyResult<KeyHasher> {
@@ -39,15 +39,15 @@ pub(crate) fn memory(size: &Bound<'_, PyAny>) -> PyResult<String> {
 /// A window in ticks, and their length if the window states one.
 pub(crate) fn window(
     window: &Bound<'_, PyAny>,
-    tick: Option<Tick>,
-) -> PyResult<(u64, Option<Tick>)> {
+    tick: Option<Unit>,
+) -> PyResult<(u64, Option<Unit>)> {
     if let Ok(ticks) = window.extract::<u64>() {
         return Ok((ticks, tick));
     }
     let nanoseconds = if let Ok(text) = window.cast::<PyString>() {
         nanoseconds(text.to_str()?)
     } else if let Ok(duration) = window.extract::<Duration>() {
-        u64::try_from(duration.as_nanos()).ok()
+        Some(duration.as_nanos())
     } else {
         None
     };
@@ -59,27 +59,16 @@ pub(crate) fn window(
             wrong_type("window", shown(window), allowed)
         });
     };
-    let tick = tick.unwrap_or(Tick::MILLISECOND);
-    if !nanoseconds.is_multiple_of(tick.nanoseconds) {
+    let tick = tick.unwrap_or(Unit::MILLISECOND);
+    let of_tick = u128::from(tick.nanoseconds);
+    if !nanoseconds.is_multiple_of(of_tick) {
         return Err(invalid(
             "window",
             window,
             format!("whole ticks of 1 {}", tick.name),
         ));
     }
-    Ok((nanoseconds / tick.nanoseconds, Some(tick)))
-}
-
-fn nanoseconds(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit {
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        "d" => 86_400_000_000_000,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
+    let ticks = u64::try_from(nanoseconds / of_tick);
+    let ticks = ticks.map_err(|_| invalid("window", window, "fewer than 2^64 ticks"))?;
+    Ok((ticks, Some(tick)))
 }

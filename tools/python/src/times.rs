@@ -1,6 +1,7 @@
 //! When keys came: ticks, from numbers or from times with a unit.
 
 use arrow_schema::DataType;
+use echoless_stream::Unit;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
@@ -13,39 +14,11 @@ use crate::{arrow, numpy, pandas};
 const ALLOWED: &str = "an int for all keys, or a list of them, a numpy array or Arrow column of \
      integers or times, one for each key";
 
-/// The length of a tick, if the filter knows it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tick {
-    pub(crate) name: &'static str,
-    pub(crate) nanoseconds: u64,
-}
-
-const TICKS: [Tick; 4] = [
-    Tick {
-        name: "ns",
-        nanoseconds: 1,
-    },
-    Tick {
-        name: "us",
-        nanoseconds: 1_000,
-    },
-    Tick {
-        name: "ms",
-        nanoseconds: 1_000_000,
-    },
-    Tick {
-        name: "s",
-        nanoseconds: 1_000_000_000,
-    },
-];
-
-impl Tick {
-    pub(crate) const MILLISECOND: Self = TICKS[2];
-
-    pub(crate) fn parse(text: &str) -> PyResult<Self> {
-        let found = TICKS.into_iter().find(|tick| tick.name == text);
-        found.ok_or_else(|| invalid("tick", format!("{text:?}"), "ns, us, ms or s"))
-    }
+/// Parses the length of a tick.
+pub(crate) fn parse_tick(text: &str) -> PyResult<Unit> {
+    let ticks = Unit::ALL.iter().take_while(|tick| tick.name != "m");
+    let found = ticks.copied().find(|tick| tick.name == text);
+    found.ok_or_else(|| invalid("tick", format!("{text:?}"), "ns, us, ms or s"))
 }
 
 /// The times of a batch.
@@ -58,7 +31,7 @@ impl Times {
     /// Reads the times of `count` keys.
     pub(crate) fn read(
         object: &Bound<'_, PyAny>,
-        tick: Option<Tick>,
+        tick: Option<Unit>,
         count: usize,
     ) -> PyResult<Self> {
         if object.is_instance_of::<PyInt>() {
@@ -107,7 +80,7 @@ fn tick_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
 }
 
 /// The ticks of a column.
-fn push_ticks(column: &Column, tick: Option<Tick>, ticks: &mut Vec<u64>) -> PyResult<()> {
+fn push_ticks(column: &Column, tick: Option<Unit>, ticks: &mut Vec<u64>) -> PyResult<()> {
     let first = ticks.len();
     if let Some(row) = column.first_null() {
         return Err(invalid(
@@ -129,7 +102,7 @@ fn push_ticks(column: &Column, tick: Option<Tick>, ticks: &mut Vec<u64>) -> PyRe
         ticks.extend_from_slice(numbers);
         return Ok(());
     };
-    let Some(Tick { nanoseconds, .. }) = tick else {
+    let Some(Unit { nanoseconds, .. }) = tick else {
         let allowed = "integers, or a filter that knows its tick: window=\"10m\", or tick=\"s\"";
         return Err(invalid("times", "values with a unit", allowed));
     };

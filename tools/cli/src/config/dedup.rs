@@ -23,7 +23,7 @@ use crate::args::{DedupArgs, Keep};
 use crate::compression::length::{decompress_command, plain_len};
 use crate::failure::Failure;
 use crate::files::{Source, Target};
-use crate::number::{parse_size, parse_whole};
+use crate::number::{parse_size, parse_time, parse_whole};
 use crate::packets::header::StreamHeader;
 use crate::records::count::{Estimate, estimate};
 use crate::records::format::{Format, SharedFormat};
@@ -31,7 +31,6 @@ use crate::records::reading::RecordReading;
 use crate::records::restart::StreamRestart;
 use crate::records::tag::Tagger;
 use crate::spec_file::read_spec;
-use crate::time::span::parse_time;
 
 /// The configuration of a run that removes duplicates, of records or of packets.
 #[derive(Debug)]

@@ -8,10 +8,9 @@ use echoless_durable::{ChangedOption, LastingOption};
 
 use crate::args::{meaning_of_format, must_not_change};
 use crate::compression::codec::Compression;
-use crate::number::{parse_size, parse_whole};
+use crate::number::{parse_size, parse_span, parse_whole};
 use crate::records::delimiter::Delimiter;
 use crate::records::field_list::FieldList;
-use crate::time::span::Span;
 
 /// An option, and what it means.
 struct Meaning<'a> {
@@ -93,7 +92,7 @@ fn meaning<'a>(option: &'a str, value: &str) -> Option<(&'a str, String)> {
     }
     let number = || parse_whole("", value, 0..=u64::MAX);
     let parsed = match option {
-        "window" => shown(Span::parse("", value)),
+        "window" => shown(parse_span("", value)),
         "compress" => shown(Compression::parse("", value)),
         "max-chars" | "time-year" => shown(number()),
         "skip-fields" | "skip-chars" if number() == Ok(0) => return None,

@@ -6,6 +6,7 @@ use echoless::memory::LINE_BYTES;
 use echoless::spec::{Form, format_bytes};
 use echoless::{FilterSpec, FingerprintGeometry, SlotWidth, SpecError, Window};
 use echoless_packets::key::{Field, KeyError, KeyOptions, KeyReader};
+use echoless_stream::Span;
 
 use super::dedup::{Content, DedupConfig};
 use super::known_states::KnownStates;
@@ -18,11 +19,10 @@ use crate::compression::codec::Detection;
 use crate::compression::length::plain_len;
 use crate::failure::Failure;
 use crate::files::Source;
-use crate::number::parse_size;
+use crate::number::{parse_size, parse_time};
 use crate::packets::filter::{BothSpec, CountedSpec, Windows};
 use crate::packets::header::StreamHeader;
 use crate::packets::keys::PacketReading;
-use crate::time::span::{Span, parse_time};
 
 /// The window without an option, in nanoseconds: 100 ms.
 const DEFAULT_WINDOW: u64 = 100_000_000;

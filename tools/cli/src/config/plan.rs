@@ -14,8 +14,7 @@ use crate::args::{PlanArgs, RecordArgs};
 use crate::failure::Failure;
 use crate::lab::input::Input;
 use crate::lab::output::{LabOutput, Progress};
-use crate::number::parse_size;
-use crate::time::span::parse_time;
+use crate::number::{parse_size, parse_time};
 
 #[derive(Debug)]
 pub(crate) struct PlanConfig {

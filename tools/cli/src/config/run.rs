@@ -13,7 +13,7 @@ use crate::args::{RunArgs, Summary};
 use crate::compression::codec::Compression;
 use crate::failure::Failure;
 use crate::files::{Source, Target};
-use crate::time::span::parse_time;
+use crate::number::parse_time;
 
 /// The key hash, the threads and the outputs of a run.
 #[derive(Debug)]

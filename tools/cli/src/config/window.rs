@@ -4,15 +4,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum;
 use echoless::{BuildError, FilterSpec, SpecError};
+use echoless_stream::Span;
 
 use super::parse_filter;
 use crate::args::{DedupArgs, Late};
-use crate::number::parse_whole;
+use crate::number::{parse_span, parse_time, parse_whole};
 use crate::records::fault::{BlankLines, FaultPolicy, Missing};
 use crate::records::field_list::FieldList;
 use crate::time::format::TimeFormat;
 use crate::time::recurring::Period;
-use crate::time::span::{Span, parse_time};
 
 /// A window and the clock that it is measured with.
 #[derive(Debug, Clone)]
@@ -147,7 +147,7 @@ impl WindowConfig {
         let Some(text) = &args.window else {
             return Ok(None);
         };
-        let span = Span::parse("--window", text)?;
+        let span = parse_span("--window", text)?;
         let clock = match (time, span) {
             (Some(fields), Span::Time(_)) => ClockSource::Field(TimeConfig::new(args, fields)?),
             (Some(_), Span::Records(_)) => {

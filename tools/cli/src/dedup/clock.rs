@@ -29,7 +29,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use echoless::AheadRun;
+use echoless_stream::AheadRun;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ClockSource, Late, MaxAdvance, WindowConfig};
@@ -47,28 +47,8 @@ pub(super) struct StreamClock {
     /// Determines the years or the days, where times leave them out.
     unroller: Option<Unroller>,
     /// The records in a row that are too far ahead.
-    #[serde(default, with = "saved_ahead")]
+    #[serde(default)]
     ahead: AheadRun,
-}
-
-/// Records that are too far ahead in the commits of a run.
-mod saved_ahead {
-    use echoless::AheadRun;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        ahead: &AheadRun,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        (ahead.records, ahead.clock).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<AheadRun, D::Error> {
-        let (records, clock) = Deserialize::deserialize(deserializer)?;
-        Ok(AheadRun { records, clock })
-    }
 }
 
 impl StreamClock {
@@ -359,7 +339,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::time::span::Span;
+    use echoless_stream::Span;
 
     fn window(span: Span, timed: bool, late_after: u64, late: Late) -> WindowConfig {
         WindowConfig::for_tests(span, timed, late_after, late)

@@ -6,4 +6,3 @@ pub(crate) mod decimal;
 mod directives;
 pub(crate) mod format;
 pub(crate) mod recurring;
-pub(crate) mod span;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless::memory::huge_page_bytes;
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
+use echoless_stream::Span;
 use serde::{Deserialize, Serialize};
 
 use super::busiest::Busiest;
@@ -17,7 +18,6 @@ use crate::failure::visible_json;
 use crate::packets::report::{CopyReport, CopyStats};
 use crate::records::chunk::ConditionCounts;
 use crate::records::fault::Missing;
-use crate::time::span::Span;
 
 /// The version of the JSON. It rises when a stable field changes its name, type or meaning.
 pub(in crate::dedup) const SCHEMA_VERSION: u32 = 1;

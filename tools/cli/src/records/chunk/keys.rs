@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 use std::ops::AddAssign;
 
-use echoless::{AheadRun, KeyHash};
+use echoless::KeyHash;
 use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::{Conditions, IgnoredFields};
+use echoless_stream::AheadRun;
 use serde::{Deserialize, Serialize};
 
 use super::{KEPT_RECORDS, NO_TIME};

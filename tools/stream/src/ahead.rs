@@ -1,5 +1,7 @@
 //! A bound of how far one record moves the clock of a stream.
 
+use serde::{Deserialize, Serialize};
+
 /// Records in a row whose times are too far ahead of the clock of a stream.
 ///
 /// A window takes the latest time so far for the clock, so one record with a time in the far future
@@ -13,7 +15,7 @@
 ///
 /// # Examples
 /// ```
-/// use echoless::AheadRun;
+/// use echoless_stream::AheadRun;
 /// let (mut ahead, clock) = (AheadRun::default(), Some(100));
 /// assert_eq!(ahead.admit(clock, 110, 10), Some(110));
 /// assert_eq!(ahead.admit(clock, 111, 10), None);
@@ -23,7 +25,8 @@
 /// let admitted: Vec<i64> = times.filter_map(|time| ahead.admit(clock, time, 10)).collect();
 /// assert_eq!(admitted, [500 + AheadRun::LONGEST as i64 - 1]);
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "(u64, i64)", from = "(u64, i64)")]
 pub struct AheadRun {
     /// How many there are. Records without a time do not end them.
     pub records: u64,
@@ -55,6 +58,19 @@ impl AheadRun {
         }
         self.records = 0;
         Some(self.clock)
+    }
+}
+
+/// In states, and their order there.
+impl From<AheadRun> for (u64, i64) {
+    fn from(run: AheadRun) -> Self {
+        (run.records, run.clock)
+    }
+}
+
+impl From<(u64, i64)> for AheadRun {
+    fn from((records, clock): (u64, i64)) -> Self {
+        Self { records, clock }
     }
 }
 

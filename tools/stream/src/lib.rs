@@ -1,0 +1,28 @@
+//! Time as data: spans of a stream, windows in ticks, and clocks.
+//!
+//! Nothing here reads the clock of the system: the time of a stream is that of its records.
+//!
+//! ```text
+//!  90s, 10k     Span: nanoseconds, milliseconds or records
+//!      |
+//!  Window       2,000 to 4,999 ticks of 1, 2 or 5 times a power of ten
+//!      |
+//!  Clock        the latest time so far, without times that are too far ahead
+//!  TaskClock    the same for the partitions of a task, with a watermark
+//! ```
+//!
+//! Ticks count from 1970: a filter begins at tick 0, and the time 0 has tick 1 ([`tick_since`]).
+
+mod ahead;
+mod clock;
+mod count;
+mod span;
+mod task;
+mod window;
+
+pub use ahead::AheadRun;
+pub use clock::{Clock, MaxAdvance, is_late, origin_of, tick_since};
+pub use count::{format_count, parse_count};
+pub use span::{Span, Unit, nanoseconds, parse_time};
+pub use task::{Place, TaskClock};
+pub use window::{Window, resolution, resolution_of_at_most};
