@@ -35,7 +35,7 @@ fn a_page_shows_rows_and_plots() {
     let folder = tempfile::tempdir().unwrap();
     let peers = "name,variant,memory_mib,keys_per_second,fpr_full\na,x|y,1,1e8,1e-3\nb,,1,2e8,0\n";
     record::write(folder.path(), provenance("peers"), peers).unwrap();
-    let tools: String = (0..30).map(|row| format!("sort,{row}\n")).collect();
+    let tools: String = (0..24).map(|row| format!("sort,{row}\n")).collect();
     let tools = format!("name,mib\n{tools}");
     record::write(folder.path(), provenance("tools"), &tools).unwrap();
     let output = report(&[folder.path()]);
@@ -49,8 +49,7 @@ fn a_page_shows_rows_and_plots() {
         "    cargo run --release -p echoless-bench -- peers --sizes 1\n",
         "Date: 2024-02-01. Commit: 0123456789ab. Compiler: rustc 1.95.0.",
         "| a | x\\|y | 1 | 1e8 | 1e-3 |",
-        "<details><summary>30 rows</summary>",
-        "| sort | 29 |",
+        "| sort | 23 |",
     ] {
         assert!(page.contains(text), "{text}\n{page}");
     }
@@ -105,7 +104,7 @@ fn the_page_shows_one_plot_of_a_run_and_plots_holds_all() {
 #[test]
 fn long_tables_are_linked() {
     let folder = tempfile::tempdir().unwrap();
-    let rows: String = (0..101).map(|row| format!("sort,{row}\n")).collect();
+    let rows: String = (0..25).map(|row| format!("sort,{row}\n")).collect();
     record::write(
         folder.path(),
         provenance("tools"),
@@ -114,7 +113,7 @@ fn long_tables_are_linked() {
     .unwrap();
     assert!(report(&[folder.path()]).status.success());
     let page = fs::read_to_string(folder.path().join("REPORT.md")).unwrap();
-    let link = "[101 rows](some-cpu-7-2-cores/2024-02-01/tools.csv)";
+    let link = "[25 rows](some-cpu-7-2-cores/2024-02-01/tools.csv)";
     assert!(page.contains(link), "{page}");
     assert!(!page.contains("| sort |"), "{page}");
 }

@@ -225,8 +225,8 @@ fn speed_against_fpr(group: &str, rows: &[Row]) -> Chart {
 
 fn speed_by_threads(group: &str, rows: &[Row]) -> Chart {
     let name = |row: Row| match row.text("name") {
-        // Their variant is the number of threads, which the axis shows. Older runs have a mesh.
-        name @ ("mesh" | "ordered" | "separate") => name.to_owned(),
+        // Their variant is the number of threads, which the axis shows.
+        name @ ("ordered" | "separate") => name.to_owned(),
         name => named(&[name, row.text("variant"), row.text("stream")]),
     };
     let point = |row: Row| Some((row.number("threads")?, millions(row)?));
@@ -364,7 +364,7 @@ mod tests {
         let figures = of(
             "scaling",
             "name,variant,stream,threads,memory_mib,keys_per_second,kind\n\
-             mesh,2 nodes,distinct,2,64,2e8,measured\nmesh,1 nodes,distinct,1,64,1e8,measured\n\
+             ordered,2 threads,distinct,2,64,2e8,measured\nordered,1 thread,distinct,1,64,1e8,measured\n\
              command in order,chunks,,8,64,8e8,simulated\nrouting,8 partitions,,1,,1e9,measured\n",
         );
         assert_eq!(figures.len(), 1);

@@ -7,11 +7,8 @@ use super::rows::Rows;
 use crate::failure::Failure;
 use crate::record::Provenance;
 
-/// Tables with more rows than this are folded.
-const FOLDED_ABOVE: usize = 24;
-
 /// Tables with more rows than this are not on the page, which links to their CSV instead.
-const LINKED_ABOVE: usize = 100;
+const LINKED_ABOVE: usize = 24;
 
 /// What the page shows of one recorded run. Paths are relative to the page.
 pub(super) struct Section {
@@ -90,10 +87,6 @@ impl Section {
         let count = self.rows.len();
         if count > LINKED_ABOVE {
             writeln!(page, "[{count} rows]({})", link(&self.csv))?;
-        } else if count > FOLDED_ABOVE {
-            write!(page, "<details><summary>{count} rows</summary>\n\n")?;
-            table(page, &self.rows);
-            page.push_str("\n</details>\n");
         } else {
             table(page, &self.rows);
         }
