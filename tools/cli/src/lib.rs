@@ -1,43 +1,27 @@
 //! The `echoless` command: removes duplicate records from streams in fixed memory, generates test
 //! streams, measures filters and selects one.
 //!
-//! The path of a record: `records::input` cuts the stream into chunks of whole records, a
-//! record format (`records::format`) finds the records of a chunk, `records::keys` hashes their
-//! keys, the filter of the run returns a verdict for each hash, and `dedup::outputs`
-//! writes runs of records straight from the chunk.
+//! The path of a record: [`echoless_records`] cuts the stream into chunks of whole records and hashes
+//! their keys, the filter of the run returns a verdict for each hash, and `dedup::outputs` writes
+//! runs of records straight from the chunk. `gen`, `eval` and `plan` are in `echoless_lab`.
 //!
 //! The command is a library with a short `main.rs`, so that fuzz targets and tests can run it
 //! inside their process. It has no other interface: programs use the library `echoless`.
 
 mod args;
-mod compression;
 mod config;
 mod dedup;
-mod eval;
-mod failure;
-mod files;
-mod generate;
-mod lab;
-mod locks;
 mod manual;
-mod number;
 mod packets;
-mod partial;
-mod plan;
-mod reading;
-mod records;
-mod signals;
-mod spec_file;
 mod state;
-mod time;
-mod writing;
 
 use std::convert;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use args::{Args, Command, DedupArgs, Parsed, Rejected};
-use failure::Failure;
+use echoless_records::failure::{self, Failure};
+use echoless_records::signals;
 
 /// Runs the command of this process with its arguments, and reports how it ended.
 #[must_use]
@@ -116,9 +100,9 @@ fn run(args: Args, explain: impl Fn(Failure) -> Failure) -> Result<ExitCode, Fai
                 convert::identity,
             )
         }
-        Command::Gen(args) => generate::run(&generate::GenConfig::try_from(args)?),
-        Command::Eval(args) => eval::run(&config::EvalConfig::try_from(args)?),
-        Command::Plan(args) => plan::run(&config::PlanConfig::try_from(args)?),
+        Command::Gen(args) => echoless_lab::command::generate(args),
+        Command::Eval(args) => echoless_lab::command::evaluate(args),
+        Command::Plan(args) => echoless_lab::command::plan(args),
         Command::State(args) => state::run(&args),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { command } => manual::page(command.as_deref()),

@@ -6,10 +6,10 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use echoless::SpecError;
+use echoless_records::failure::Failure;
+use echoless_records::files::write_stdout;
 
 use crate::args::Args;
-use crate::failure::Failure;
-use crate::files::write_stdout;
 
 /// Writes the completions of a shell.
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {

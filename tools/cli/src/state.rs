@@ -8,14 +8,16 @@ use echoless::spec::format_bytes;
 use echoless::state::ReplacementFile;
 use echoless_durable::storage::RealStorage;
 use echoless_durable::{Contents, export, import, show, verify};
+use echoless_records::failure::{Failure, visible_json, without_controls};
+use echoless_records::files::{
+    Target, check_outside_of_state, check_stdout, standard_output, write_stdout,
+};
+use echoless_records::number::{decimal_bytes, grouped, short};
+use echoless_records::time::calendar::rfc3339;
 use serde_json::{Value, json};
 
 use crate::args::{StateAction, StateArgs};
 use crate::dedup::SavedRun;
-use crate::failure::{Failure, visible_json, without_controls};
-use crate::files::{Target, check_outside_of_state, check_stdout, standard_output, write_stdout};
-use crate::number::{decimal_bytes, grouped, short};
-use crate::time::calendar::rfc3339;
 
 /// Runs `echoless state`.
 pub(crate) fn run(args: &StateArgs) -> Result<ExitCode, Failure> {

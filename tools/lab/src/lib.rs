@@ -21,8 +21,12 @@
 pub mod calendar;
 #[cfg(feature = "plots")]
 pub mod chart;
+#[cfg(feature = "command")]
+pub mod command;
 pub mod error;
 pub mod evaluate;
+#[cfg(feature = "command")]
+mod generate;
 pub mod oracle;
 pub mod parallel;
 pub mod plan;

@@ -7,17 +7,16 @@ use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use echoless_lab::command::{EvalArgs, GenArgs, PlanArgs};
+use echoless_records::failure::Failure;
+use echoless_records::files::check_stdout;
 
 use super::dedup::DedupArgs;
 use super::examples;
-use super::generate::GenArgs;
 use super::habits;
-use super::lab::{EvalArgs, PlanArgs};
 use super::packets::PacketArgs;
 use super::state::StateArgs;
 use super::variable::CommandLine;
-use crate::failure::Failure;
-use crate::files::check_stdout;
 
 /// Duplicate detection on endless streams, at memory speed and in fixed memory
 #[derive(Debug, Parser)]

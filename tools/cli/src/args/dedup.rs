@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, ValueEnum};
 use echoless::{Kernel, Replacement};
+use echoless_records::options::RecordArgs;
 
-use super::records::RecordArgs;
 use super::refused::RefusedArgs;
 use super::run::RunArgs;
 

@@ -4,12 +4,8 @@
 mod command;
 mod dedup;
 mod examples;
-mod format;
-mod generate;
 mod habits;
-mod lab;
 mod packets;
-mod records;
 mod refused;
 mod run;
 mod state;
@@ -17,10 +13,6 @@ mod variable;
 
 pub(crate) use command::{Args, Command, Parsed, Rejected, parse, parse_from};
 pub(crate) use dedup::{DedupArgs, Keep, Late, key_options, must_not_change};
-pub(crate) use format::{FormatUse, meaning_of_format};
-pub(crate) use generate::GenArgs;
-pub(crate) use lab::{EvalArgs, LabOutputs, PlanArgs, RecordFileArgs};
 pub(crate) use packets::PacketArgs;
-pub(crate) use records::RecordArgs;
 pub(crate) use run::{RunArgs, Summary};
 pub(crate) use state::{StateAction, StateArgs};

@@ -2,8 +2,7 @@
 //! reason and with what to use instead; without them, the parser would suggest unrelated options.
 
 use clap::Args as ClapArgs;
-
-use crate::failure::Failure;
+use echoless_records::failure::Failure;
 
 /// Options that are hidden and rejected.
 #[derive(Debug, ClapArgs)]

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, CommandFactory, Parser};
 use echoless::SpecError;
+use echoless_records::failure::Failure;
 
 use super::command::{Args, one_line};
-use crate::failure::Failure;
 
 /// The name of the variable.
 const VARIABLE: &str = "ECHOLESS_OPTS";

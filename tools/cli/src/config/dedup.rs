@@ -8,6 +8,19 @@ use std::time::Duration;
 use echoless::spec::format_bytes;
 use echoless::state::Header;
 use echoless::{FilterSpec, Kernel, KeyHasher, SpecError};
+use echoless_records::compression::length::{decompress_command, plain_len};
+use echoless_records::count::{Estimate, estimate};
+use echoless_records::failure::Failure;
+use echoless_records::files::{Source, Target};
+use echoless_records::format::{Format, SharedFormat};
+use echoless_records::number::parse_if_given;
+use echoless_records::number::{parse_size, parse_time, parse_whole};
+use echoless_records::options::RecordReading;
+use echoless_records::options::{CheckedRecords, RecordUse};
+use echoless_records::restart::StreamRestart;
+use echoless_records::spec_file::parse_filter;
+use echoless_records::spec_file::read_spec;
+use echoless_records::tag::Tagger;
 
 use super::default_filter::default_filter;
 use super::inputs::{all_sources, in_place};
@@ -15,22 +28,10 @@ use super::keep::kept;
 use super::known_states::KnownStates;
 use super::memory_size::{MOST_DEFAULT_MEMORY, default_memory, most_distinct_records};
 use super::packets::PacketConfig;
-use super::records::{CheckedRecords, RecordUse};
 use super::run::RunConfig;
 use super::window::{WindowConfig, check_filter};
-use super::{parse_filter, parse_if_given};
 use crate::args::{DedupArgs, Keep};
-use crate::compression::length::{decompress_command, plain_len};
-use crate::failure::Failure;
-use crate::files::{Source, Target};
-use crate::number::{parse_size, parse_time, parse_whole};
 use crate::packets::header::StreamHeader;
-use crate::records::count::{Estimate, estimate};
-use crate::records::format::{Format, SharedFormat};
-use crate::records::reading::RecordReading;
-use crate::records::restart::StreamRestart;
-use crate::records::tag::Tagger;
-use crate::spec_file::read_spec;
 
 /// The configuration of a run that removes duplicates, of records or of packets.
 #[derive(Debug)]

@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use echoless::memory::LINE_BYTES;
 use echoless::{FilterSpec, FingerprintGeometry, FingerprintSpec, Replacement, SpecError};
+use echoless_records::number::parse_rate;
 
 use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for};
 use super::window::WindowConfig;
 use crate::args::DedupArgs;
-use crate::number::parse_rate;
 
 /// The lines with the narrowest slots that keep the false positive rate. Without `memory`, inputs
 /// with few `keys` get a small filter, unless it has a window.

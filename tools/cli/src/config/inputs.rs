@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use echoless::SpecError;
+use echoless_records::compression::codec::{Codec, Compression, Detection};
+use echoless_records::compression::length::codec_of;
+use echoless_records::failure::Failure;
+use echoless_records::files::{Source, Target};
 use same_file::is_same_file;
-
-use crate::compression::codec::{Codec, Compression, Detection};
-use crate::compression::length::codec_of;
-use crate::failure::Failure;
-use crate::files::{Source, Target};
 
 /// The known inputs, and after them the others; standard input without any of these.
 ///

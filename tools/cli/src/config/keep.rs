@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use echoless_records::compression::length::decompress_command;
+use echoless_records::failure::Failure;
+use echoless_records::files::Source;
+
 use crate::args::{DedupArgs, Keep};
-use crate::compression::length::decompress_command;
-use crate::failure::Failure;
-use crate::files::Source;
 
 /// The record of each key that passes.
 ///

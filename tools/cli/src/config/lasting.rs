@@ -5,12 +5,13 @@ use std::ffi::OsStr;
 use std::fmt::Debug;
 
 use echoless_durable::{ChangedOption, LastingOption};
+use echoless_records::compression::codec::Compression;
+use echoless_records::delimiter::Delimiter;
+use echoless_records::field_list::FieldList;
+use echoless_records::number::{parse_size, parse_span, parse_whole};
+use echoless_records::options::meaning_of_format;
 
-use crate::args::{meaning_of_format, must_not_change};
-use crate::compression::codec::Compression;
-use crate::number::{parse_size, parse_span, parse_whole};
-use crate::records::delimiter::Delimiter;
-use crate::records::field_list::FieldList;
+use crate::args::must_not_change;
 
 /// An option, and what it means.
 struct Meaning<'a> {

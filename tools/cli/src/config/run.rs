@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use echoless::hash::{SecretKeyError, read_secret_key};
 use echoless::{KeyHasher, SpecError};
+use echoless_records::compression::codec::Compression;
+use echoless_records::failure::Failure;
+use echoless_records::files::{Source, Target};
+use echoless_records::number::parse_time;
+use echoless_records::number::{parse_if_given, parse_seed, parse_threads};
 
-use super::{parse_if_given, parse_seed, parse_threads};
 use crate::args::{RunArgs, Summary};
-use crate::compression::codec::Compression;
-use crate::failure::Failure;
-use crate::files::{Source, Target};
-use crate::number::parse_time;
 
 /// The key hash, the threads and the outputs of a run.
 #[derive(Debug)]

@@ -4,15 +4,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum;
 use echoless::{BuildError, FilterSpec, SpecError};
+use echoless_records::fault::{BlankLines, FaultPolicy, Missing};
+use echoless_records::field_list::FieldList;
+use echoless_records::number::{parse_span, parse_time, parse_whole};
+use echoless_records::spec_file::parse_filter;
+use echoless_records::time::format::TimeFormat;
+use echoless_records::time::recurring::Period;
 use echoless_stream::Span;
 
-use super::parse_filter;
 use crate::args::{DedupArgs, Late};
-use crate::number::{parse_span, parse_time, parse_whole};
-use crate::records::fault::{BlankLines, FaultPolicy, Missing};
-use crate::records::field_list::FieldList;
-use crate::time::format::TimeFormat;
-use crate::time::recurring::Period;
 
 /// A window and the clock that it is measured with.
 #[derive(Debug, Clone)]

@@ -2,12 +2,11 @@
 //! stream.
 
 use echoless::audit::{Audit, ErrorCounts, Moment, WindowAudit};
-
+use echoless_records::chunk::Chunk;
 use echoless_stream::Span;
 
 use crate::config::{Content, DedupConfig};
 use crate::packets::filter::numbered_tick;
-use crate::records::chunk::Chunk;
 
 /// The estimates of a run. It observes the verdicts in the order of the stream, so its estimates do
 /// not depend on the number of threads.

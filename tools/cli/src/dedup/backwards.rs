@@ -25,18 +25,18 @@ use std::time::SystemTime;
 
 use echoless::audit::{ErrorEstimates, Estimate};
 use echoless::{Batch, Filter, KeyHash, Report, Tally, Verdict, Verdicts};
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::Failure;
+use echoless_records::feed::RecordFeed;
+use echoless_records::files::Source;
+use echoless_records::keys::KeyReader;
+use echoless_records::position::InputPosition;
+use echoless_records::reading::Filled;
+use echoless_records::signals::{Patience, Signals};
 
 use super::delivery::fault_reporter;
 use super::feed::{Direction, Feed, StreamEnd};
 use crate::config::{DedupConfig, Keep};
-use crate::failure::Failure;
-use crate::files::Source;
-use crate::reading::Filled;
-use crate::records::chunk::Chunk;
-use crate::records::feed::RecordFeed;
-use crate::records::keys::KeyReader;
-use crate::records::position::InputPosition;
-use crate::signals::{Patience, Signals};
 
 /// Fills chunks from the last one of the inputs to the first, after those of known inputs.
 #[derive(Debug)]

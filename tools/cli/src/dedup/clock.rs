@@ -29,14 +29,14 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use echoless_records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
+use echoless_records::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
+use echoless_records::locks::lock;
+use echoless_records::time::recurring::Unroller;
 use echoless_stream::AheadRun;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ClockSource, Late, MaxAdvance, WindowConfig};
-use crate::locks::lock;
-use crate::records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
-use crate::records::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
-use crate::time::recurring::Unroller;
 
 /// The clock up to some chunk of the stream.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]

@@ -5,6 +5,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use echoless::Report;
+use echoless_records::chunk::{Chunk, NO_TIME};
+use echoless_records::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
+use echoless_records::files::{Source, Target};
+use echoless_records::partial::{Loss, PartialInput};
+use echoless_records::position::{FaultReporter, InputPosition};
 
 use super::audit::RunAudit;
 use super::backwards::BackwardVerdicts;
@@ -19,12 +24,7 @@ use super::seen_files::SeenFiles;
 use super::state::{Restart, RunState, WantedBlocks};
 use super::top_keys::TopKeys;
 use crate::config::{ClockSource, Content, DedupConfig, Keep, StateConfig, Summary};
-use crate::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
-use crate::files::{Source, Target};
 use crate::packets::report::CopyReport;
-use crate::partial::{Loss, PartialInput};
-use crate::records::chunk::{Chunk, NO_TIME};
-use crate::records::position::{FaultReporter, InputPosition};
 
 /// Writes and counts chunks that have verdicts.
 #[derive(Debug)]

@@ -4,19 +4,20 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::Failure;
+use echoless_records::feed::RecordFeed;
+use echoless_records::field_list::FieldList;
+use echoless_records::keys::KeyReader;
+use echoless_records::partial::PartialInput;
+use echoless_records::reading::Filled;
+use echoless_records::signals::Patience;
+use echoless_records::time::format::TimeReader;
+
 use super::backwards::{BackwardFeed, reverse};
 use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
-use crate::failure::Failure;
 use crate::packets::feed::PacketFeed;
 use crate::packets::keys::PacketKeys;
-use crate::partial::PartialInput;
-use crate::reading::Filled;
-use crate::records::chunk::Chunk;
-use crate::records::feed::RecordFeed;
-use crate::records::field_list::FieldList;
-use crate::records::keys::KeyReader;
-use crate::signals::Patience;
-use crate::time::format::TimeReader;
 
 /// The order in which the records of the inputs come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use std::path::Path;
 use echoless::state::{SavedState, StateError};
 use echoless::{LineFilter, SpecError, report_of};
 use echoless_durable::check_hasher;
+use echoless_records::failure::Failure;
 
 use super::state::Commit;
 use crate::args::key_options;
 use crate::config::{KnownStates, RunConfig, check_options};
-use crate::failure::Failure;
 
 impl KnownStates {
     /// Reads the filters.

@@ -9,6 +9,10 @@ use echoless::transport::Wait;
 use echoless::{
     BuildError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning, Report, report_of,
 };
+use echoless_records::failure::{Failure, catch_panics};
+use echoless_records::files::Source;
+use echoless_records::locks::lock;
+use echoless_records::signals::{Requests, Stop};
 
 use super::backwards::{NoFilter, Versions, find_first_fault};
 use super::delivery::Delivery;
@@ -21,11 +25,7 @@ use super::state::Restart;
 use super::threads::pinning::cores;
 use super::threads::{division, parallel};
 use crate::config::{Content, DedupConfig, Keep, core_count};
-use crate::failure::{Failure, catch_panics};
-use crate::files::Source;
-use crate::locks::lock;
 use crate::packets::header::StreamHeader;
-use crate::signals::{Requests, Stop};
 
 /// Runs `echoless dedup`. `explain` completes the failure of a run.
 pub(crate) fn run(

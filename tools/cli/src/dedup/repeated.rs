@@ -6,8 +6,7 @@
 //! forgets as the first one does, and a key is written at most once in any span of a window.
 
 use echoless::{BuildError, Filter, FilterSpec, KeyHash, Verdicts};
-
-use crate::records::chunk::Chunk;
+use echoless_records::chunk::Chunk;
 
 /// The second filter.
 #[derive(Debug)]

@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use blake3::{Hash, Hasher};
 use echoless::SpecError;
 use echoless::state::replace_file;
+use echoless_records::failure::{Failure, without_controls, write_stderr};
+use echoless_records::files::Source;
 
 use super::reports::progress::Progress;
-use crate::failure::{Failure, without_controls, write_stderr};
-use crate::files::Source;
 
 /// The bytes that are hashed at once.
 const READ_BYTES: usize = 1 << 20;

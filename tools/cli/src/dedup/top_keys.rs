@@ -21,15 +21,15 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use echoless::KeyHash;
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::Failure;
+use echoless_records::field_list::FieldList;
+use echoless_records::field_set::{FieldOrder, KeyFields};
+use echoless_records::format::{Format, SharedFormat};
+use echoless_records::split::FieldBytes;
 use serde::Serialize;
 
 use crate::config::RecordConfig;
-use crate::failure::Failure;
-use crate::records::chunk::Chunk;
-use crate::records::field_list::FieldList;
-use crate::records::field_set::{FieldOrder, KeyFields};
-use crate::records::format::{Format, SharedFormat};
-use crate::records::split::FieldBytes;
 
 /// The entries for each key that is listed, and the fewest entries: more make the counts of those
 /// at the top more exact.

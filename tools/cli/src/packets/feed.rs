@@ -9,18 +9,18 @@ use std::num::NonZeroUsize;
 use echoless_packets::framing::{
     BlockKind, DEFAULT_MAX_BLOCK, Framer, Next, PacketBlock, set_section_length_unspecified,
 };
+use echoless_records::chunk::Chunk;
+use echoless_records::compression::codec::Detection;
+use echoless_records::compression::reader::{PlainBytes, loss_of_data};
+use echoless_records::failure::Failure;
+use echoless_records::files::Source;
+use echoless_records::partial::{Loss, PartialInput, PartialInputs};
+use echoless_records::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
+use echoless_records::signals::{Patience, Signals};
 
 use super::header::{PCAPNG, StreamHeader, framing_failure, loss_of};
 use super::keys::PacketKeys;
 use super::tag::has_options;
-use crate::compression::codec::Detection;
-use crate::compression::reader::{PlainBytes, loss_of_data};
-use crate::failure::Failure;
-use crate::files::Source;
-use crate::partial::{Loss, PartialInput, PartialInputs};
-use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
-use crate::records::chunk::Chunk;
-use crate::signals::{Patience, Signals};
 
 /// Fills chunks with the blocks of capture files, one file after the other.
 #[derive(Debug)]

@@ -13,11 +13,10 @@
 //! before they are read.
 
 use echoless_packets::framing::{FrameError, Framer, Next};
-
-use crate::compression::length::first_plain_bytes;
-use crate::failure::Failure;
-use crate::files::Source;
-use crate::partial::Loss;
+use echoless_records::compression::length::first_plain_bytes;
+use echoless_records::failure::Failure;
+use echoless_records::files::Source;
+use echoless_records::partial::Loss;
 
 /// The first bytes of a pcapng file, in either byte order.
 pub(crate) const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use echoless::KeyHasher;
 use echoless_packets::key::KeyReader;
-
-use crate::records::chunk::{Chunk, ClockStep, NO_TIME};
+use echoless_records::chunk::{Chunk, ClockStep, NO_TIME};
 
 /// Packets, and the parts of them that are compared.
 #[derive(Debug)]

@@ -11,10 +11,9 @@ use std::fmt::Write as _;
 use echoless::KeyHash;
 use echoless_packets::InterfaceId;
 use echoless_packets::key::{Field, IgnoredFields};
+use echoless_records::chunk::Chunk;
+use echoless_records::number::grouped;
 use serde::Serialize;
-
-use crate::number::grouped;
-use crate::records::chunk::Chunk;
 
 /// The most keys in the table. A report takes some 150 MB with so many.
 const CAPACITY: usize = 1 << 18;

@@ -10,7 +10,7 @@
 //!
 //! A block without options gets the end of its options, too.
 
-use crate::records::chunk::Chunk;
+use echoless_records::chunk::Chunk;
 
 /// The comment of a duplicate.
 const COMMENT: &[u8] = b"echoless: duplicate";

@@ -3,9 +3,9 @@
 
 use std::io::{self, IoSlice};
 
-use crate::compression::codec::Compression;
-use crate::compression::compressor::{Compressor, FrameStart};
-use crate::writing::OutputFile;
+use echoless_records::compression::codec::Compression;
+use echoless_records::compression::compressor::{Compressor, FrameStart};
+use echoless_records::writing::OutputFile;
 
 /// How an output is compressed, and its compressor once there may be one.
 #[derive(Debug)]

@@ -18,8 +18,7 @@ use std::mem;
 use std::ops::Range;
 
 use echoless_ber::{END_OF_CONTENTS, INDEFINITE_LENGTH, length_in};
-
-use crate::records::chunk::{Chunk, Edge};
+use echoless_records::chunk::{Chunk, Edge};
 
 /// The longest element that is held back, in bytes of the input.
 const MOST_HELD: u64 = 64 << 20;

@@ -1,10 +1,10 @@
 //! Side files with the positions of records: a line of JSON for each.
 
+use echoless_records::failure::Failure;
+use echoless_records::position::RecordPosition;
 use serde::Serialize;
 
 use super::sink::Sink;
-use crate::failure::Failure;
-use crate::records::position::RecordPosition;
 
 /// A file with the positions of some records of the stream.
 #[derive(Debug)]

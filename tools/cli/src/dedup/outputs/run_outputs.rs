@@ -5,6 +5,11 @@ use std::fs::File;
 use std::sync::Arc;
 
 use echoless_durable::storage::{RealStorage, Storage};
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::{Failure, graver};
+use echoless_records::files::{Opened, Target, Targets};
+use echoless_records::position::{FaultReporter, InputPosition};
+use echoless_records::tag::{Tag, Tagger};
 
 use super::compressed::CompressedOutput;
 use super::record_positions::RecordPositionsFile;
@@ -15,12 +20,7 @@ use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
 use crate::dedup::reports::stats::RunCounts;
 use crate::dedup::top_keys::TopKeys;
-use crate::failure::{Failure, graver};
-use crate::files::{Opened, Target, Targets};
 use crate::packets::tag::append_blocks;
-use crate::records::chunk::Chunk;
-use crate::records::position::{FaultReporter, InputPosition};
-use crate::records::tag::{Tag, Tagger};
 
 /// The outputs of a run.
 #[derive(Debug)]

@@ -8,11 +8,11 @@
 use std::fs::{self, File};
 use std::io;
 
+use echoless_records::failure::{self, Failure, without_controls};
+use echoless_records::files::{ContentSample, FileBirth, FileId, Opened};
 use serde::{Deserialize, Serialize};
 
 use super::sink::{Sink, SinkPosition};
-use crate::failure::{self, Failure, without_controls};
-use crate::files::{ContentSample, FileBirth, FileId, Opened};
 
 /// How far an output was written, and which file it was.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,17 +5,17 @@ use std::mem;
 
 use echoless::SpecError;
 use echoless_ber::ts32297;
+use echoless_records::chunk::Chunk;
+use echoless_records::compression::compressor::FrameStart;
+use echoless_records::failure::Failure;
+use echoless_records::files::{ContentSample, Opened};
+use echoless_records::format::SharedFormat;
+use echoless_records::terminators::known_terminator;
 use serde::{Deserialize, Serialize};
 
 use super::compressed::CompressedOutput;
 use super::open_elements::{OpenElements, Rewrite};
 use super::runs::Runs;
-use crate::compression::compressor::FrameStart;
-use crate::failure::Failure;
-use crate::files::{ContentSample, Opened};
-use crate::records::chunk::Chunk;
-use crate::records::format::SharedFormat;
-use crate::records::terminators::known_terminator;
 
 /// The number of runs per system call. No system accepts more than 1024.
 const RUNS_AT_ONCE: usize = 512;

@@ -12,6 +12,8 @@ use std::time::Instant;
 
 use echoless::Report;
 use echoless::state::ReplacementFile;
+use echoless_records::failure::Failure;
+use echoless_records::files::{Opened, Source, Target, Targets};
 use same_file::is_same_file;
 use serde::Serialize;
 
@@ -20,8 +22,6 @@ use crate::config::{Content, DedupConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::reports::ending::Ending;
 use crate::dedup::reports::stats::{Observed, RunCounts, SCHEMA_VERSION, Setup, Stats};
-use crate::failure::Failure;
-use crate::files::{Opened, Source, Target, Targets};
 
 /// The output of the statistics.
 #[derive(Debug)]

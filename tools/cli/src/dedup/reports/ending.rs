@@ -1,8 +1,7 @@
 //! How a run ended, as its statistics report it.
 
+use echoless_records::failure::{Failure, one_line};
 use serde::Serialize;
-
-use crate::failure::{Failure, one_line};
 
 /// How a run ended, or that it goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

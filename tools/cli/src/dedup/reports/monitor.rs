@@ -9,11 +9,12 @@ use std::sync::Mutex;
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+use echoless_records::failure::Failure;
+use echoless_records::locks::lock;
+use echoless_records::signals::{Asked, Requests};
+
 use crate::config::DedupConfig;
 use crate::dedup::delivery::Delivery;
-use crate::failure::Failure;
-use crate::locks::lock;
-use crate::signals::{Asked, Requests};
 
 /// The shortest time between two looks at whether a commit is due in a pause.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);

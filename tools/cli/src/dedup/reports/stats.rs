@@ -5,6 +5,9 @@ use std::time::Duration;
 use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless::memory::huge_page_bytes;
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
+use echoless_records::chunk::ConditionCounts;
+use echoless_records::failure::visible_json;
+use echoless_records::fault::Missing;
 use echoless_stream::Span;
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +17,7 @@ use crate::config::{Content, DedupConfig, Keep, Late, WindowConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::backwards::PassErrors;
 use crate::dedup::top_keys::TopKeys;
-use crate::failure::visible_json;
 use crate::packets::report::{CopyReport, CopyStats};
-use crate::records::chunk::ConditionCounts;
-use crate::records::fault::Missing;
 
 /// The version of the JSON. It rises when a stable field changes its name, type or meaning.
 pub(in crate::dedup) const SCHEMA_VERSION: u32 = 1;

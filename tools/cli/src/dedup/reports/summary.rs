@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use echoless::audit::Estimate;
 use echoless::spec::format_bytes;
+use echoless_records::number::{decimal_bytes, grouped, short};
+use echoless_records::time::calendar::rfc3339;
 
 use super::stats::{Stats, bounded, unit_of};
 use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
-use crate::number::{decimal_bytes, grouped, short};
 use crate::packets::report::CopyStats;
-use crate::time::calendar::rfc3339;
 
 impl Stats {
     /// Three to five lines for people, each beginning with the command's name.

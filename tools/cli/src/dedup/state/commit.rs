@@ -4,13 +4,13 @@
 //!  8 length | JSON | 8 length | audit | for each output: 8 length | plain bytes of its open frame
 //! ```
 
+use echoless_records::restart::SavedHeader;
 use serde::{Deserialize, Serialize};
 
 use super::inputs::SavedInput;
 use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::SavedOutput;
 use crate::dedup::reports::stats::{RunCounts, RunTotals};
-use crate::records::restart::SavedHeader;
 
 /// The version of the JSON.
 const VERSION: u32 = 1;

@@ -5,14 +5,13 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::Failure;
+use echoless_records::files::follow::are_related;
+use echoless_records::files::{FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
+use echoless_records::position::InputPosition;
+use echoless_records::restart::InputRestart;
 use serde::{Deserialize, Serialize};
-
-use crate::failure::Failure;
-use crate::files::follow::are_related;
-use crate::files::{FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
-use crate::records::chunk::Chunk;
-use crate::records::position::InputPosition;
-use crate::records::restart::InputRestart;
 
 /// The most inputs that a state knows beside those of a run that goes on: some 500 bytes each.
 const MOST_INPUTS: usize = 10_000;

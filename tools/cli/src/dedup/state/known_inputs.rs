@@ -7,17 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use echoless_records::compression::codec::Detection;
+use echoless_records::compression::reader::PlainBytes;
+use echoless_records::failure::{self, Failure, without_controls, write_stderr};
+use echoless_records::files::follow::{Between, Sibling, UNORDERED};
+use echoless_records::files::{FileId, SAMPLE_BYTES, Source};
+use echoless_records::position::InputPosition;
+use echoless_records::reading::Read;
+use echoless_records::restart::{EarlierFile, InputRestart, StreamRestart};
+use echoless_records::signals::Patience;
+
 use super::inputs::{Likeness, OpenedInput, Recognised, SavedInput, SavedInputs};
-use crate::compression::codec::Detection;
-use crate::compression::reader::PlainBytes;
 use crate::config::{Content, DedupConfig, StateConfig};
-use crate::failure::{self, Failure, without_controls, write_stderr};
-use crate::files::follow::{Between, Sibling, UNORDERED};
-use crate::files::{FileId, SAMPLE_BYTES, Source};
-use crate::reading::Read;
-use crate::records::position::InputPosition;
-use crate::records::restart::{EarlierFile, InputRestart, StreamRestart};
-use crate::signals::Patience;
 
 /// Where each input goes on, and the files that are read before the one that is followed. Removes
 /// inputs that were read to their end from the configuration, and notes the others: whether one of

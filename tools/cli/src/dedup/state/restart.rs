@@ -9,6 +9,10 @@ use echoless::state::StateError;
 use echoless::{LineFilter, Partitioned, SpecError};
 use echoless_durable::storage::RealStorage;
 use echoless_durable::{Journal, JournalError, check_hasher, verify};
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::{self, Failure, without_controls};
+use echoless_records::position::InputPosition;
+use echoless_records::restart::StreamRestart;
 
 use super::commit::Commit;
 use super::committer::{Committer, LoggedKeys, WantedBlocks};
@@ -19,10 +23,6 @@ use crate::dedup::audit::RunAudit;
 use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::{Outputs, SavedOutput};
 use crate::dedup::reports::stats::{RunCounts, RunTotals};
-use crate::failure::{self, Failure, without_controls};
-use crate::records::chunk::Chunk;
-use crate::records::position::InputPosition;
-use crate::records::restart::StreamRestart;
 
 /// A state that is open, before the run.
 #[derive(Debug)]

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use echoless::FilterSpec;
-
-use crate::files::Source;
+use echoless_records::files::Source;
 
 /// The length of input that makes another thread worthwhile. A file of 10 MB with lines of 40 bytes
 /// takes one thread 20 ms of CPU time and two threads 27 ms together: starting the second one and

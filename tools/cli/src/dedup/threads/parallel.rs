@@ -12,6 +12,11 @@ use std::thread;
 
 use echoless::transport::{Parker, Wait};
 use echoless::{LineFilter, OrderedFilter, OrderedHandle};
+use echoless_records::chunk::{Chunk, RunPart};
+use echoless_records::failure::Failure;
+use echoless_records::locks::lock;
+use echoless_records::reading::Filled;
+use echoless_records::signals::Patience;
 
 use super::chunk_order::ChunkOrder;
 use super::division::{CHUNK_BYTES, CHUNKS_IN_FLIGHT};
@@ -22,11 +27,6 @@ use crate::dedup::clock::{ClockOrder, set_ticks};
 use crate::dedup::delivery::Delivery;
 use crate::dedup::feed::{ChunkReader, Direction, Feed, StreamEnd};
 use crate::dedup::state::WantedBlocks;
-use crate::failure::Failure;
-use crate::locks::lock;
-use crate::reading::Filled;
-use crate::records::chunk::{Chunk, RunPart};
-use crate::signals::Patience;
 
 /// The most bytes that a worker which is alone passes by itself at a time: their work is less than
 /// that of waking another thread.
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use crate::args::{Command, parse_from};
     use crate::dedup::reports::stats::Setup;
-    use crate::records::chunk::ChunkTurn;
+    use echoless_records::chunk::ChunkTurn;
 
     const PANIC: &str = "expected by this test";
 

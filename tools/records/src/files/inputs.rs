@@ -1,0 +1,190 @@
+//! Inputs by name.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use same_file::Handle;
+
+use super::descriptors::check_stdin;
+use super::standard_streams::standard_input;
+use crate::failure::Failure;
+
+/// An input.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Standard input.
+    Stdin,
+    /// The file at this path.
+    File(PathBuf),
+}
+
+impl Source {
+    /// The inputs that these paths name; standard input without a path.
+    pub fn all(paths: &[PathBuf]) -> Vec<Self> {
+        if paths.is_empty() {
+            return vec![Self::Stdin];
+        }
+        paths.iter().cloned().map(Self::from_path).collect()
+    }
+
+    /// The input that `path` names on the command line.
+    pub fn from_path(path: PathBuf) -> Self {
+        if path.as_os_str() == "-" {
+            Self::Stdin
+        } else {
+            Self::File(path)
+        }
+    }
+
+    /// The word on the command line that names the input.
+    pub fn typed(&self) -> String {
+        match self {
+            Self::Stdin => "-".into(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Whether this is standard input, also a pipe by another name such as `/dev/stdin`. A regular
+    /// file is read from its start under each name, so its names are different inputs.
+    pub fn is_stdin(&self) -> bool {
+        match self {
+            Self::Stdin => true,
+            Self::File(path) => is_pipe_of_stdin(path),
+        }
+    }
+
+    /// The name in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Stdin => "standard input".into(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// The extension of its name, if it has one.
+    pub(crate) fn extension(&self) -> Option<&str> {
+        match self {
+            Self::Stdin => None,
+            Self::File(path) => path.extension()?.to_str(),
+        }
+    }
+
+    /// Checks that the input can be read, so that a bad name ends the run before it writes
+    /// anything.
+    ///
+    /// Only regular files are opened for that: opening and closing a named pipe would end its
+    /// writer.
+    pub fn check(&self) -> Result<(), Failure> {
+        let Self::File(path) = self else {
+            return Ok(());
+        };
+        let checked = fs::metadata(path).and_then(|metadata| {
+            if metadata.is_dir() {
+                Err(io::ErrorKind::IsADirectory.into())
+            } else if metadata.is_file() {
+                File::open(path).map(drop)
+            } else {
+                Ok(())
+            }
+        });
+        checked.map_err(Failure::file(self.name()))
+    }
+
+    /// Whether there is no file of this name, and its folder may get one.
+    pub fn is_to_come(&self) -> bool {
+        let Self::File(path) = self else {
+            return false;
+        };
+        let is_missing =
+            fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        is_missing && folder.unwrap_or(Path::new(".")).is_dir()
+    }
+
+    /// Opens the input.
+    pub fn open(&self) -> Result<File, Failure> {
+        let opened = match self {
+            Self::Stdin => check_stdin().and_then(|()| standard_input()),
+            Self::File(path) => File::open(path),
+        };
+        opened.map_err(Failure::file(self.name()))
+    }
+
+    /// [Opens](Self::open) the input without waiting for the writer of a named pipe. The caller
+    /// must wait for data before each read, or it takes a pipe without a writer for an empty file.
+    pub fn open_at_once(&self) -> Result<File, Failure> {
+        match self {
+            Self::Stdin => self.open(),
+            Self::File(path) => open_without_waiting(path).map_err(Failure::file(self.name())),
+        }
+    }
+
+    /// The length in bytes, if the input is a regular file.
+    pub fn len(&self) -> Option<u64> {
+        let metadata = match self {
+            Self::Stdin => standard_input().and_then(|file| file.metadata()),
+            Self::File(path) => fs::metadata(path),
+        };
+        metadata
+            .ok()
+            .filter(fs::Metadata::is_file)
+            .map(|metadata| metadata.len())
+    }
+
+    /// The length of all of these in bytes, if all are regular files; the largest number if it
+    /// exceeds that.
+    pub fn total_len(sources: &[Self]) -> Option<u64> {
+        Self::total_of(sources, Self::len)
+    }
+
+    /// The sum of these lengths, if all are known; the largest number if it exceeds that.
+    pub fn total_of(sources: &[Self], len: impl Fn(&Self) -> Option<u64>) -> Option<u64> {
+        let lengths = sources.iter().map(len);
+        lengths.reduce(|sum, len| Some(sum?.saturating_add(len?)))?
+    }
+
+    pub(super) fn handle(&self) -> io::Result<Handle> {
+        match self {
+            Self::Stdin => Handle::stdin(),
+            Self::File(path) => Handle::from_path(path),
+        }
+    }
+}
+
+/// Whether a path names the pipe or socket that is standard input. It is not opened: that could
+/// wait for the other end of a pipe.
+#[cfg(unix)]
+fn is_pipe_of_stdin(path: &Path) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let stdin = standard_input().and_then(|file| file.metadata());
+    let (Ok(stdin), Ok(file)) = (stdin, fs::metadata(path)) else {
+        return false;
+    };
+    let kind = stdin.file_type();
+    (kind.is_fifo() || kind.is_socket()) && (stdin.dev(), stdin.ino()) == (file.dev(), file.ino())
+}
+
+#[cfg(not(unix))]
+fn is_pipe_of_stdin(_: &Path) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // Other files are opened as always: some devices behave differently with the flag.
+    if fs::metadata(path)?.file_type().is_fifo() {
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    }
+    options.open(path)
+}
+
+#[cfg(not(unix))]
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    File::open(path)
+}

@@ -1,0 +1,531 @@
+//! What a record format has to define: what it does, which is a [`Format`], and what it is, which
+//! are its [`FormatFacts`].
+//!
+//! Cutting a stream into chunks has to stay cheap and sequential, while everything else is done per
+//! chunk and in parallel. So two questions are separate: [`LastEnd`] finds the last whole record of
+//! a growing buffer, [`Format::record_ends`] finds all records of a chunk.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use memchr::memchr_iter;
+
+use super::chunk::Chunk;
+use super::delimiter::Delimiter;
+use super::fault::Problem;
+use super::field_list::FieldList;
+use super::field_set::FieldSet;
+use super::keys::{KeyExtractor, read_records};
+use super::split::FieldBytes;
+use super::terminators::LF;
+use super::text_form::TextForm;
+use crate::failure::Failure;
+
+/// A format that the stages of a run share.
+pub type SharedFormat = Arc<dyn Format>;
+
+/// A record format. A record includes its terminator; its content does not.
+///
+/// One virtual call handles a whole chunk: [`read`](Self::read) is compiled once per format, so
+/// [`content`](Self::content) and [`select`](Self::select) are inlined into its loops.
+pub trait Format: Debug + Send + Sync {
+    /// What the format is.
+    fn facts(&self) -> &FormatFacts;
+
+    /// The record without its terminator, if it has one.
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8];
+
+    /// Appends the end of every record in `bytes[start..]`, which begins with a record and ends
+    /// with one, terminated or not.
+    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>);
+
+    /// A search for the last whole record of a buffer that begins with a record.
+    fn last_end(&self) -> Box<dyn LastEnd>;
+
+    /// Appends the fields of a record's content that are in `fields` to `chosen`. A field that is
+    /// not one piece of the content is assembled in `scratch`.
+    ///
+    /// # Errors
+    /// [`Problem::Lacks`] if the record lacks one of them. `chosen` then holds the fields before
+    /// it; a format whose records may have fields after a missing one appends all, with
+    /// [`FieldBytes::Absent`] for each missing one. Any other [`Problem`] if the content cannot be
+    /// read.
+    fn select(
+        &self,
+        fields: &FieldSet,
+        content: &[u8],
+        scratch: &mut Vec<u8>,
+        chosen: &mut Vec<FieldBytes>,
+    ) -> Result<(), Problem>;
+
+    /// The terminator of the last of these records, `None` if that one is not terminated.
+    ///
+    /// A format whose records need no terminator returns `Some(b"")`.
+    fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]>;
+
+    /// What makes a last record whole that lacks its terminator, `None` if it has it. `usual` is the
+    /// terminator of other records.
+    fn missing_end(&self, record: &[u8], usual: &'static [u8]) -> Option<&'static [u8]> {
+        self.terminator_of(record).is_none().then_some(usual)
+    }
+
+    /// An upper bound of the number of records in `bytes`, which costs less than their ends. If the
+    /// format [`counts_in_parts`](FormatFacts::counts_in_parts), one more than end in `bytes`.
+    fn most_records(&self, bytes: &[u8]) -> usize;
+
+    /// The same format for inputs with comment lines that begin with `prefix`; `None` if this one
+    /// finds their ends.
+    fn with_comments(&self, _prefix: &[u8]) -> Option<SharedFormat> {
+        None
+    }
+
+    /// The first quote in a record that opens a field which probably has more than its author meant.
+    fn stray_quote(&self, _record: &[u8]) -> Option<StrayQuote> {
+        None
+    }
+
+    /// The option that reads what is inside of a record as records, if the record seems to hold
+    /// those of a whole input.
+    fn records_inside(&self, _record: &[u8]) -> Option<String> {
+        None
+    }
+
+    /// A record as one that stands alone, on a line of its own, if records are parts of something
+    /// else, such as an array with commas in between.
+    fn alone<'a>(&self, _record: &'a [u8]) -> Option<&'a [u8]> {
+        None
+    }
+
+    /// The format of chunks with [`has_joined_values`](InputPart::has_joined_values).
+    fn of_joined_values(&self) -> Option<&dyn Format> {
+        None
+    }
+
+    /// Finds the records of a chunk and hashes the key of each.
+    fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
+        read_records(self, extractor, chunk);
+    }
+}
+
+/// The format of the records of a chunk, which are of an input of `format`.
+pub(crate) fn format_of_chunk<'a>(format: &'a dyn Format, chunk: &Chunk) -> &'a dyn Format {
+    let joined = (chunk.input.has_joined_values).then(|| format.of_joined_values());
+    joined.flatten().unwrap_or(format)
+}
+
+/// The end of the first record of `bytes`.
+pub(crate) fn first_end(format: &dyn Format, bytes: &[u8]) -> usize {
+    let mut ends = Vec::new();
+    format.record_ends(bytes, 0, &mut ends);
+    ends.first().copied().unwrap_or(bytes.len())
+}
+
+/// The values of all fields of a record's content.
+pub(crate) fn all_fields<F: Format + ?Sized>(format: &F, content: &[u8]) -> Vec<Vec<u8>> {
+    let (mut scratch, mut fields) = (Vec::new(), Vec::new());
+    // Selecting all fields cannot miss one.
+    let _ = format.select(&FieldSet::all(), content, &mut scratch, &mut fields);
+    let value = |field: &FieldBytes| field.bytes(content, &scratch).to_vec();
+    fields.iter().map(value).collect()
+}
+
+/// What a format is, for the stages of a run and their messages. Each format states all of it in
+/// one place.
+#[derive(Debug, Clone)]
+pub struct FormatFacts {
+    /// What error messages count to locate a record: lines, or records where these are not lines.
+    pub(crate) unit: &'static str,
+    /// Whether a record may have several lines, so that its number is not that of its first line.
+    pub(crate) spans_lines: bool,
+    /// Whether records are text, so that a byte order mark at the start of an input is one.
+    pub(crate) is_text: bool,
+    /// The terminator of a record that lacks one, where no earlier record of the stream has one.
+    /// Empty if records need none.
+    pub terminator: &'static [u8],
+    /// The length of every record, if all have the same.
+    pub(crate) record_bytes: Option<usize>,
+    /// Whether where records are depends on all bytes of the input before them, so that a run
+    /// cannot go on in the middle of one.
+    pub depends_on_start: bool,
+    /// Whether the records that end in a part of a file can be counted there.
+    pub(crate) counts_in_parts: bool,
+    /// Finds the end of the file header that an input begins with; `None` if files of the format
+    /// have none. That of the first input is copied to the outputs, and those of others are
+    /// dropped.
+    pub file_header_end: Option<fn(&[u8]) -> usize>,
+    pub(crate) blank_lines: BlankLineReading,
+    /// Whether a line of white space alone is blank, as an empty one always is.
+    pub(crate) spaces_are_blank: bool,
+    pub(crate) comments: CommentSupport,
+    /// How a verdict is written into a record; `None` if it has no room for one.
+    pub tag_style: Option<TagStyle>,
+    pub(crate) field_names: FieldNames,
+    pub(crate) extent: Extent,
+}
+
+impl FormatFacts {
+    /// The number of lines in `bytes`, in a format whose records may span several; `None` if the
+    /// number of records locates a record.
+    pub(crate) fn lines_in(&self, bytes: &[u8]) -> Option<u64> {
+        (self.spans_lines).then(|| memchr_iter(LF, bytes).count() as u64)
+    }
+
+    /// Whether a record with this content is a blank line.
+    pub(crate) fn is_blank(&self, content: &[u8]) -> bool {
+        content.is_empty() || self.spaces_are_blank && content.trim_ascii().is_empty()
+    }
+
+    /// The name of a field, numbered from 0, in error messages.
+    pub(crate) fn field_name(&self, field: usize) -> String {
+        match &self.field_names {
+            FieldNames::Numbers => format!("field {}", field + 1),
+            FieldNames::Listed(names) => names[field].clone(),
+        }
+    }
+}
+
+/// What readers of a format do with blank lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlankLineReading {
+    /// They are records like all others.
+    Records,
+    /// They are skipped if records are fields.
+    SkippedWithFields,
+    Skipped,
+}
+
+/// How error messages name fields.
+#[derive(Debug, Clone)]
+pub(crate) enum FieldNames {
+    /// By their number, from 1 on.
+    Numbers,
+    /// By these names, in the order of their numbers.
+    Listed(Vec<String>),
+}
+
+/// How error messages say the extent of a record that lacks a field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Extent {
+    Fields,
+    Bytes,
+    /// The bytes behind the length of the record.
+    Payload,
+    /// The number of fields says nothing.
+    Unsaid,
+}
+
+impl Extent {
+    /// The part of an error message about the extent: `extent` is the number in
+    /// [`MissingField`](super::field_set::MissingField).
+    pub(crate) fn clause(self, extent: usize) -> String {
+        match self {
+            Self::Fields => format!(": the record has {extent}"),
+            Self::Bytes => format!(": the record has {extent} bytes"),
+            Self::Payload => format!(": the record has {extent} bytes after its length"),
+            Self::Unsaid => String::new(),
+        }
+    }
+}
+
+/// How inputs may have comment lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommentSupport {
+    /// Records are not lines.
+    Impossible,
+    /// An option gives what they begin with.
+    Typed,
+    /// Or the first line of an input announces them.
+    Announced,
+}
+
+/// How a verdict is written into a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TagStyle {
+    /// A last field behind this delimiter.
+    Field(Box<[u8]>),
+    /// The last member of a JSON object.
+    Member,
+}
+
+/// Finds the last whole record of a buffer and scans each byte once while the buffer grows.
+pub trait LastEnd: Debug + Send {
+    /// The end of the last whole record that ends in `bytes[from..]`; `bytes[..from]` was passed to
+    /// an earlier call.
+    fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize>;
+
+    /// What is wrong with the last record if the input ends with the buffer.
+    fn problem_at_end(&self) -> Option<Problem> {
+        None
+    }
+
+    /// Whether no bytes that follow can make the last record valid:
+    /// [`problem_at_end`](Self::problem_at_end) then returns the reason.
+    fn is_malformed(&self) -> bool {
+        false
+    }
+
+    /// Whether the last record can be set aside if the input ends with the buffer: where it ends is
+    /// known.
+    fn may_be_set_aside(&self) -> bool {
+        !self.is_malformed()
+    }
+
+    /// Moves what was found of the chunk's bytes into the chunk, in a format whose records cannot
+    /// be found in the chunk alone.
+    fn hand_over(&mut self, _chunk: &mut Chunk) {}
+
+    /// Whether the input, which ends here, has bytes and no place that could hold a record.
+    fn lacks_records(&self) -> bool {
+        false
+    }
+
+    /// Whether the values of the input follow one another without newlines, unlike those of the
+    /// format.
+    fn has_joined_values(&self) -> bool {
+        false
+    }
+
+    /// Starts over with a new buffer.
+    fn reset(&mut self) {}
+
+    /// Starts over behind a record of an input, whose values follow one another if `joined`.
+    fn restart(&mut self, _joined: bool) {
+        self.reset();
+    }
+}
+
+/// A flag that selects a format.
+#[derive(Debug)]
+pub(crate) struct FormatOption {
+    /// The name of the option.
+    pub(crate) long: &'static str,
+    pub(crate) short: Option<char>,
+    pub(crate) help: &'static str,
+    /// Options that may be given as well and change nothing; all others conflict with this one.
+    pub(crate) implies: &'static [&'static str],
+    /// Whether the field delimiter affects where records end.
+    pub(crate) needs_delimiter: bool,
+    /// Makes the format from the field delimiter.
+    pub(crate) build: fn(&Delimiter) -> Result<SharedFormat, Failure>,
+}
+
+/// A quote that probably opens another field than its author meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StrayQuote {
+    /// The offset in the record.
+    pub(crate) at: usize,
+    /// Whether quotes behind backslashes seem to be content there. If not, the field is so long
+    /// that it seems to have swallowed records: a quote is missing, or one too many.
+    pub(crate) is_by_backslash: bool,
+}
+
+/// How `--format` names a format.
+#[derive(Debug)]
+pub(crate) struct FormatName {
+    pub(crate) name: &'static str,
+    /// The name of the value that follows the name and a colon; `None` if there is none.
+    pub(crate) value_name: Option<&'static str>,
+    pub(crate) help: &'static str,
+    /// The options that may be given as well; all others conflict with the name.
+    pub(crate) options: &'static [&'static str],
+    pub(crate) build: FormatBuild,
+}
+
+/// How a named format is made.
+#[derive(Debug)]
+pub(crate) enum FormatBuild {
+    /// Fields between delimiters: the format of the option, plain lines without one.
+    Delimited {
+        option: Option<&'static FormatOption>,
+        /// The delimiter, if the name determines it.
+        delimiter: Option<u8>,
+    },
+    /// Fields of the format's own, made from the value after the colon and the chosen fields.
+    OwnFields(fn(&str, &ChosenFields<'_>) -> Result<SelectedFormat, Failure>),
+}
+
+/// The fields that the options name, as typed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChosenFields<'a> {
+    /// The value of `--key`.
+    pub(crate) key: Option<&'a str>,
+    /// The value of `--time-field`.
+    pub(crate) time: Option<&'a str>,
+    /// The form in which texts are compared, for a format whose keys hold more than text.
+    pub(crate) text: TextForm,
+}
+
+/// A format, and the fields of its records that the options name.
+#[derive(Debug)]
+pub(crate) struct SelectedFormat {
+    pub(crate) format: SharedFormat,
+    /// The fields to compare; `None` compares whole records.
+    pub(crate) key: Option<FieldList>,
+    /// The fields of the time, in the order in which they are joined.
+    pub(crate) time: Option<FieldList>,
+    /// The files that the format was read from. Like the inputs, they must not be outputs.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+impl SelectedFormat {
+    /// A format that numbers its own fields: `keys` fields of the key from 0 on, none to compare
+    /// whole records, and then `times` fields of the time.
+    pub(crate) fn numbered(format: SharedFormat, keys: usize, times: usize) -> Self {
+        Self {
+            format,
+            key: (keys > 0).then(|| FieldList::numbered(0..=keys - 1)),
+            time: (times > 0).then(|| FieldList::numbered(keys..=keys + times - 1)),
+            files: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::formats::tests::{CSV, CSV_BACKSLASH, Example, all, delimited};
+
+    fn ends(format: &dyn Format, bytes: &[u8]) -> Vec<usize> {
+        let mut ends = Vec::new();
+        format.record_ends(bytes, 0, &mut ends);
+        ends
+    }
+
+    /// One byte at a time, straight from the definitions.
+    fn model(name: &str, terminator: u8, bytes: &[u8]) -> Vec<usize> {
+        let mut ends = Vec::new();
+        let (csv, escapes) = (name.starts_with(CSV), name == CSV_BACKSLASH);
+        let (mut inside, mut field_start) = (false, true);
+        let mut at = 0;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            let quotes = csv && byte == b'"';
+            if escapes && byte == b'\\' {
+                at += 2;
+                field_start = false;
+                continue;
+            }
+            if inside && quotes && bytes.get(at + 1) == Some(&b'"') {
+                at += 1;
+            } else if inside && quotes {
+                inside = false;
+            } else if !inside && quotes && field_start {
+                inside = true;
+            } else if !inside && byte == terminator {
+                ends.push(at + 1);
+            }
+            field_start = !inside && (byte == b',' || byte == b'\n');
+            at += 1;
+        }
+        if ends.last().copied().unwrap_or(0) < bytes.len() {
+            ends.push(bytes.len());
+        }
+        ends
+    }
+
+    /// Noise that few formats accept, and quoted fields with an occasional stray quote, long enough
+    /// for whole blocks.
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let noise = prop::sample::select(b"ab,\"\"\"\n\n\r\0\xff\\".to_vec());
+        let pieces = prop_oneof![
+            40 => prop::sample::select(vec![
+                ",", ",\"a,b\nc\",", "\n", "\r\n", "\"\"", "\n\"a\"\"b\"\n", "long enough", ",\"\"\"\n\"\"\",",
+                ",\"\\\"\n\",", "\\\n",
+            ]),
+            1 => Just("\""),
+            1 => Just("\"stray\""),
+        ];
+        prop_oneof![
+            vec(noise, 0..200),
+            vec(pieces, 0..120).prop_map(|pieces| pieces.concat().into_bytes()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn record_ends_equal_the_model(bytes in bytes()) {
+            for (name, format) in delimited() {
+                let terminator = format.facts().terminator.last().copied().unwrap();
+                let expected = model(name, terminator, &bytes);
+                prop_assert_eq!(ends(&*format, &bytes), expected, "{}", name);
+            }
+        }
+
+        #[test]
+        fn the_last_end_does_not_depend_on_how_the_bytes_arrive(
+            bytes in bytes(),
+            sizes in vec(prop_oneof![1usize..20, 1usize..300], 1..50),
+        ) {
+            for Example { name, format, .. } in all() {
+                let mut last_end = format.last_end();
+                let (mut scanned, mut last) = (0, 0);
+                for size in sizes.iter().cycle().take(bytes.len()) {
+                    let until = bytes.len().min(scanned + size);
+                    last = last_end.find(&bytes[..until], scanned).unwrap_or(last);
+                    scanned = until;
+                }
+                let whole = format.last_end().find(&bytes, 0).unwrap_or(0);
+                prop_assert_eq!(last, whole, "{}", name);
+                // At most one record follows the last end, and it is not terminated.
+                let ends = ends(&*format, &bytes);
+                prop_assert!(ends.iter().filter(|end| **end > whole).count() <= 1);
+                prop_assert!(whole == 0 || ends.contains(&whole));
+            }
+        }
+
+        #[test]
+        fn there_are_no_more_records_than_the_bound(bytes in bytes()) {
+            for Example { name, format, .. } in all() {
+                let records = ends(&*format, &bytes).len();
+                let most = format.most_records(&bytes);
+                prop_assert!(records <= most && most <= bytes.len() + 1, "{}: {}", name, most);
+            }
+        }
+
+        #[test]
+        fn the_first_end_is_the_first_of_all(bytes in bytes()) {
+            for Example { name, format, .. } in all() {
+                let first = ends(&*format, &bytes).first().copied().unwrap_or(0);
+                prop_assert_eq!(first_end(&*format, &bytes), first, "{}", name);
+            }
+        }
+
+        #[test]
+        fn plain_fields_equal_a_split(
+            content in vec(prop::sample::select(b"ab,,\"\r\0\xff".to_vec()), 0..100),
+        ) {
+            let split: Vec<Vec<u8>> = content.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect();
+            for (name, format) in delimited().into_iter().filter(|(name, _)| !name.starts_with(CSV)) {
+                prop_assert_eq!(all_fields(&*format, &content), split.clone(), "{}", name);
+            }
+        }
+    }
+
+    #[test]
+    fn terminators_are_not_content() {
+        for (name, record, content) in [
+            ("lf", &b"a\r\n"[..], &b"a\r"[..]),
+            ("crlf", b"a\r\n", b"a"),
+            ("crlf", b"a\n", b"a"),
+            ("crlf", b"a\r", b"a\r"),
+            ("csv", b"a\r\n", b"a"),
+            ("csv-backslash", b"a\\\\\r\n", b"a\\\\"),
+            ("csv-backslash", b"a\\\n", b"a\\\n"),
+            ("null", b"a\n\0", b"a\n"),
+        ] {
+            let (_, format) = delimited().into_iter().find(|(it, _)| *it == name).unwrap();
+            assert_eq!(format.content(record), content, "{name}");
+        }
+        for (name, format) in delimited() {
+            let terminator = format.facts().terminator;
+            assert_eq!(format.content(b"a"), b"a", "{name}");
+            assert_eq!(format.content(terminator), b"", "{name}");
+            assert_eq!(format.terminator_of(terminator), Some(terminator), "{name}");
+            assert_eq!(format.terminator_of(b"a"), None, "{name}");
+        }
+    }
+}

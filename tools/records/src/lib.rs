@@ -1,0 +1,61 @@
+//! From bytes to key hashes: where records end, which bytes of a record are its key, and what is
+//! wrong with a faulty one. It has the files and the compression below that, and the options that
+//! define records.
+//!
+//! # How to add a record format
+//!
+//! 1. Write `formats/NAME.rs`: a type that implements [`Format`](format::Format), with its
+//!    [`FormatFacts`](format::FormatFacts), and a constant with its constructor: a
+//!    [`FormatName`](format::FormatName) for `--format`, or a
+//!    [`FormatOption`](format::FormatOption) for a flag of its own. Binary records need less: a
+//!    [`BinaryFraming`](binary::BinaryFraming).
+//! 2. In `formats/mod.rs`, add the `mod` line and the constant to [`NAMES`](formats::NAMES) or to
+//!    [`OPTIONS`](formats::OPTIONS).
+//! 3. Add records of it to the samples in `formats/tests.rs`, which fail without them, and a case
+//!    to `tests/mutations/cases.rs` and to `tests/cli/arrivals.rs` of `tools/cli`.
+//!
+//! Nothing else names a format. The command line, its conflicts and `--help` are made from the
+//! lists, and the tests of `format.rs` and `formats/tests.rs` run over them. The building blocks
+//! are [`terminators`] (records that end at a byte), [`quoting`] (RFC 4180), [`split`] (fields),
+//! [`binary`] (byte ranges, no terminators) and [`json`]. Scan a chunk in one call and keep
+//! branches out of the loops: `read` is compiled once per format for that purpose.
+
+mod binary;
+mod byte_ranges;
+pub mod chunk;
+mod comments;
+mod compared;
+pub mod compression;
+pub mod count;
+pub mod delimiter;
+mod event_time;
+mod excerpt;
+pub mod failure;
+pub mod fault;
+pub mod feed;
+pub mod field_list;
+pub mod field_set;
+pub mod files;
+pub mod format;
+mod formats;
+mod header;
+mod input;
+mod json;
+pub mod keys;
+pub mod locks;
+pub mod number;
+pub mod options;
+pub mod partial;
+pub mod position;
+mod quoting;
+pub mod reading;
+pub mod restart;
+pub mod signals;
+pub mod spec_file;
+pub mod split;
+pub mod tag;
+pub mod terminators;
+mod text_form;
+mod text_start;
+pub mod time;
+pub mod writing;

@@ -1,0 +1,11 @@
+//! The options of records: as typed, and checked.
+
+mod arguments;
+mod checked;
+mod format;
+mod reading;
+
+pub use arguments::RecordArgs;
+pub use checked::{CheckedRecords, RecordUse};
+pub use format::meaning_of_format;
+pub use reading::RecordReading;

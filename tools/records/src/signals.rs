@@ -1,0 +1,298 @@
+//! SIGINT, SIGTERM and SIGHUP end the stream after the data read so far, and the run completes
+//! normally. One that this process was started to ignore, as `nohup` does, stays ignored.
+//!
+//! A reader waits for its file and for a signal at once. That also makes it wait for a non-blocking
+//! file. SIGUSR1 requests a report and ends nothing.
+
+use std::fs::File;
+use std::io;
+
+pub use system::{Requests, Signals, Stop, fail_at_file_limit};
+
+/// Whether a reader waits for data that is not there yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// It waits.
+    Wait,
+    /// There is other work to do.
+    Try,
+}
+
+/// What a reader finds at its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    /// Data, or the end: a read does not block.
+    Data,
+    NotYet,
+    Signal,
+}
+
+/// Why a wait for a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// A signal has arrived.
+    BySignal,
+    /// The time is over.
+    ByTime,
+    /// The other end is gone.
+    ToStop,
+}
+
+#[cfg(unix)]
+mod system {
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, OnceLock};
+    use std::time::Duration;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+    use signal_hook::{SigId, flag, low_level};
+
+    use super::{Asked, File, Patience, Readiness, io};
+
+    /// Access to the handlers of the signals, which stay for the rest of the process. A second
+    /// signal of the same kind ends the process at once, as if it were not caught.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Signals(&'static Handlers);
+
+    #[derive(Debug)]
+    struct Handlers {
+        caught: Vec<(i32, Arc<AtomicBool>)>,
+        /// Becomes readable, and stays so, when a signal arrives.
+        wakeup: UnixStream,
+    }
+
+    impl Signals {
+        /// Installs the handlers, unless they are there.
+        pub fn catch() -> io::Result<Self> {
+            static HANDLERS: OnceLock<io::Result<Handlers>> = OnceLock::new();
+            match HANDLERS.get_or_init(Handlers::install) {
+                Ok(handlers) => Ok(Self(handlers)),
+                Err(error) => Err(error.kind().into()),
+            }
+        }
+
+        /// The number of the signal that arrived, if one did.
+        pub fn caught(&self) -> Option<u8> {
+            // Relaxed: the flag is all that the handler publishes.
+            let arrived = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
+            let (signal, _) = self.0.caught.iter().find(arrived)?;
+            u8::try_from(*signal).ok()
+        }
+
+        /// Waits until `file` has data or ends, or a signal arrives.
+        pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
+            let at_once = match patience {
+                Patience::Wait => None,
+                Patience::Try => Some(&Timespec::default()),
+            };
+            let mut both = [
+                PollFd::new(file, PollFlags::IN),
+                PollFd::new(&self.0.wakeup, PollFlags::IN),
+            ];
+            let ready = loop {
+                match poll(&mut both, at_once) {
+                    Ok(ready) => break ready,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            };
+            Ok(if !both[1].revents().is_empty() {
+                Readiness::Signal
+            } else if ready == 0 {
+                Readiness::NotYet
+            } else {
+                Readiness::Data
+            })
+        }
+
+        /// Waits so long, or until a signal arrives. Returns whether one did.
+        pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
+            let timeout = Timespec::try_from(pause).ok();
+            let mut wakeup = [PollFd::new(&self.0.wakeup, PollFlags::IN)];
+            match poll(&mut wakeup, timeout.as_ref()) {
+                Ok(ready) => Ok(ready > 0),
+                // Shorter than that is no harm.
+                Err(rustix::io::Errno::INTR) => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        }
+    }
+
+    /// Lets a write beyond the limit on file lengths fail, in place of the signal that would end
+    /// the process: the command then ends with an error after whole records.
+    pub fn fail_at_file_limit() {
+        // Without a handler, the signal ends the process at the limit.
+        let _ = flag::register(SIGXFSZ, Arc::default());
+    }
+
+    /// Requests for reports.
+    #[derive(Debug)]
+    pub struct Requests {
+        /// Has a byte for each SIGUSR1.
+        signals: UnixStream,
+        handler: Option<SigId>,
+        /// Ends when the [`Stop`] is dropped.
+        stop: UnixStream,
+    }
+
+    /// Ends the wait for requests when it is dropped.
+    #[derive(Debug)]
+    pub struct Stop {
+        _other_end: UnixStream,
+    }
+
+    impl Requests {
+        /// Catches SIGUSR1, unless it is ignored, until this is dropped.
+        pub fn catch() -> io::Result<(Self, Stop)> {
+            let (signals, sender) = UnixStream::pair()?;
+            let (stop, other_end) = UnixStream::pair()?;
+            signals.set_nonblocking(true)?;
+            let ignored = ignored_signals() >> (SIGUSR1 - 1) & 1 == 1;
+            let handler = if ignored {
+                None
+            } else {
+                Some(low_level::pipe::register(SIGUSR1, sender)?)
+            };
+            let requests = Self {
+                signals,
+                handler,
+                stop,
+            };
+            let stop = Stop {
+                _other_end: other_end,
+            };
+            Ok((requests, stop))
+        }
+
+        /// Waits for a request, at most so long.
+        pub fn wait(&self, longest: Option<Duration>) -> Asked {
+            // A span that does not fit is as good as none.
+            let timeout = longest.and_then(|longest| Timespec::try_from(longest).ok());
+            loop {
+                let mut both = [
+                    PollFd::new(&self.stop, PollFlags::IN),
+                    PollFd::new(&self.signals, PollFlags::IN),
+                ];
+                match poll(&mut both, timeout.as_ref()) {
+                    Ok(0) => return Asked::ByTime,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Ok(_) if both[0].revents().is_empty() => {
+                        // Signals that came together are one request.
+                        let _ = (&self.signals).read(&mut [0; 64]);
+                        return Asked::BySignal;
+                    }
+                    Ok(_) | Err(_) => return Asked::ToStop,
+                }
+            }
+        }
+    }
+
+    impl Drop for Requests {
+        fn drop(&mut self) {
+            if let Some(handler) = self.handler.take() {
+                low_level::unregister(handler);
+            }
+        }
+    }
+
+    /// The signals that this process was started to ignore, one bit each from signal 1 on; none
+    /// where the system does not report them.
+    fn ignored_signals() -> u64 {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        mask.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap_or(0))
+    }
+
+    impl Handlers {
+        fn install() -> io::Result<Self> {
+            let (wakeup, sender) = UnixStream::pair()?;
+            let ignored = ignored_signals();
+            let ends = [SIGINT, SIGTERM, SIGHUP].into_iter();
+            let caught: Vec<_> = ends
+                .filter(|signal| ignored >> (signal - 1) & 1 == 0)
+                .map(|signal| (signal, Arc::default()))
+                .collect();
+            for (signal, arrived) in &caught {
+                // Handlers run in the order of registration: at the first signal the flag is not
+                // set yet, so the default action is skipped.
+                flag::register_conditional_default(*signal, Arc::clone(arrived))?;
+                flag::register(*signal, Arc::clone(arrived))?;
+                low_level::pipe::register(*signal, sender.try_clone()?)?;
+            }
+            Ok(Self { caught, wakeup })
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+    use std::time::Duration;
+
+    use super::{Asked, File, Patience, Readiness, io};
+
+    /// There is no such signal on this system.
+    pub(crate) fn fail_at_file_limit() {}
+
+    /// Requests for reports: only those by time.
+    #[derive(Debug)]
+    pub(crate) struct Requests(Receiver<()>);
+
+    /// Ends the wait for requests when it is dropped.
+    #[derive(Debug)]
+    pub(crate) struct Stop {
+        _other_end: Sender<()>,
+    }
+
+    impl Requests {
+        pub(crate) fn catch() -> io::Result<(Self, Stop)> {
+            let (other_end, stop) = channel();
+            let stopping = Stop {
+                _other_end: other_end,
+            };
+            Ok((Self(stop), stopping))
+        }
+
+        pub(crate) fn wait(&self, longest: Option<Duration>) -> Asked {
+            match self.0.recv_timeout(longest.unwrap_or(Duration::MAX)) {
+                Err(RecvTimeoutError::Timeout) => Asked::ByTime,
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => Asked::ToStop,
+            }
+        }
+    }
+
+    /// Signals are not caught on this system.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) struct Signals;
+
+    impl Signals {
+        pub(crate) fn catch() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(crate) fn caught(&self) -> Option<u8> {
+            None
+        }
+
+        pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
+            std::thread::sleep(pause);
+            Ok(false)
+        }
+
+        /// Only a regular file is known to have data, so other files are read while nothing else is
+        /// to be done.
+        pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
+            let is_regular = || file.metadata().is_ok_and(|metadata| metadata.is_file());
+            let has_data = patience == Patience::Wait || is_regular();
+            Ok(if has_data {
+                Readiness::Data
+            } else {
+                Readiness::NotYet
+            })
+        }
+    }
+}
