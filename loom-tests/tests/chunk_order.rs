@@ -254,6 +254,8 @@ fn pass(stream: Stream, chunks: u64) -> Passed {
     }
 }
 
+/// The chunks of the command `dedup` are filled and delivered in order, by one worker or both (2
+/// workers, 2 chunks).
 #[test]
 fn chunks_deliver_in_order() {
     static BOTH_DELIVERED: Sometimes = Sometimes::new();
@@ -264,6 +266,7 @@ fn chunks_deliver_in_order() {
     BOTH_DELIVERED.assert();
 }
 
+/// A pause of the stream leaves no chunk undelivered and no data unread (2 workers, 2 chunks).
 #[test]
 fn chunks_wait_for_data_alone() {
     static OTHER_WAITED: Sometimes = Sometimes::new();
@@ -274,6 +277,8 @@ fn chunks_wait_for_data_alone() {
     OTHER_WAITED.assert();
 }
 
+/// Nothing is filled beside a chunk that takes more memory than all may; if that turns out late,
+/// the worker of that chunk fills nothing until it is delivered (2 workers, 2 chunks).
 #[test]
 fn chunks_wait_for_room() {
     check("chunks_wait_for_room", Preemptions::AtMost(2), || {
@@ -283,6 +288,8 @@ fn chunks_wait_for_room() {
     });
 }
 
+/// A worker that is alone passes short chunks by itself, up to its limit, which starts again at a
+/// pause of the stream (2 workers, 3 chunks).
 #[test]
 fn chunks_short_pass_alone() {
     check("chunks_short_pass_alone", Preemptions::AtMost(2), || {
@@ -295,6 +302,8 @@ fn chunks_short_pass_alone() {
     });
 }
 
+/// A worker passes a short chunk alone only once the chunk before it is delivered (2 workers, 2
+/// chunks).
 #[test]
 fn chunks_short_wait_for_a_long_one() {
     static ALONE: Sometimes = Sometimes::new();
@@ -310,6 +319,8 @@ fn chunks_short_wait_for_a_long_one() {
     BESIDE.assert();
 }
 
+/// The worker that waits for its place in the order, of the clock of a window, is woken by the one
+/// before it, not only by the delivery of its chunk (2 workers, 2 chunks).
 #[test]
 fn chunks_judge_in_order() {
     check("chunks_judge_in_order", Preemptions::AtMost(2), || {
@@ -337,6 +348,7 @@ fn chunks_end_with_a_lost_one() {
     BESIDE.assert();
 }
 
+/// No chunk is delivered after one that failed, and both workers end (2 workers, 2 chunks).
 #[test]
 fn chunks_end_with_a_failed_delivery() {
     static FILLED: Sometimes = Sometimes::new();
@@ -347,6 +359,8 @@ fn chunks_end_with_a_failed_delivery() {
     FILLED.assert();
 }
 
+/// No chunk is delivered after one that failed, and both workers end, if a worker passes chunks
+/// alone; it fills none after that (2 workers, 2 chunks).
 #[test]
 fn chunks_short_end_with_a_failed_delivery() {
     let name = "chunks_short_end_with_a_failed_delivery";
@@ -366,6 +380,7 @@ fn filled_beside_a_failure(stream: Stream) -> u64 {
     run.filled.load(Ordering::Relaxed)
 }
 
+/// Idle workers end when the stream is stopped (2 workers, 1 chunk).
 #[test]
 fn chunks_stop_wakes_idle() {
     static ALL: Sometimes = Sometimes::new();

@@ -41,6 +41,8 @@ fn model<T: Default + 'static, P: 'static, C: 'static>(
     );
 }
 
+/// Every item is popped once, in order; then Empty, and Closed after the producer is dropped (4
+/// slots, 3 items).
 #[test]
 fn ring_fifo() {
     model(
@@ -66,6 +68,8 @@ fn ring_fifo() {
     );
 }
 
+/// Slots are reused without loss; Full only if the ring is full, and the error returns the item (2
+/// slots, 4 items).
 #[test]
 fn ring_wrap_around() {
     static SLOTS_REUSED: Sometimes = Sometimes::new();
@@ -97,6 +101,8 @@ fn ring_wrap_around() {
     FULL.assert();
 }
 
+/// A message of two words written through `vacant` is read whole through `peek`, also one position
+/// ahead (2 slots, 3 messages).
 #[test]
 fn ring_in_place() {
     model(
@@ -136,6 +142,8 @@ fn ring_in_place() {
     );
 }
 
+/// Each push succeeds or returns Closed, and none succeeds after Closed, while the consumer pops
+/// and is dropped (2 slots, 2 items).
 #[test]
 fn ring_close_vs_push() {
     static BOTH_PUSHED: Sometimes = Sometimes::new();
@@ -173,6 +181,7 @@ fn ring_close_vs_push() {
     POPPED.assert();
 }
 
+/// All pushed items are popped before Closed (2 slots, 2 items).
 #[test]
 fn ring_close_vs_pop() {
     static WAITED: Sometimes = Sometimes::new();
@@ -204,6 +213,8 @@ fn ring_close_vs_pop() {
     WAITED.assert();
 }
 
+/// A consumer that closes the ring still pops every item of a successful push, possibly after
+/// Closed; later pushes fail (2 slots, 2 items).
 #[test]
 fn ring_consumer_close_then_pop() {
     static AFTER_CLOSED: Sometimes = Sometimes::new();
@@ -239,6 +250,8 @@ fn ring_consumer_close_then_pop() {
     NONE_PUSHED.assert();
 }
 
+/// A batch becomes visible whole or not at all; a drain releases its slots all at once (4 slots, 2
+/// batches of 3).
 #[test]
 fn ring_batch() {
     static SECOND_BATCH_WHOLE: Sometimes = Sometimes::new();
@@ -274,6 +287,8 @@ fn ring_batch() {
     SECOND_BATCH_WHOLE.assert();
 }
 
+/// Of items pushed, rejected, popped and left in the ring, none leaks or drops twice (2 slots, 3
+/// items).
 #[test]
 fn drop_drains() {
     static LEFT_IN_RING: Sometimes = Sometimes::new();

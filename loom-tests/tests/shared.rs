@@ -173,6 +173,7 @@ fn one_fresh(outcome: &Outcome, threads: &[Vec<KeyHash>]) {
     }
 }
 
+/// Exactly one Fresh for each key (4 layouts, 2 and 3 threads, 2 keys).
 #[test]
 fn one_fresh_per_key() {
     for layout in LAYOUTS {

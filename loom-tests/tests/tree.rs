@@ -86,26 +86,32 @@ fn one_fresh(
     }
 }
 
+/// Exactly one Fresh for each key, at two leaves; the nodes hold the keys that the mode records
+/// there (2 levels, 2 producers).
 #[test]
 fn tree_one_fresh_per_key_at_two_leaves() {
     one_fresh(Preemptions::Any, 2, &[(0, &[A]), (1, &[A])]);
 }
 
+/// The same, at one leaf (2 levels, 2 producers).
 #[test]
 fn tree_one_fresh_per_key_at_one_leaf() {
     one_fresh(Preemptions::Any, 2, &[(0, &[A]), (2, &[A])]);
 }
 
+/// The same, with two keys that two producers observe in opposite orders (2 levels).
 #[test]
 fn tree_one_fresh_per_key_of_two_keys() {
     one_fresh(Preemptions::Any, 2, &[(0, &[A, B]), (1, &[B, A])]);
 }
 
+/// The same (2 levels, 3 producers).
 #[test]
 fn tree_one_fresh_per_key_of_three_producers() {
     one_fresh(Preemptions::Any, 2, &[(0, &[A]), (1, &[A]), (2, &[A])]);
 }
 
+/// The same (3 levels, 2 producers).
 #[test]
 fn tree_one_fresh_per_key_in_three_levels() {
     one_fresh(Preemptions::Any, 3, &[(0, &[A]), (1, &[A])]);

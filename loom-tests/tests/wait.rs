@@ -33,6 +33,7 @@ fn push_two(mut producer: Producer<u64>) -> thread::JoinHandle<Producer<u64>> {
     })
 }
 
+/// A parked reader is woken by each of two pushes (2 slots, 2 items).
 #[test]
 fn wait_no_lost_wakeup() {
     check("wait_no_lost_wakeup", Preemptions::Any, || {
@@ -48,6 +49,7 @@ fn wait_no_lost_wakeup() {
     });
 }
 
+/// Writer and reader park on the same ring, alternately (1 slot, 3 items).
 #[test]
 fn wait_for_room() {
     check("wait_for_room", Preemptions::AtMost(3), || {
@@ -69,6 +71,8 @@ fn wait_for_room() {
     });
 }
 
+/// A thread parked for an item or for room is woken when the other end is dropped, and returns
+/// Closed (1 slot, 2 rings).
 #[test]
 fn close_wakes() {
     check("close_wakes", Preemptions::AtMost(3), || {
@@ -91,6 +95,7 @@ fn close_wakes() {
     });
 }
 
+/// One thread parks on two rings and is woken by two threads (3 threads, 1 slot each).
 #[test]
 fn doorbell_many_wakers() {
     check("doorbell_many_wakers", Preemptions::AtMost(3), || {

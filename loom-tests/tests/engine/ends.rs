@@ -8,6 +8,8 @@ use loom::thread;
 
 use super::{A, B, held, start};
 
+/// A batch submitted before is answered; a later one has its verdicts, or is rejected and not
+/// recorded (1 worker, 2 batches).
 #[test]
 fn shutdown_while_submitting() {
     static ANSWERED: Sometimes = Sometimes::new();

@@ -41,6 +41,8 @@ fn hand_over(
     });
 }
 
+/// The verdicts equal those of a set, no batch stays in flight, the filter is returned whole (1
+/// worker, 1 slot, 2 batches).
 #[test]
 fn port_and_server_hand_over() {
     hand_over(
@@ -52,6 +54,8 @@ fn port_and_server_hand_over() {
     );
 }
 
+/// As `port_and_server_hand_over`, with keys of two partitions in a batch (2 workers, 1 slot; 2
+/// batches, then 1 batch and the engine dropped).
 #[test]
 fn port_and_two_servers_hand_over() {
     hand_over(
@@ -124,6 +128,7 @@ fn counts_of_a_running_engine() {
     between.assert();
 }
 
+/// Of two ports that submit one key, exactly one gets Fresh (1 worker, 2 ports).
 #[test]
 fn ports_one_fresh() {
     static FIRST: Sometimes = Sometimes::new();

@@ -13,6 +13,7 @@ fn lost_by(engine: Engine<Exact>) -> Vec<usize> {
     error.lost.into_iter().map(|(index, _)| index).collect()
 }
 
+/// Verdicts answered before are returned first, then every call is an error (1 worker, 2 batches).
 #[test]
 fn worker_panic_is_error() {
     check("worker_panic_is_error", Preemptions::AtMost(2), || {
@@ -64,6 +65,8 @@ fn worker_panic_is_error_at_every_port() {
     LOST.assert();
 }
 
+/// A batch of two partitions, one of which panics: one verdict, one unknown key, and later batches
+/// are rejected (2 workers, 1 batch).
 #[test]
 fn lost_partition_leaves_the_other_verdicts() {
     check(
