@@ -11,7 +11,7 @@
 
 use std::error::Error;
 
-use echoless::{Filter, FilterSpec, KeyHash, KeyHasher};
+use echoless::{Filter, KeyHash, KeyHasher};
 
 /// The keys of a batch.
 const KEYS: u64 = 4096;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect::<Vec<_>>()
         .try_into()
         .map_err(|_| "expected a filter and a number of batches")?;
-    let mut filter = filter.parse::<FilterSpec>()?.build()?;
+    let mut filter = echoless_papers::parse(&filter)?.build()?;
     let hasher = KeyHasher::seeded(1);
     let mut words = vec![0; KEYS as usize / 64];
     let mut duplicates = 0;

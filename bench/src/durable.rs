@@ -51,7 +51,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("filter.state");
-    let spec: FilterSpec = format!("fingerprint:fpr=1e-8,memory={}MiB", arguments.size).parse()?;
+    let spec: FilterSpec = echoless_papers::parse(&format!(
+        "fingerprint:fpr=1e-8,memory={}MiB",
+        arguments.size
+    ))?;
     let hasher = KeyHasher::seeded(0);
     let bytes = (arguments.size << 20) as f64;
 

@@ -49,6 +49,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    echoless_papers::register();
     let result = match Arguments::parse().command {
         Command::Limit(arguments) => limit::run(&arguments),
         Command::Paper(arguments) => paper::run(&arguments),

@@ -8,17 +8,17 @@
 //! cargo run --release -p echoless --example call_records
 //! ```
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::error::Error;
 
-use echoless::{Attacher, Engine, FingerprintSpec, KeyHasher, PayloadPort, Verdicts};
+use echoless::{Attacher, Engine, FingerprintSpec, KeyHasher, Port, Verdicts};
 
 const THREADS: u64 = 4;
 const BATCHES: u64 = 50;
 const BATCH: u64 = 1000;
 
-/// A bound for the records that wait for their verdicts.
-const MOST_IN_FLIGHT: usize = 8 * BATCH as usize;
+/// A bound for the batches that wait for their verdicts.
+const MOST_IN_FLIGHT: usize = 8;
 
 type Records = Vec<String>;
 
@@ -43,13 +43,16 @@ fn receive(thread: u64, batch: u64) -> Records {
 
 /// Takes the oldest batch, and keeps its fresh records.
 fn pass_one(
-    port: &mut PayloadPort<Records>,
+    port: &mut Port,
+    waiting: &mut VecDeque<Records>,
     verdicts: &mut Verdicts,
     passed: &mut Records,
 ) -> Result<bool, echoless::ExchangeError> {
-    let Some(mut records) = port.drain(verdicts)? else {
+    if !port.drain(verdicts)? {
         return Ok(false);
-    };
+    }
+    // Batches come back in the order of submission.
+    let mut records = waiting.pop_front().expect("a batch in flight");
     verdicts.retain_fresh(&mut records);
     passed.append(&mut records);
     Ok(true)
@@ -57,10 +60,8 @@ fn pass_one(
 
 /// The work of one thread. Returns the records that passed.
 fn ingest(attacher: &Attacher, thread: u64) -> Result<Records, Box<dyn Error + Send + Sync>> {
-    let mut port = attacher
-        .attach()?
-        .with_payloads()
-        .map_err(|rejected| rejected.cause)?;
+    let mut port = attacher.attach()?;
+    let mut waiting = VecDeque::new();
     let hasher = KeyHasher::seeded(0);
     let (mut keys, mut verdicts, mut passed) = (Vec::new(), Verdicts::new(), Vec::new());
     for batch in 0..BATCHES {
@@ -72,12 +73,13 @@ fn ingest(attacher: &Attacher, thread: u64) -> Result<Records, Box<dyn Error + S
                 .iter()
                 .map(|record| hasher.hash_parts(record.split(',').take(3))),
         );
-        port.submit(&keys, records)?;
-        while port.in_flight_keys() > MOST_IN_FLIGHT {
-            pass_one(&mut port, &mut verdicts, &mut passed)?;
+        port.submit(&keys)?;
+        waiting.push_back(records);
+        while port.in_flight() > MOST_IN_FLIGHT {
+            pass_one(&mut port, &mut waiting, &mut verdicts, &mut passed)?;
         }
     }
-    while pass_one(&mut port, &mut verdicts, &mut passed)? {}
+    while pass_one(&mut port, &mut waiting, &mut verdicts, &mut passed)? {}
     Ok(passed)
 }
 

@@ -80,7 +80,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`SpecError`] if it cannot; the error names the kernels that it can run.
-    pub(crate) fn detect(self) -> Result<DetectedKernel, SpecError> {
+    pub fn detect(self) -> Result<DetectedKernel, SpecError> {
         if self.is_available() {
             return Ok(DetectedKernel(self));
         }
@@ -126,18 +126,20 @@ pub(crate) mod tested;
 
 /// A kernel that was found to run on this CPU; holding one is the proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DetectedKernel(Kernel);
+pub struct DetectedKernel(Kernel);
 
 /// A loop worth compiling once for each instruction set. Its `run` must be `#[inline(always)]`, and
 /// so must everything it calls: a function that is not inlined is compiled for the base
 /// instruction set.
-pub(crate) trait HotLoop {
+pub trait HotLoop {
+    /// The result.
     type Output;
+    /// The loop.
     fn run(self) -> Self::Output;
 }
 
 /// A kernel as a type: possession proves that the CPU has the instruction set.
-pub(crate) trait TargetIsa: Copy {
+pub trait TargetIsa: Copy {
     /// Whether the vectors are long enough to find the lines of a block faster than one by one.
     /// Where they are not, one loop fewer is compiled for each rule.
     const FINDS_LINES: bool;
@@ -148,18 +150,18 @@ pub(crate) trait TargetIsa: Copy {
 
 impl DetectedKernel {
     /// The best kernel of this CPU.
-    pub(crate) fn best() -> Self {
+    pub fn best() -> Self {
         Self(Kernel::best())
     }
 
     /// The kernel that was detected.
-    pub(crate) const fn kernel(self) -> Kernel {
+    pub const fn kernel(self) -> Kernel {
         self.0
     }
 
     /// Runs a loop that uses no kernel's operations, compiled for this kernel's instruction set.
     #[inline]
-    pub(crate) fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
+    pub fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         debug_assert!(self.0.is_available());
         match self.0 {
             // SAFETY: a `DetectedKernel` is only made after `is_available` found every feature that

@@ -4,7 +4,7 @@
 //! A [`KeyHasher`] hashes a record, or the fields that identify it, to a 64-bit [`KeyHash`]. The
 //! hash selects one 64-byte cache line of the filter. The filter probes that line, inserts the key
 //! and returns a [`Verdict`]: fresh or duplicate. A key costs one cache miss, and memory never
-//! grows. (The scattered forms of published filters touch more lines per key.) In return a filter
+//! grows. In return a filter
 //! makes two kinds of errors:
 //!
 //! - A **false positive** is a fresh key reported as a duplicate. The *false positive rate* (FPR)
@@ -36,22 +36,21 @@
 //! # Which type to use
 //! One thread, and the first of equal keys is fresh:
 //! - [`FingerprintSpec`]: the default filter, from a memory size and a false positive rate.
-//! - [`FilterSpec`]: any filter by name and options, such as `rlbsbf:k=2,form=line,memory=64MiB`.
-//! - [`BloomTree`]: producers far from each other; most duplicates are found near their producer.
+//! - [`FilterSpec`]: any filter by name and options, such as `clocked:window=600,memory=64MiB`. The
+//!   filters of five papers, scattered and in trees, are in the crate `echoless-papers`.
 //!
 //! Several threads, and one of equal keys is fresh:
 //! - [`SharedFilter`]: any number of threads through `&self`, without worker threads and locks. A
 //!   key is in one word, and is forgotten sooner than in a line.
-//! - [`Engine`]: workers own a partition each; ingest threads come and go. [`PayloadPort`] keeps
-//!   the records that belong to a batch. Of the keys of one port, the first is fresh.
+//! - [`Engine`]: workers own a partition each; ingest threads come and go. The batches of a
+//!   port come back in order. Of the keys of one port, the first is fresh.
 //!   Tasks of an executor poll their ports ([`Port::poll_drain`]); the crate `echoless-tokio` has
 //!   streams and a line service.
 //! - [`OrderedFilter`]: any number of threads, without worker threads and messages. Batches apply
 //!   in the order of their tickets, so verdicts are those of a single thread.
-//! - [`SharedTree`]: a tree whose producers are threads.
 //!
 //! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`] (two
-//! in `dense`), and one word of it in a [`SharedFilter`]; scattered forms and trees touch several.
+//! in `dense`), and one word of it in a [`SharedFilter`]; published forms touch several.
 //! Engines add a message of up to 64 keys there and back, and a wait for it: they need batches of
 //! hundreds of keys, and are far slower than a filter with one key at a time. Batches are several
 //! times as fast as single keys once a filter is larger than the caches, because their
@@ -155,7 +154,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`audit`] | estimates of the errors of a running filter, with bounds |
-//! | [`filters`] | the [`Filter`] trait and all filters, scattered as published or in cache lines |
+//! | [`filters`] | the [`Filter`] trait and the filters in cache lines |
+//! | [`extend`] | what crates use that add filters |
 //! | [`spec`] | specifications of filters in text, in files and in code |
 //! | [`state`] | saved states: filters and the keys after them in files |
 //! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
@@ -178,6 +178,7 @@
 pub mod assembly;
 pub mod audit;
 mod error;
+pub mod extend;
 pub mod filters;
 pub mod hash;
 mod isa;
@@ -204,11 +205,10 @@ mod window;
 #[cfg(feature = "threads")]
 pub use assembly::{
     Attacher, Engine, ExchangeError, LossPolicy, NotReplaceable, OrderedFilter, OrderedHandle,
-    PayloadPort, Pinning, Port, Rejected, Ticket,
+    Pinning, Port, Ticket,
 };
 pub use audit::Audit;
 pub use error::{BuildError, MemoryError, SpecError};
-pub use filters::adapters::tree::{BloomTree, SharedTree, TreeMode, TreeSpec};
 pub use filters::lines::LineFilter;
 pub use filters::{Batch, Filter, Replacement, Ticks, report_of};
 pub use hash::{KeyHash, KeyHasher};

@@ -7,10 +7,10 @@ use std::ops::RangeInclusive;
 use crate::error::SpecError;
 
 /// The highest accepted number of hash positions per key, the k of every filter.
-pub(crate) const MOST_HASHES: u32 = 64;
+pub const MOST_HASHES: u32 = 64;
 
 /// Returns `asked`, or an error if it lies outside `allowed`.
-pub(crate) fn within<T: PartialOrd + Display>(
+pub fn within<T: PartialOrd + Display>(
     field: &'static str,
     asked: T,
     allowed: RangeInclusive<T>,
@@ -27,7 +27,7 @@ pub(crate) fn within<T: PartialOrd + Display>(
 }
 
 /// A rate as text: small ones with an exponent, in place of hundreds of digits.
-pub(crate) fn rate_text(rate: f64) -> String {
+pub fn rate_text(rate: f64) -> String {
     if rate != 0.0 && rate.abs() < 1e-4 {
         format!("{rate:e}")
     } else {
@@ -46,7 +46,7 @@ pub(crate) fn open_fpr(asked: f64) -> Result<f64, SpecError> {
 }
 
 /// The number of bits in `memory_bytes`, or an error if it overflows.
-pub(crate) fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
+pub fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
     memory_bytes.checked_mul(8).ok_or_else(|| {
         SpecError::new(
             "memory",
@@ -58,11 +58,7 @@ pub(crate) fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
 
 /// The number of bits in `memory_bytes`, or an error if they are fewer than `least_bits`. `reason`
 /// states in the error what needs that many.
-pub(crate) fn at_least_bits(
-    memory_bytes: u64,
-    least_bits: u128,
-    reason: &str,
-) -> Result<u64, SpecError> {
+pub fn at_least_bits(memory_bytes: u64, least_bits: u128, reason: &str) -> Result<u64, SpecError> {
     let bits = bits_of(memory_bytes)?;
     if u128::from(bits) < least_bits {
         return Err(SpecError::new(

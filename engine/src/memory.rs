@@ -28,7 +28,7 @@ use crate::error::MemoryError;
 use crate::sync::AtomicU64;
 
 pub use available::available;
-pub(crate) use available::check_available;
+pub use available::check_available;
 
 /// The size of a cache line in bytes.
 pub const LINE_BYTES: u64 = 64;

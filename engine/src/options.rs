@@ -47,7 +47,7 @@ pub struct OptionInfo {
 /// The values that an option accepts. Each kind of values is parsed, checked and described here
 /// alone.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Allowed {
+pub enum Allowed {
     /// Whole numbers from the first to the second.
     Whole(u64, u64),
     /// As [`Whole`](Self::Whole), described by a phrase, because some filters accept fewer.
@@ -68,10 +68,12 @@ pub(crate) enum Allowed {
 
 /// A value of an option.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
     /// Neither given nor a default.
     Unset,
+    /// A whole number.
     Whole(u64),
+    /// A number with a fraction.
     Decimal(f64),
     /// The index of a name.
     Choice(usize),
@@ -301,9 +303,7 @@ pub(crate) fn write_named(
 }
 
 /// The names of a table of choices.
-pub(crate) const fn names<T: Copy, const N: usize>(
-    choices: &[(&'static str, T); N],
-) -> [&'static str; N] {
+pub const fn names<T: Copy, const N: usize>(choices: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut index = 0;
     while index < N {
@@ -327,6 +327,6 @@ pub(crate) fn value_of<T: Copy>(
 }
 
 /// The `allowed` text of a [`SpecError`] about an unknown name.
-pub(crate) fn one_of(names: &[&str]) -> String {
+pub fn one_of(names: &[&str]) -> String {
     format!("one of {}", names.join(", "))
 }

@@ -51,12 +51,12 @@ pub struct RateSum {
 
 impl RateSum {
     /// Adds the rate of one more line.
-    pub(crate) fn push(&mut self, rate: f64) {
+    pub fn push(&mut self, rate: f64) {
         self.push_equal(rate, 1);
     }
 
     /// Adds the rate of so many lines.
-    pub(crate) fn push_equal(&mut self, rate: f64, lines: u64) {
+    pub fn push_equal(&mut self, rate: f64, lines: u64) {
         self.rates += (rate * 2_f64.powi(64)) as u128 * u128::from(lines);
         self.lines += lines;
     }
@@ -88,7 +88,6 @@ impl RateSum {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[non_exhaustive]
 pub struct Tally {
     /// The memory of the filter's state, in bytes.
     pub memory_bytes: u64,
@@ -257,7 +256,6 @@ pub enum AgeOrigin {
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
 pub struct Report {
     /// The counters that the estimates follow from.
     pub tally: Tally,

@@ -39,7 +39,6 @@ impl Model {
             (Replacement::Fifo, Some(_)) => return true,
             (Replacement::Lru, Some(index)) => drop(line.remove(index)),
             (Replacement::Fifo | Replacement::Lru, None) | (Replacement::Qqhtd, _) => {}
-            (other, _) => panic!("{other} has no model"),
         }
         line.push_front(fingerprint);
         if line.len() > self.width.slots() as usize {

@@ -3,8 +3,9 @@
 
 #![cfg(loom)]
 
-use echoless::{KeyHash, SharedLayout, SharedTree, TreeMode, TreeSpec, Verdict};
+use echoless::{KeyHash, SharedLayout, Verdict};
 use echoless_loom::{Preemptions, Sometimes, check};
+use echoless_papers::{SharedTree, TreeMode, TreeSpec};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;

@@ -1,7 +1,7 @@
 //! The filters that are measured.
 
 use echoless::filters::lines::LineFilter;
-use echoless::{FilterSpec, FingerprintSpec, Kernel, Replacement, SlotWidth};
+use echoless::{FingerprintSpec, Kernel, Replacement, SlotWidth};
 
 use crate::failure::Failure;
 
@@ -75,7 +75,7 @@ fn lines(
         kernel,
         timed,
         build: Box::new(move |bytes| {
-            let spec = text.parse::<FilterSpec>()?.memory(bytes);
+            let spec = echoless_papers::parse(text)?.memory(bytes);
             Ok(spec.kernel(kernel).build_lines()?)
         }),
     })

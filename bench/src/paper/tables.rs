@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use echoless::FilterSpec;
 use echoless::memory::LINE_BYTES;
 use echoless::spec::Form;
-use echoless::theory::bloom::best_hashes;
 use echoless_lab::stream::Stream;
+use echoless_papers::theory::bloom::best_hashes;
 
 use crate::failure::Failure;
 
@@ -70,7 +70,7 @@ pub(super) struct Setting {
 impl Setting {
     /// The filter of this specification, in scaled memory.
     fn spec(self, text: &str, memory_bits: u64) -> Result<FilterSpec, Failure> {
-        let spec: FilterSpec = text.parse()?;
+        let spec: FilterSpec = echoless_papers::parse(text)?;
         let memory = memory_bits / 8 / self.scale;
         Ok(spec.memory(memory).seed(self.seed).form(self.form))
     }

@@ -25,9 +25,9 @@
 //! in a window are not compared, as chance decides on a second filter. The paper leaves the size of
 //! the first filter open; here it holds 1200 events at a rate of 0.05.
 
-use echoless::theory::bloom;
 use echoless::{Filter, FilterSpec, KeyHasher};
 use echoless_lab::oracle::Score;
+use echoless_papers::theory::bloom;
 
 use super::arguments::{Arguments, Part};
 use super::deliveries::Deliveries;
@@ -95,7 +95,8 @@ impl Setting<'_> {
         let (threshold, window, step) = (self.threshold, self.window, step());
         let growing = format!("growing:fpr={RATE},threshold={threshold},step={step}");
         let timers = format!("tbf:window={window},k={HASHES},bits={TIMER_BITS}");
-        let spec: FilterSpec = format!("{growing}/{timers},memory={}", 64 * step).parse()?;
+        let spec: FilterSpec =
+            echoless_papers::parse(&format!("{growing}/{timers},memory={}", 64 * step))?;
         Ok(spec.build()?)
     }
 

@@ -18,9 +18,9 @@
 //! share of its range. The formula of the hybrid heuristic takes the measured fill of the live
 //! slices, because it depends on the events that the heuristic itself keeps out.
 
-use echoless::theory::bloom;
-use echoless::theory::slices::{Failures, horizontal_fpr};
 use echoless::{FilterSpec, Verdict};
+use echoless_papers::theory::bloom;
+use echoless_papers::theory::slices::{Failures, horizontal_fpr};
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, UNSEEN, cells_for, hashes};

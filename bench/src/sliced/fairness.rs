@@ -16,8 +16,8 @@
 //! each has a range of its own, which is fairer, as k slices always share an event. The slices of
 //! diced v-h filters (4 vertical ones of S/4 pieces) have the load of as many vertical ones.
 
-use echoless::theory::slices::{fairness, largest_fraction};
 use echoless::{FilterSpec, Verdicts};
+use echoless_papers::theory::slices::{fairness, largest_fraction};
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, cells_for};

@@ -6,7 +6,7 @@
 //!
 //! **Here:** the same shape on all streams. Equation 4 takes equally full slices and misses it; the
 //! rate averaged over the Poisson number of keys in a slice
-//! ([`horizontal_fpr`](echoless::theory::slices::horizontal_fpr)) has it, so unevenness explains
+//! ([`horizontal_fpr`](echoless_papers::theory::slices::horizontal_fpr)) has it, so unevenness explains
 //! all of it. Diced filters: h-v has the rate of its horizontal slices alone, as the paper states.
 //! v-h has that of the undivided filter: here each vertical slice chooses a piece with a hash of
 //! its own, so a key does not meet k equally overfull pieces.
@@ -17,9 +17,9 @@
 //! the formula is averaged in the same way. Repeats are always found and change nothing, so only
 //! the first of the runs observes them.
 
-use echoless::theory::bloom;
-use echoless::theory::slices::horizontal_fpr;
 use echoless::{Filter, FilterSpec, KeyHash, Verdicts};
+use echoless_papers::theory::bloom;
+use echoless_papers::theory::slices::horizontal_fpr;
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, cells_for};

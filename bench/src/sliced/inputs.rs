@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
 
-use echoless::theory::growth;
 use echoless::{KeyHash, KeyHasher};
 use echoless_lab::stream::Stream;
+use echoless_papers::theory::growth;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -158,7 +158,7 @@ pub(super) fn cells_for(keys: u64, hashes: u32, fpr: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use echoless::theory::bloom;
+    use echoless_papers::theory::bloom;
 
     use super::*;
 

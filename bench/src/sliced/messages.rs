@@ -15,9 +15,9 @@
 //! approaches k from below: S (1 - (1 - 1/S)^k), in the column of printed formulas, although the
 //! paper states only the bound k.
 
-use echoless::theory::bloom;
 use echoless::{FilterSpec, Verdicts};
 use echoless_lab::stream::Stream;
+use echoless_papers::theory::bloom;
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{ARRIVALS, Input, cells_for};

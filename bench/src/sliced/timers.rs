@@ -21,10 +21,10 @@
 //! tick, and is not compared. An event that is taken for a duplicate is not recorded, so its next
 //! arrival can be a false positive for the same reason: such streams have more of them.
 
-use echoless::theory::windows::{timer_fractions, timers_fnr, timers_fpr};
 use echoless::{Filter, FilterSpec, KeyHash, Verdicts};
 use echoless_lab::oracle::Score;
 use echoless_lab::parallel;
+use echoless_papers::theory::windows::{timer_fractions, timers_fnr, timers_fpr};
 
 use super::arguments::{Arguments, Part};
 use super::deliveries::Deliveries;

@@ -7,16 +7,17 @@
 //!
 //! **Here:** the same shapes on all streams: a dense tree finds more at the leaves and has fewer
 //! accesses than a sparse one. The paper has no formulas for this; those of
-//! [`theory::tree`](echoless::theory::tree) hold for producers drawn independently of the events.
+//! [`theory::tree`](echoless_papers::theory::tree) hold for producers drawn independently of the events.
 //! The access log has more hits at the leaves than they expect, by its locality. The false
-//! positives of top-down testing follow [`sparse_fpr`](echoless::theory::tree::sparse_fpr).
+//! positives of top-down testing follow [`sparse_fpr`](echoless_papers::theory::tree::sparse_fpr).
 //!
 //! **Differences:** the paper does not state how many nodes its trees have. Here two levels have 16
 //! leaves, and five have three children for each node, 81 leaves. Producers are dealt to the leaves
 //! in turn. Level 0 is the root.
 
-use echoless::theory::{bloom, tree};
-use echoless::{BloomTree, Filter, FilterSpec, TreeMode, TreeSpec, Verdict};
+use echoless::{Filter, FilterSpec, Verdict};
+use echoless_papers::theory::{bloom, tree};
+use echoless_papers::{BloomTree, TreeMode, TreeSpec};
 
 use super::arguments::{Arguments, Part};
 use super::inputs::{Input, cells_for};
@@ -63,7 +64,8 @@ impl Setting<'_> {
         let spec = TreeSpec::new(self.levels, self.fanout)
             .mode(self.mode)
             .topdown(self.topdown.unwrap_or(0));
-        let node: FilterSpec = format!("bloom:k={HASHES},memory={bytes}B").parse()?;
+        let node: FilterSpec =
+            echoless_papers::parse(&format!("bloom:k={HASHES},memory={bytes}B"))?;
         let mut tree = BloomTree::new(spec, |_level| node.build())?;
         let hashes = self.input.hashes(seed);
         let mut seen = vec![false; hashes.len()];

@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn rates_do_not_drift_and_are_those_of_the_load() {
         let text = format!("clocked:bits=16,refresh=false,window={TICKS},memory=64KiB");
-        let spec: FilterSpec = text.parse().unwrap();
+        let spec: FilterSpec = echoless_papers::parse(&text).unwrap();
         let parts = parts(&spec, 1024 * 22, 1_000_000).unwrap();
         assert_eq!(parts.len(), PARTS as usize);
         for part in &parts {

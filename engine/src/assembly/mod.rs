@@ -64,7 +64,7 @@ pub use exchange_error::ExchangeError;
 pub use loss_policy::LossPolicy;
 pub use ordered::{OrderedBuilder, OrderedFilter, OrderedHandle, SaveError, Ticket};
 pub use pinning::{Pinning, pin_thread};
-pub use port::{PayloadPort, Port, Rejected};
+pub use port::Port;
 pub use replace::{NotReplaceable, ReplaceError};
 #[doc(hidden)]
 pub use routing::{RoundTrip, RoutingWay};

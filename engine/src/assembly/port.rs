@@ -28,7 +28,6 @@
 //! at all.
 
 mod exchange;
-mod payload;
 mod task;
 
 use std::collections::VecDeque;
@@ -45,7 +44,6 @@ use crate::transport::{Parker, Wait, deadline_after};
 use crate::verdicts::Verdicts;
 
 use exchange::Unsent;
-pub use payload::{PayloadPort, Rejected};
 
 /// Submits keys and returns their verdicts. Each ingest thread owns one: a port can be sent to a
 /// thread, but not shared.

@@ -136,7 +136,7 @@ mod tests {
                 taken
             })
             .collect();
-        let spec: crate::FilterSpec = "bloom:k=4,memory=64B".parse().unwrap();
+        let spec: crate::FilterSpec = "qqht:form=line,memory=64B".parse().unwrap();
         let header = Header::new(&spec, &KeyHasher::seeded(0)).unwrap();
         let mut writer = StateWriter::new(Vec::new(), &header).unwrap();
         write_recorded(&mut all, &mut writer, 9).unwrap();

@@ -73,7 +73,7 @@ impl<F> ShutdownError<F> {
     /// # Examples
     /// ```
     /// use echoless::{Engine, FilterSpec, KeyHasher, Verdicts};
-    /// let spec: FilterSpec = "bloom:k=4,form=line,memory=1MiB".parse()?;
+    /// let spec: FilterSpec = "rowlru:form=line,memory=1MiB".parse()?;
     /// let (engine, _) = Engine::builder(spec.build_partitions(4)?).build()?;
     /// // A worker may have panicked meanwhile.
     /// let filter = match engine.shutdown() {

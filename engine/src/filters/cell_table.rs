@@ -7,12 +7,12 @@ use crate::hash::KeyHash;
 use crate::report::Cells;
 
 /// A table of cells, of which every key has k: those of a Bloom filter, or timers.
-pub(crate) trait CellTable: fmt::Debug + Send + Sync {
+pub trait CellTable: fmt::Debug + Send + Sync {
     /// k: the cells of a key, 1 to 64.
     fn hashes(&self) -> usize;
 
     /// m: the number of cells.
-    fn len(&self) -> u64;
+    fn cell_count(&self) -> u64;
 
     /// The number of cell `index` of a key, below m; `index` is below k.
     fn position(&self, key: KeyHash, index: usize) -> u64;

@@ -257,7 +257,7 @@ impl fmt::Debug for dyn Filter {
 }
 
 /// The tally of a filter whose only counter is that of its cells.
-pub(super) fn tally_of_cells(memory_bytes: u64, cells: crate::report::Cells) -> Tally {
+pub fn tally_of_cells(memory_bytes: u64, cells: crate::report::Cells) -> Tally {
     Tally {
         cells: Some(cells),
         ..Tally::new(memory_bytes)

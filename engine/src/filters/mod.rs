@@ -2,32 +2,27 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `scattered` | the filters as published: the bits of a key lie all over the memory |
-//! | [`lines`] | their line forms: all that a key reads and writes lies in one cache line |
-//! | [`adapters`] | filters around another filter |
+//! | [`lines`] | the filters in lines: all that a key reads and writes lies in one cache line |
+//! | `adapters` | what filters around another filter are to a specification |
 //!
 //! To add
 //!
-//! - a scattered filter, write a file in `scattered` with its mechanism ([`Filter`]) and its row
-//!   (`FilterRow`): name, options, build functions and facts. Declare the file and name the row in
-//!   `scattered/mod.rs`;
-//! - a line form, write a file in `lines` with its rule and a `build` function, and name that
-//!   function in the row of the filter that it is a form of;
-//! - an adapter, write a file in `adapters` with its mechanism and its row (`AdapterRow`), and name
-//!   the row in the list there;
-//! - a replacement policy for rows, write a type in `replacement.rs` and add it to the list there.
+//! - a filter in lines, write a file in `lines` with its rule, a `build` function and a row
+//!   (`FilterRow`): name, options, build function and facts, and name the row in the list there;
+//! - a replacement policy for rows, write a type in `replacement.rs` and add it to the list there;
+//! - any other filter or adapter, write it in a crate of its own and [register](crate::extend) its
+//!   row. `echoless-papers` does so with the filters as published.
 
-pub mod adapters;
+pub(crate) mod adapters;
 mod batch;
-mod cell_table;
-mod filter;
+pub(crate) mod cell_table;
+pub(crate) mod filter;
 pub mod lines;
-mod random;
-mod replacement;
+pub(crate) mod random;
+pub(crate) mod replacement;
 pub(crate) mod row;
-mod scattered;
 mod sliced;
-pub(crate) mod units;
+pub mod units;
 
 pub use batch::{Batch, Ticks};
 pub use filter::{Filter, report_of};

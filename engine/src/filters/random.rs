@@ -2,7 +2,7 @@
 
 /// Whether a random word, as a fraction of 2^64, is below `probability`.
 #[inline(always)]
-pub(super) fn falls_below(word: u64, probability: f64) -> bool {
+pub fn falls_below(word: u64, probability: f64) -> bool {
     // The upper 53 bits: as many as an f64 represents exactly, so that 1 is never reached.
     const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
     ((word >> 11) as f64) * UNIT < probability

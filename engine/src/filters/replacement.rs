@@ -21,8 +21,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::lines::rows::queue_row;
 use super::row::FilterRow;
-use super::scattered::rows::queue_row;
 use crate::error::SpecError;
 use crate::options::value_of;
 use crate::report::AgeOrigin;
@@ -149,7 +149,6 @@ macro_rules! policies {
         /// assert_eq!(Replacement::Fifo.to_string(), "fifo");
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-        #[non_exhaustive]
         pub enum Replacement {
             $($(#[$doc])* $policy,)*
         }
@@ -204,7 +203,7 @@ macro_rules! policies {
             }
 
             /// The slots that move up; see [`ReplacementPolicy::moved`].
-            pub(super) fn moved(self, found: u64, slots: u32) -> u64 {
+            pub fn moved(self, found: u64, slots: u32) -> u64 {
                 match self {
                     $(Self::$policy => $policy::moved(found, slots),)*
                 }

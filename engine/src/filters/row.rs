@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use super::cell_table::CellTable;
 use super::lines::{LineAllocation, LineFilter, MOST_LINES};
-use super::{Filter, lines, scattered};
+use super::{Filter, lines};
 use crate::error::{BuildError, SpecError};
+use crate::extend;
 use crate::limits::MOST_HASHES;
 use crate::memory::LINE_BYTES;
 use crate::options::{Allowed, OptionInfo, Options, Value, value_of, write_named};
@@ -16,7 +17,6 @@ use crate::window::Window;
 
 /// Where the bits of a key lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum Form {
     /// Scattered over the whole memory, as published.
     #[default]
@@ -55,17 +55,13 @@ impl FromStr for Form {
 /// use echoless::spec::Facts;
 /// use echoless::{FilterSpec, Window};
 /// let facts = |text: &str| -> Facts { text.parse::<FilterSpec>().unwrap().facts() };
-/// assert_eq!(facts("rlbsbf:k=2,memory=1MiB").cache_lines, 4.0);
-/// assert_eq!(facts("rlbsbf:k=2,form=line,memory=1MiB").cache_lines, 1.0);
+/// assert_eq!(facts("rowlru:form=line,memory=1MiB").cache_lines, 1.0);
+/// assert_eq!(facts("dense:memory=1MiB").cache_lines, 2.0);
 /// assert_eq!(facts("clocked:window=1000").window, Some(Window::new(1000, 200)));
 /// assert_eq!(facts("rowlru:form=line").most_memory, 256 << 30);
-/// // It drops its oldest filter.
-/// assert!(!facts("bloom:k=2").settles && facts("growing/bloom:k=2").settles);
-/// // A duplicate changes no node of a tree.
-/// assert!(facts("clocked").renews_keys && !facts("tree:levels=2/clocked").renews_keys);
+/// assert!(facts("clocked").renews_keys && !facts("clocked:refresh=false").renews_keys);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
 pub struct Facts {
     /// The mean number of cache lines that a fresh key touches at most. Keys that are not tracked
     /// touch none and do not count in the mean. A row counts as the lines that it lies in, a cell
@@ -115,11 +111,11 @@ pub struct Facts {
 }
 
 /// The most memory of a scattered form whose parts have no limit of their own: less than 2^64 bits.
-pub(crate) const MOST_SCATTERED: u64 = u64::MAX / 8;
+pub const MOST_SCATTERED: u64 = u64::MAX / 8;
 
 /// An option of a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OptionRow {
+pub struct OptionRow {
     key: &'static str,
     allowed: Allowed,
     default: Value,
@@ -129,7 +125,7 @@ pub(crate) struct OptionRow {
 
 impl OptionRow {
     /// An option without a default.
-    pub(crate) const fn new(key: &'static str, allowed: Allowed) -> Self {
+    pub const fn new(key: &'static str, allowed: Allowed) -> Self {
         Self {
             key,
             allowed,
@@ -139,32 +135,32 @@ impl OptionRow {
     }
 
     /// A whole number from `least` to `most`.
-    pub(crate) const fn whole(key: &'static str, least: u64, most: u64, default: u64) -> Self {
+    pub const fn whole(key: &'static str, least: u64, most: u64, default: u64) -> Self {
         Self::new(key, Allowed::Whole(least, most)).or(Value::Whole(default))
     }
 
     /// `k`, the number of positions of a key.
-    pub(crate) const fn hashes(default: u64) -> Self {
+    pub const fn hashes(default: u64) -> Self {
         Self::whole("k", 1, MOST_HASHES as u64, default)
     }
 
     /// One of some whole numbers.
-    pub(crate) const fn listed(key: &'static str, of: &'static [u64], default: u64) -> Self {
+    pub const fn listed(key: &'static str, of: &'static [u64], default: u64) -> Self {
         Self::new(key, Allowed::Listed(of)).or(Value::Whole(default))
     }
 
     /// A number from 0 to 1.
-    pub(crate) const fn fraction(key: &'static str, default: f64) -> Self {
+    pub const fn fraction(key: &'static str, default: f64) -> Self {
         Self::new(key, Allowed::Decimal(0.0, 1.0)).or(Value::Decimal(default))
     }
 
     /// One of some names; the first is the default.
-    pub(crate) const fn choice(key: &'static str, names: &'static [&'static str]) -> Self {
+    pub const fn choice(key: &'static str, names: &'static [&'static str]) -> Self {
         Self::new(key, Allowed::Choice(names)).or(Value::Choice(0))
     }
 
     /// `true` or `false`. The error lists the default first.
-    pub(crate) const fn flag(key: &'static str, default: bool) -> Self {
+    pub const fn flag(key: &'static str, default: bool) -> Self {
         Self::choice(
             key,
             if default {
@@ -176,7 +172,7 @@ impl OptionRow {
     }
 
     /// Sets the default.
-    pub(crate) const fn or(self, default: Value) -> Self {
+    pub const fn or(self, default: Value) -> Self {
         Self { default, ..self }
     }
 
@@ -187,7 +183,7 @@ impl OptionRow {
     }
 
     /// Takes the option only beside one of these names of an option before it.
-    pub(crate) const fn beside(self, key: &'static str, names: &'static [&'static str]) -> Self {
+    pub const fn beside(self, key: &'static str, names: &'static [&'static str]) -> Self {
         let beside = Some((key, names));
         Self { beside, ..self }
     }
@@ -198,24 +194,25 @@ const MOST_OPTIONS: usize = 7;
 
 /// What filters and adapters have in common: a name and options.
 #[derive(Debug)]
-pub(crate) struct Head {
-    pub(crate) name: &'static str,
+pub struct Head {
+    /// The name in text.
+    pub name: &'static str,
     /// The options in the order of the text. Their keys are the same in every form.
-    pub(crate) options: fn(Form) -> &'static [OptionRow],
+    pub options: fn(Form) -> &'static [OptionRow],
     /// Fills in the defaults that depend on other options, and checks what several options decide.
-    pub(crate) complete: fn(&mut Named, Form) -> Result<(), SpecError>,
+    pub complete: fn(&mut Named, Form) -> Result<(), SpecError>,
 }
 
 /// A name with a value for each of its options.
 #[derive(Clone, Copy)]
-pub(crate) struct Named {
+pub struct Named {
     head: &'static Head,
     values: [Value; MOST_OPTIONS],
 }
 
 impl Named {
     /// Takes the options of a row from `options`.
-    pub(crate) fn parse(
+    pub fn parse(
         head: &'static Head,
         form: Form,
         options: &mut Options,
@@ -235,13 +232,13 @@ impl Named {
     }
 
     /// The row without options.
-    pub(crate) fn default_of(head: &'static Head, form: Form) -> Self {
+    pub fn default_of(head: &'static Head, form: Form) -> Self {
         let parsed = Self::parse(head, form, &mut Options::new(Vec::new()));
         parsed.expect("defaults are accepted")
     }
 
     /// The [`complete`](Head::complete) of rows whose options do not depend on each other.
-    pub(crate) const fn as_given(&mut self, _form: Form) -> Result<(), SpecError> {
+    pub const fn as_given(&mut self, _form: Form) -> Result<(), SpecError> {
         Ok(())
     }
 
@@ -251,7 +248,9 @@ impl Named {
             .is_none_or(|(key, names)| names.contains(&self.choice_name(key)))
     }
 
-    pub(crate) const fn name(&self) -> &'static str {
+    /// The name in text.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
         self.head.name
     }
 
@@ -270,12 +269,12 @@ impl Named {
     }
 
     /// Sets the value of an option.
-    pub(crate) fn set(&mut self, key: &str, value: Value) {
+    pub fn set(&mut self, key: &str, value: Value) {
         self.values[self.index(key)] = value;
     }
 
     /// The whole number of an option; `None` if it is unset.
-    pub(crate) fn given(&self, key: &str) -> Option<u64> {
+    pub fn given(&self, key: &str) -> Option<u64> {
         match self.value(key) {
             Value::Whole(number) => Some(number),
             _ => None,
@@ -283,17 +282,17 @@ impl Named {
     }
 
     /// The whole number of an option that is always set.
-    pub(crate) fn whole(&self, key: &str) -> u64 {
+    pub fn whole(&self, key: &str) -> u64 {
         self.given(key).expect("a whole number")
     }
 
     /// As [`whole`](Self::whole), of an option that accepts no number of more than 32 bits.
-    pub(crate) fn small(&self, key: &str) -> u32 {
+    pub fn small(&self, key: &str) -> u32 {
         u32::try_from(self.whole(key)).expect("a number of 32 bits")
     }
 
     /// The number of an option; `None` if it is unset.
-    pub(crate) fn decimal(&self, key: &str) -> Option<f64> {
+    pub fn decimal(&self, key: &str) -> Option<f64> {
         match self.value(key) {
             Value::Decimal(number) => Some(number),
             _ => None,
@@ -301,7 +300,7 @@ impl Named {
     }
 
     /// The name that is the value of an option.
-    pub(crate) fn choice_name(&self, key: &str) -> &'static str {
+    pub fn choice_name(&self, key: &str) -> &'static str {
         let index = self.index(key);
         match self.values[index] {
             Value::Choice(name) => self.rows()[index].allowed.names()[name],
@@ -310,25 +309,27 @@ impl Named {
     }
 
     /// The value of the name, from the table whose names the option accepts.
-    pub(crate) fn choice<T: Copy>(&self, key: &str, choices: &[(&'static str, T)]) -> T {
+    pub fn choice<T: Copy>(&self, key: &str, choices: &[(&'static str, T)]) -> T {
         let name = self.choice_name(key);
         let found = choices.iter().find(|(choice, _)| *choice == name);
         found.expect("a name of the table").1
     }
 
-    pub(crate) fn flag(&self, key: &str) -> bool {
+    /// Whether an option is `true`.
+    #[must_use]
+    pub fn flag(&self, key: &str) -> bool {
         self.choice_name(key) == "true"
     }
 
     /// All options that are set, as text.
-    pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
+    pub fn options(&self) -> Vec<(&'static str, String)> {
         let text = |(row, value): (&OptionRow, Value)| Some((row.key, row.allowed.text(value)?));
         let rows = self.rows().iter().zip(self.values);
         rows.filter_map(text).collect()
     }
 
     /// The options of a row. Those that are taken only beside other values come last.
-    pub(crate) fn infos(head: &'static Head, form: Form) -> Vec<OptionInfo> {
+    pub fn infos(head: &'static Head, form: Form) -> Vec<OptionInfo> {
         let defaults = Self::default_of(head, form);
         let rows = (head.options)(form).iter().zip(defaults.values);
         let (taken, others): (Vec<_>, Vec<_>) = rows.partition(|(row, _)| defaults.takes(row));
@@ -364,60 +365,62 @@ impl fmt::Display for Named {
 }
 
 /// Builds the scattered form from its memory and seed.
-pub(crate) type BuildScattered = fn(&Named, u64, u64) -> Result<Box<dyn Filter>, BuildError>;
+pub type BuildScattered = fn(&Named, u64, u64) -> Result<Box<dyn Filter>, BuildError>;
 
 /// Builds the scattered form as a table of cells, from its memory.
-pub(crate) type BuildCells = fn(&Named, u64) -> Result<Box<dyn CellTable>, BuildError>;
+pub type BuildCells = fn(&Named, u64) -> Result<Box<dyn CellTable>, BuildError>;
 
 /// Builds the line form in the given lines.
-pub(crate) type BuildLines = fn(&Named, LineAllocation) -> Result<Box<dyn LineFilter>, BuildError>;
+pub type BuildLines = fn(&Named, LineAllocation) -> Result<Box<dyn LineFilter>, BuildError>;
 
 /// A filter, in all of its forms.
 #[derive(Debug)]
-pub(crate) struct FilterRow {
-    pub(crate) head: Head,
-    pub(crate) scattered: Option<BuildScattered>,
+pub struct FilterRow {
+    /// Its name and options.
+    pub head: Head,
+    /// The form of a specification that names none.
+    pub default_form: Form,
+    /// Builds the scattered form, if there is one.
+    pub scattered: Option<BuildScattered>,
     /// A key is a duplicate if and only if its k cells are set, and only a fresh key sets them.
-    pub(crate) cells: Option<BuildCells>,
-    pub(crate) lines: Option<BuildLines>,
+    pub cells: Option<BuildCells>,
+    /// Builds the line form, if there is one.
+    pub lines: Option<BuildLines>,
     /// What is known of a form in so much memory. The cache lines and the most memory are those of
     /// the scattered form, the unit of the memory is that of the line form.
-    pub(crate) facts: fn(&Named, Form, u64) -> Facts,
+    pub facts: fn(&Named, Form, u64) -> Facts,
 }
 
 impl FilterRow {
-    /// All filters.
-    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
-        let families = [scattered::FAMILIES, lines::FAMILIES];
-        families.into_iter().flatten().copied().flatten()
+    /// All filters: those that were registered, and those in lines. A registered one takes the
+    /// place of the one in lines that has its name.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        let registered = || extend::registered().flat_map(|rows| rows.families.iter().copied());
+        let is_registered =
+            move |name: &str| registered().flatten().any(|row| row.head.name == name);
+        let own = lines::FAMILIES.iter().copied().flatten();
+        let own = own.filter(move |row| !is_registered(row.head.name));
+        registered().flatten().chain(own)
     }
 
     /// The row of a filter.
-    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+    pub fn find(name: &str) -> Option<&'static Self> {
         Self::all().find(|row| row.head.name == name)
     }
 
     /// The row of a filter.
-    pub(crate) fn of(filter: &Named) -> &'static Self {
+    pub fn of(filter: &Named) -> &'static Self {
         Self::find(filter.name()).expect("a filter")
     }
 
     /// The names of the rows that satisfy the predicate.
-    pub(crate) fn names_of(is_one: impl Fn(&Self) -> bool) -> Vec<&'static str> {
+    pub fn names_of(is_one: impl Fn(&Self) -> bool) -> Vec<&'static str> {
         let rows = Self::all().filter(|row| is_one(row));
         rows.map(|row| row.head.name).collect()
     }
 
-    /// The form of a specification that names none: scattered, if the filter has that form.
-    pub(crate) const fn default_form(&self) -> Form {
-        match self.scattered {
-            Some(_) => Form::Scattered,
-            None => Form::Line,
-        }
-    }
-
     /// What is known of the filter in this form and so much memory.
-    pub(crate) fn facts(&self, filter: &Named, form: Form, memory: u64) -> Facts {
+    pub fn facts(&self, filter: &Named, form: Form, memory: u64) -> Facts {
         let facts = (self.facts)(filter, form, memory);
         match form {
             Form::Scattered => Facts {

@@ -38,21 +38,6 @@ impl fmt::Debug for dyn SlicedFilter {
 /// A slice is named by a path: `[2]` is slice 2, and in a diced filter `[2, 5]` is piece 5 of slice
 /// 2. A slice that fails loses its keys, and the policy of the filter decides the keys that need
 /// it. It is restored empty. Failing a failed slice or restoring a live one has no effect.
-///
-/// # Examples
-/// ```
-/// use echoless::filters::SlicedFilter;
-/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
-/// let key = KeyHasher::seeded(0).hash_u64(1);
-/// let spec: FilterSpec = "horizontal:slices=1,failed=duplicate/bloom:k=4,memory=1KiB".parse()?;
-/// let mut filter = spec.build_sliced()?;
-/// filter.slices_mut().fail(&[0])?;
-/// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-/// filter.slices_mut().restore(&[0])?;
-/// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-/// assert_eq!(filter.slices().counts().unavailable, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub trait Sliced {
     /// S, the number of slices.
     fn slice_count(&self) -> usize;

@@ -5,23 +5,23 @@ use crate::window::Window;
 
 /// The units of a clock, and how many of them a key stays alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Units {
+pub struct Units {
     /// The ticks of a unit.
     ticks: u64,
     /// A key is alive while the number of its unit is at most this far below the current one.
-    pub(crate) alive: u64,
+    pub alive: u64,
     /// The requested window, in ticks.
     window: u64,
 }
 
 /// The longest window: with it, no sum of ticks overflows.
-pub(crate) const LONGEST_WINDOW: u64 = u64::MAX >> 1;
+pub const LONGEST_WINDOW: u64 = u64::MAX >> 1;
 
 /// The window without an option, as that of `bdbf`: about a million ticks.
 const DEFAULT_WINDOW: u64 = 1 << 20;
 
 /// The option of a window in ticks.
-pub(crate) const WINDOW: OptionRow = OptionRow::whole("window", 1, LONGEST_WINDOW, DEFAULT_WINDOW);
+pub const WINDOW: OptionRow = OptionRow::whole("window", 1, LONGEST_WINDOW, DEFAULT_WINDOW);
 
 impl Units {
     /// The shortest units of which at most `most` make up the window.
@@ -37,7 +37,7 @@ impl Units {
     /// So the granule is `(a + 1) * u - window`. That is `u` if `u` divides the window, else less
     /// than `2 * u`: the key's own unit, which is partly over, and the rounding of the window to
     /// whole units.
-    pub(crate) const fn new(window: u64, most: u64) -> Self {
+    pub const fn new(window: u64, most: u64) -> Self {
         debug_assert!(window >= 1 && window <= LONGEST_WINDOW && most >= 1);
         let ticks = window.div_ceil(most);
         Self {
@@ -48,7 +48,7 @@ impl Units {
     }
 
     /// The same units, of which fewer make up a shorter window.
-    pub(crate) const fn with_window(self, window: u64) -> Self {
+    pub const fn with_window(self, window: u64) -> Self {
         Self {
             alive: window.div_ceil(self.ticks),
             window,
@@ -58,7 +58,7 @@ impl Units {
 
     /// The number of the unit that a tick lies in.
     #[inline(always)]
-    pub(crate) const fn number(self, tick: u64) -> u64 {
+    pub const fn number(self, tick: u64) -> u64 {
         // Most units are one tick, and a predicted branch takes less time than a division.
         if self.ticks == 1 {
             tick
@@ -69,18 +69,18 @@ impl Units {
 
     /// The first tick of the unit with this number; `u64::MAX` if there is none.
     #[inline(always)]
-    pub(crate) const fn first_tick(self, number: u64) -> u64 {
+    pub const fn first_tick(self, number: u64) -> u64 {
         number.saturating_mul(self.ticks)
     }
 
     /// How much of its unit is over at a tick, scaled to 0 up to `whole` (excluded).
-    pub(crate) const fn elapsed(self, tick: u64, whole: u64) -> u64 {
+    pub const fn elapsed(self, tick: u64, whole: u64) -> u64 {
         let ticks = (tick % self.ticks) as u128;
         (ticks * whole as u128 / self.ticks as u128) as u64
     }
 
     /// The window, and how much longer than it a key may be remembered.
-    pub(crate) const fn window(self) -> Window {
+    pub const fn window(self) -> Window {
         Window::new(self.window, (self.alive + 1) * self.ticks - self.window)
     }
 }

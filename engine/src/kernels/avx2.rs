@@ -13,6 +13,7 @@
 
 use std::arch::x86_64::*;
 
+use super::Token;
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
 use super::token::token;
 use crate::isa::{Kernel, run_avx2};
@@ -36,6 +37,11 @@ pub(super) fn last_is_occupied_by_load<S: Slot>(line: &Line) -> bool {
 }
 
 impl SlotOps for Avx2 {
+    #[inline(always)]
+    fn token(self) -> Token {
+        Token::Avx2(self)
+    }
+
     #[inline(always)]
     fn last_is_occupied<S: Slot>(self, line: &Line) -> bool {
         last_is_occupied_by_load::<S>(line)

@@ -4,6 +4,7 @@
 
 use std::arch::x86_64::*;
 
+use super::Token;
 use super::avx2::last_is_occupied_by_load;
 use super::slot::{Slot, SlotOps};
 use super::token::token;
@@ -16,6 +17,11 @@ token! {
 }
 
 impl SlotOps for Avx512 {
+    #[inline(always)]
+    fn token(self) -> Token {
+        Token::Avx512(self)
+    }
+
     #[inline(always)]
     fn last_is_occupied<S: Slot>(self, line: &Line) -> bool {
         last_is_occupied_by_load::<S>(line)

@@ -54,7 +54,7 @@ pub(crate) trait LineStep {
 
 /// The outcome of a visit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Whether the key is a duplicate.
     pub(crate) duplicate: bool,
     /// Whether the slot that an insertion uses was occupied. May be set although this visit
@@ -65,7 +65,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The outcome of a visit that displaced nothing, or of a rule that does not determine it.
     #[inline(always)]
-    pub(crate) const fn of(duplicate: bool) -> Self {
+    pub const fn of(duplicate: bool) -> Self {
         Self {
             duplicate,
             displaced: false,

@@ -22,7 +22,7 @@ pub(crate) type Page = [Line; PAGE_LINES];
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The lines that one key can read and write.
-pub(crate) trait Bucket: Sized {
+pub trait Bucket: Sized {
     /// The number of lines of a bucket. An array has a whole number of buckets.
     const LINES: usize;
 

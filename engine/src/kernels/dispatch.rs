@@ -7,16 +7,31 @@ use std::fmt;
 
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::Avx2, avx512::Avx512};
-use super::{bits::BitOps, portable::Portable, scalar::Scalar, slot::SlotOps};
+use super::{portable::Portable, scalar::Scalar, slot::SlotOps};
 use crate::isa::{DetectedKernel, Kernel};
 
-/// All that a kernel can do to a line.
-pub(crate) trait LineOps: SlotOps + BitOps + fmt::Debug + Send + Sync + 'static {}
+/// A kernel as a value. What a crate adds to the kernels takes their tokens as its proof.
+#[derive(Debug, Clone, Copy)]
+pub enum Token {
+    /// Plain loops.
+    Scalar,
+    /// Vectors on any target.
+    Portable,
+    /// The proof that the CPU has AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// The proof that the CPU has AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
 
-impl<O: SlotOps + BitOps + fmt::Debug + Send + Sync + 'static> LineOps for O {}
+/// All that a kernel can do to a line.
+pub trait LineOps: SlotOps + fmt::Debug + Send + Sync + 'static {}
+
+impl<O: SlotOps + fmt::Debug + Send + Sync + 'static> LineOps for O {}
 
 /// Something to do with the kernel as a type, for [`DetectedKernel::dispatch`].
-pub(crate) trait ForKernel {
+pub trait ForKernel {
     type Output;
     fn call<O: LineOps>(self, ops: O) -> Self::Output;
 }
@@ -24,7 +39,7 @@ pub(crate) trait ForKernel {
 impl DetectedKernel {
     /// Calls `with` with the operations of this kernel.
     #[inline]
-    pub(crate) fn dispatch<W: ForKernel>(self, with: W) -> W::Output {
+    pub fn dispatch<W: ForKernel>(self, with: W) -> W::Output {
         match self.kernel() {
             Kernel::Portable => with.call(Portable),
             _ => self.dispatch_words(with),
@@ -34,7 +49,7 @@ impl DetectedKernel {
     /// As [`dispatch`](Self::dispatch), for what works on whole words. The portable kernel's
     /// vectors hold two words, too few to gain anything, so it runs the scalar code.
     #[inline]
-    pub(crate) fn dispatch_words<W: ForKernel>(self, with: W) -> W::Output {
+    pub fn dispatch_words<W: ForKernel>(self, with: W) -> W::Output {
         #[cfg(target_arch = "x86_64")]
         if let Some(ops) = Avx512::new(self) {
             return with.call(ops);

@@ -1,7 +1,6 @@
 //! The operations of the hot path on one line, and the batch loop around them.
 //!
-//! A line is either a row of fingerprints (find one, push one in front) or a set of 512 bits. Each
-//! instruction set has one file for each view.
+//! A line is a row of fingerprints: find one, push one in front. Each instruction set has a file.
 //!
 //! `scalar` is the oracle: every other kernel leaves the same bytes and returns the same answers. A
 //! vector kernel is a token that exists only where the CPU has the instructions, so its operations
@@ -12,7 +11,6 @@ pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 pub(crate) mod batch;
-mod bits;
 mod block;
 mod bucket;
 mod dispatch;
@@ -26,14 +24,16 @@ mod slot;
 #[cfg(target_arch = "x86_64")]
 mod token;
 
-pub(crate) use batch::{BLOCK, BatchCounts, BatchLoop, LineStep, Outcome};
-pub(crate) use bits::{BitOps, Filters, LANES, LINE_BITS, Numbers, Spread};
+pub use batch::Outcome;
+pub(crate) use batch::{BLOCK, BatchCounts, BatchLoop, LineStep};
 pub(crate) use block::{BlockLoop, SingleVisit};
-pub(crate) use bucket::{Bucket, PAGE_LINES, Page, PageKey};
-pub(crate) use dispatch::{ForKernel, LineOps};
+pub use bucket::Bucket;
+pub(crate) use bucket::{PAGE_LINES, Page, PageKey};
+pub(crate) use dispatch::ForKernel;
+pub use dispatch::{LineOps, Token};
 pub use line_range::LineRange;
 pub use look_ahead::LookAhead;
 pub(crate) use look_ahead::{Tuner, Tunes};
 #[cfg(feature = "threads")]
 pub(crate) use select::{GROUP, SelectOps};
-pub(crate) use slot::{Slot, SlotOps};
+pub use slot::{Slot, SlotOps};

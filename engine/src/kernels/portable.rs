@@ -4,6 +4,7 @@
 use bytemuck::must_cast;
 use wide::{u8x16, u16x8, u32x4, u64x2};
 
+use super::Token;
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
 use crate::isa::{HotLoop, TargetIsa};
 use crate::memory::Line;
@@ -23,6 +24,11 @@ impl TargetIsa for Portable {
 }
 
 impl SlotOps for Portable {
+    #[inline(always)]
+    fn token(self) -> Token {
+        Token::Portable
+    }
+
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
         let word = fingerprint.word();

@@ -1,12 +1,13 @@
 //! Plain loops over slots: the definition of the operations.
 
+use super::Token;
 use super::slot::{Slot, SlotOps, moved_slots};
 use crate::isa::{HotLoop, TargetIsa};
 use crate::memory::Line;
 
 /// The kernel of every machine, and the oracle of the other kernels.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scalar;
+pub struct Scalar;
 
 impl TargetIsa for Scalar {
     const FINDS_LINES: bool = false;
@@ -18,6 +19,11 @@ impl TargetIsa for Scalar {
 }
 
 impl SlotOps for Scalar {
+    #[inline(always)]
+    fn token(self) -> Token {
+        Token::Scalar
+    }
+
     #[inline(always)]
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64 {
         S::slots(line)

@@ -13,11 +13,12 @@ use bytemuck::Pod;
 
 use crate::hash::KeyHash;
 use crate::isa::TargetIsa;
+use crate::kernels::Token;
 use crate::memory::Line;
 
 /// A fingerprint: an unsigned integer of 1, 2, 4 or 8 bytes, never zero, because zero is an empty
 /// slot.
-pub(crate) trait Slot: Pod + Eq + Debug + Send + Sync {
+pub trait Slot: Pod + Eq + Debug + Send + Sync {
     /// The width of a slot in bytes.
     const BYTES: usize;
     /// How many slots a line has.
@@ -105,7 +106,10 @@ slot!(u8, u16, u32, u64);
 ///
 /// All of them are `#[inline(always)]`: they are compiled into a batch loop that has the kernel's
 /// features enabled, and a function without these features cannot be inlined into it.
-pub(crate) trait SlotOps: TargetIsa {
+pub trait SlotOps: TargetIsa {
+    /// The kernel as a value.
+    fn token(self) -> Token;
+
     /// The slots that hold `fingerprint`: bit `i` is slot `i`; bits past the last slot are zero.
     fn find<S: Slot>(self, line: &Line, fingerprint: S) -> u64;
 
@@ -178,7 +182,7 @@ pub(super) fn moved_slots<S: Slot>(moved: u64) -> usize {
 ///          | ff ff ff ... ff ff | 00 00 00 ... 00 00 |
 /// n = 2                 | ff ff   00 00 ...    |
 /// ```
-pub(crate) static PREFIX_MASKS: [u8; 128] = {
+pub(super) static PREFIX_MASKS: [u8; 128] = {
     let mut bytes = [0; 128];
     let mut index = 0;
     while index < 64 {

@@ -12,11 +12,11 @@ macro_rules! token {
     ($(#[$docs:meta])* $token:ident, $kernel:expr, $run:path) => {
         $(#[$docs])*
         #[derive(Debug, Clone, Copy)]
-        pub(crate) struct $token(());
+        pub struct $token(());
 
         impl $token {
             /// The token, if this is the kernel that was detected.
-            pub(crate) fn new(detected: $crate::isa::DetectedKernel) -> Option<Self> {
+            pub fn new(detected: $crate::isa::DetectedKernel) -> Option<Self> {
                 (detected.kernel() == $kernel).then_some(Self(()))
             }
         }

@@ -19,7 +19,7 @@ const UNCHECKED: u64 = 1 << 20;
 ///
 /// # Errors
 /// [`MemoryError`] if fewer than `bytes` bytes are available.
-pub(crate) fn check_available(bytes: u64) -> Result<(), MemoryError> {
+pub fn check_available(bytes: u64) -> Result<(), MemoryError> {
     if bytes <= UNCHECKED {
         return Ok(());
     }

@@ -33,7 +33,7 @@ impl SharedFilter {
     /// not written at all otherwise. With rows, `evictions` and `miss_age` report what was
     /// forgotten and from which age on duplicates are missed. [`SharedLayout::Bloom`] forgets
     /// nothing, and [`SharedLayout::Ageing`] forgets bits, not keys. A node below the root of a
-    /// [`SharedTree`](crate::SharedTree) counts no keys, so `fresh` and the evictions of its rows
+    /// a tree of them counts no keys, so `fresh` and the evictions of its rows
     /// are `None`.
     ///
     /// # Examples

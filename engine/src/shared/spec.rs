@@ -68,7 +68,7 @@ impl SharedSpec {
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    pub(crate) fn build_uncounted(&self) -> Result<SharedFilter, BuildError> {
+    pub fn build_uncounted(&self) -> Result<SharedFilter, BuildError> {
         let lines = self.checked_lines()?;
         SharedFilter::uncounted(lines, self.layout)
     }

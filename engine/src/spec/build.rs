@@ -26,9 +26,7 @@ impl FilterSpec {
     /// # Examples
     /// ```
     /// use echoless::FilterSpec;
-    /// let spec: FilterSpec = "vertical:slices=4/bloom:k=4,memory=1MiB".parse()?;
-    /// assert_eq!(spec.build_sliced()?.slices().slice_count(), 4);
-    /// let spec: FilterSpec = "bloom:k=4,memory=1MiB".parse()?;
+    /// let spec: FilterSpec = "dense:memory=1MiB".parse()?;
     /// assert!(spec.build_sliced().is_err());
     /// # Ok::<(), echoless::BuildError>(())
     /// ```
@@ -59,7 +57,7 @@ impl FilterSpec {
     /// ```
     /// use echoless::FilterSpec;
     /// use echoless::spec::Form;
-    /// let spec: FilterSpec = "rlbsbf:k=2,form=line,memory=1MiB".parse()?;
+    /// let spec: FilterSpec = "rowlru:form=line,memory=1MiB".parse()?;
     /// let parts = spec.build_partitions(2)?;
     /// assert_eq!(parts.partitioning().count(), 2);
     /// assert!(spec.form(Form::Scattered).build_partitions(2).is_err());
@@ -83,7 +81,7 @@ impl FilterSpec {
     /// # Examples
     /// ```
     /// use echoless::FilterSpec;
-    /// let spec: FilterSpec = "rlbsbf:k=2,form=line,memory=1MiB".parse()?;
+    /// let spec: FilterSpec = "rowlru:form=line,memory=1MiB".parse()?;
     /// assert_eq!(spec.build_partition(1, 2)?.memory_bytes(), 512 << 10);
     /// assert!(spec.build_partition(2, 2).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -125,7 +123,7 @@ impl FilterSpec {
     /// # Examples
     /// ```
     /// use echoless::FilterSpec;
-    /// let spec: FilterSpec = "bloom:k=4,memory=64B".parse()?;
+    /// let spec: FilterSpec = "rowlru:form=line,memory=64B".parse()?;
     /// assert_eq!(spec.build_lines()?.lines().len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

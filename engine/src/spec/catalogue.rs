@@ -24,11 +24,11 @@ pub struct CatalogueEntry {
 /// # Examples
 /// ```
 /// use echoless::spec::{Form, catalogue};
-/// let bloom = &catalogue()[0];
-/// assert_eq!((bloom.name, bloom.form), ("bloom", Some(Form::Scattered)));
-/// let k = &bloom.options[0];
-/// assert_eq!((k.name, k.default.as_deref()), ("k", Some("4")));
-/// assert_eq!(k.allowed, "a whole number from 1 to 64");
+/// let dense = catalogue().into_iter().find(|entry| entry.name == "dense").unwrap();
+/// assert_eq!(dense.form, Some(Form::Line));
+/// let bits = &dense.options[1];
+/// assert_eq!((bits.name, bits.default.as_deref()), ("bits", Some("32")));
+/// assert_eq!(bits.allowed, "16, 32 or 64");
 /// ```
 #[must_use]
 pub fn catalogue() -> Vec<CatalogueEntry> {

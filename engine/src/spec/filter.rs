@@ -19,22 +19,22 @@ use crate::isa::Kernel;
 /// | `tracked` | the fraction of the keys that the filter tracks, above 0 and at most 1 | 1 |
 ///
 /// Adapters stand before the filter, outermost first, each followed by `/`:
-/// `horizontal:slices=8/growing:fpr=0.01/bloom:k=8,memory=1MiB`. Memory, seed and tracked fraction
-/// are given with the filter and are those of the whole.
+/// `horizontal:slices=8/clocked:window=600,memory=1MiB`. Memory, seed and tracked fraction are given
+/// with the filter and are those of the whole. Adapters, and filters other than those in lines, are
+/// [registered](crate::extend) by a crate of their own, such as `echoless-papers`.
 ///
 /// The text of a [`FingerprintSpec`](crate::FingerprintSpec), the default filter, is accepted too,
 /// in the same places and with its memory: `fingerprint:fpr=1e-8,memory=64MiB`. Without
-/// `form=line`, `rowlru`, `qqht` and `qqhtd` are the small fingerprints of the paper, with false
-/// positives in percent.
+/// `form=line`, `rowlru`, `qqht` and `qqhtd` are small fingerprints of a paper, with false positives
+/// in percent, which are registered, too.
 ///
 /// In a file (serde) a specification is a table of the same keys, `filter`, and `adapters` (one
 /// text) if there are any, or the text form as one string. In TOML:
 ///
 /// ```toml
-/// filter = "bloom"
-/// k = 8
+/// filter = "clocked"
+/// window = 600
 /// memory = "1MiB"
-/// adapters = "horizontal:slices=8/growing:fpr=0.01"
 /// ```
 ///
 /// Each value is checked when a text is parsed. What several values or the machine decide, such as
@@ -44,14 +44,14 @@ use crate::isa::Kernel;
 /// ```
 /// use echoless::{FilterSpec, KeyHasher, Verdict};
 /// let key = KeyHasher::seeded(0).hash_u64(17);
-/// let spec: FilterSpec = "rlbsbf:k=2,memory=1MiB,seed=7".parse()?;
-/// assert_eq!(spec.to_string(), "rlbsbf:k=2,memory=1MiB,seed=7");
+/// let spec: FilterSpec = "dense:replacement=lru,bits=32,memory=1MiB,seed=7".parse()?;
+/// assert_eq!(spec.to_string(), "dense:replacement=lru,bits=32,memory=1MiB,seed=7");
 /// let mut filter = spec.build()?;
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
 ///
-/// let error = "rlbsbf:k=0,memory=1MiB".parse::<FilterSpec>().unwrap_err();
-/// assert_eq!(error.to_string(), "invalid k=0: expected 1 to 64");
+/// let error = "dense:bits=24,memory=1MiB".parse::<FilterSpec>().unwrap_err();
+/// assert_eq!(error.to_string(), "invalid bits=24: expected 16, 32 or 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,8 +96,6 @@ impl FilterSpec {
     /// ```
     /// use echoless::FilterSpec;
     /// use echoless::spec::Form;
-    /// let bloom: FilterSpec = "bloom:memory=1KiB".parse()?;
-    /// assert_eq!("bloom:form=line,memory=1KiB".parse(), Ok(bloom.form(Form::Line)));
     /// // Slots of 3 bits are the default, and not possible in lines.
     /// let scattered: FilterSpec = "qqht:memory=1KiB".parse()?;
     /// assert!(scattered.form(Form::Line).build().is_err());

@@ -12,13 +12,13 @@ impl FilterSpec {
     /// ```
     /// use echoless::FilterSpec;
     /// let limit = |text: &str| text.parse::<FilterSpec>().unwrap().facts().fpr_limit;
-    /// let narrow = limit("qqht:slots=16,bits=32,memory=1MiB");
+    /// let narrow = limit("qqht:slots=16,bits=32,form=line,memory=1MiB");
     /// assert!((narrow.unwrap() - 3.7e-9).abs() < 1e-10);
     /// // 2^14 lines leave 50 bits of a hash, for slots of any width.
     /// let wide = limit("qqht:slots=8,bits=64,form=line,memory=1MiB");
     /// assert_eq!(wide, Some(8.0 / 2_f64.powi(50)));
-    /// assert_eq!(limit("lru:memory=1MiB"), Some(0.0));
-    /// assert_eq!(limit("rlbsbf:memory=1MiB"), None);
+    /// // The memory is not set.
+    /// assert_eq!(limit("qqht:form=line"), None);
     /// ```
     #[must_use]
     pub fn facts(&self) -> Facts {
@@ -66,10 +66,8 @@ impl FilterSpec {
     /// ```
     /// use echoless::FilterSpec;
     /// let has = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.has_partitions());
-    /// assert_eq!(has("horizontal:slices=8/rowlru:form=line"), Ok(true));
-    /// assert_eq!(has("horizontal:slices=8/rowlru"), Ok(false));
-    /// // It has no lines.
-    /// assert_eq!(has("a2:form=line"), Ok(false));
+    /// assert_eq!(has("rowlru:form=line"), Ok(true));
+    /// assert_eq!(has("rowlru"), Ok(false));
     /// ```
     #[must_use]
     pub fn has_partitions(&self) -> bool {

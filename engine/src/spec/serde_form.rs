@@ -1,5 +1,5 @@
 //! Specifications in files (serde): a table of `filter`, the options and `adapters` as in the text
-//! form (`"horizontal:slices=8/growing:fpr=0.01"`), or the whole text form as one string.
+//! form (`"horizontal:slices=8"`), or the whole text form as one string.
 
 use std::fmt;
 

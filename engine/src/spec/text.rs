@@ -34,7 +34,7 @@ impl FilterSpec {
         let row = FilterRow::find(name);
         let form = match options.take("form") {
             Some(form) => form.parse()?,
-            None => row.map_or(Form::default(), FilterRow::default_form),
+            None => row.map_or(Form::default(), |row| row.default_form),
         };
         let row = row.ok_or_else(|| {
             let names: Vec<&str> = Self::names().chain([FingerprintSpec::NAME]).collect();
@@ -61,7 +61,7 @@ impl FilterSpec {
     /// defaults.
     pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = self.kind.options();
-        if self.form != FilterRow::of(&self.kind).default_form() {
+        if self.form != FilterRow::of(&self.kind).default_form {
             options.push(("form", self.form.to_string()));
         }
         options.extend(self.memory.map(|bytes| ("memory", format_bytes(bytes))));

@@ -23,7 +23,7 @@ const STEP: usize = (1 << 20) + 4096;
 /// ```
 /// use echoless::state::{Header, Section, StateError, StateReader, StateWriter};
 /// use echoless::{FilterSpec, KeyHasher, filters::lines::Progress};
-/// let spec: FilterSpec = "bloom:k=4,memory=1KiB".parse()?;
+/// let spec: FilterSpec = "rowlru:form=line,memory=1KiB".parse()?;
 /// let header = Header::new(&spec, &KeyHasher::seeded(0))?.starts_empty(true);
 /// let mut writer = StateWriter::new(Vec::new(), &header)?;
 /// writer.append_commit(Progress::default(), b"one")?;
@@ -112,7 +112,7 @@ impl<R: Read> StateReader<R> {
     /// ```
     /// use echoless::state::{Header, Section, StateReader, StateWriter};
     /// use echoless::{FilterSpec, KeyHasher, filters::lines::Progress};
-    /// let spec: FilterSpec = "bloom:k=4,memory=1KiB".parse()?;
+    /// let spec: FilterSpec = "rowlru:form=line,memory=1KiB".parse()?;
     /// let header = Header::new(&spec, &KeyHasher::seeded(0))?.starts_empty(true);
     /// let mut writer = StateWriter::new(Vec::new(), &header)?;
     /// writer.append_commit(Progress::default(), b"one")?;

@@ -14,8 +14,9 @@ use crate::spec::FilterSpec;
 /// ```
 /// use echoless::state::StateSpec;
 /// use echoless::{FilterSpec, SharedSpec};
-/// let lines: FilterSpec = "bloom:k=4,memory=1MiB".parse()?;
-/// assert_eq!(StateSpec::from(&lines).to_string(), "bloom:k=4,form=line,memory=1MiB");
+/// let lines: FilterSpec = "dense:bits=32,memory=1MiB".parse()?;
+/// let text = "dense:replacement=lru,bits=32,memory=1MiB";
+/// assert_eq!(StateSpec::from(&lines).to_string(), text);
 /// let shared: SharedSpec = "bloom:k=4,memory=1MiB".parse()?;
 /// assert_eq!(StateSpec::from(&shared).to_string(), "bloom:k=4,memory=1MiB");
 /// # Ok::<(), echoless::SpecError>(())

@@ -25,7 +25,7 @@ use crate::memory::{LINE_BYTES, Line};
 /// use echoless::state::{Header, Replay, StateReader, StateWriter};
 /// use echoless::{Batch, Filter, FilterSpec, KeyHasher, LineFilter};
 /// let hasher = KeyHasher::seeded(0);
-/// let spec: FilterSpec = "bloom:k=4,memory=1KiB".parse()?;
+/// let spec: FilterSpec = "rowlru:form=line,memory=1KiB".parse()?;
 /// let header = Header::new(&spec, &hasher)?.starts_empty(true);
 /// let mut filter = spec.build_lines()?;
 ///

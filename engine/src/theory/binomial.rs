@@ -1,7 +1,7 @@
 //! Binomial counts: single terms and tails.
 
 /// P(Binomial(trials, probability) = 0), = 1, = 2 and so on, without end; `probability` is below 1.
-pub(super) fn terms(trials: u64, probability: f64) -> impl Iterator<Item = f64> {
+pub fn terms(trials: u64, probability: f64) -> impl Iterator<Item = f64> {
     // The first terms underflow once trials * probability passes 745 (e^-745 is the least f64).
     // Below e^-600 the recurrence runs on logarithms, until a term is large enough.
     const SMALL: f64 = -600.0;
@@ -23,7 +23,7 @@ pub(super) fn terms(trials: u64, probability: f64) -> impl Iterator<Item = f64> 
 }
 
 /// P(Binomial(trials, probability) >= least).
-pub(super) fn at_least(least: u32, trials: u64, probability: f64) -> f64 {
+pub fn at_least(least: u32, trials: u64, probability: f64) -> f64 {
     if probability >= 1.0 {
         return f64::from(trials >= u64::from(least));
     }

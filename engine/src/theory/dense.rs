@@ -60,7 +60,7 @@ impl DenseGeometry {
         Self { lines, width }
     }
 
-    /// The ages are fitted: `dense_ages` in `engine/tests/theory/dense.rs` measures them, within
+    /// The ages are fitted: `dense_ages` in `engine/tests/dense/theory.rs` measures them, within
     /// 2 % from 2^10 lines up, and `engine/tests/audit/ages.rs` the parts for LRU.
     const fn layout(self) -> Layout {
         let (slots, shortened, age_per_line, lru_part) = match self.width {
@@ -221,7 +221,7 @@ impl ClockedGeometry {
     /// A missed duplicate is recorded again and takes a second slot, and a page that misses many
     /// soon misses most: at 0.98 of that age and more, some do if every key recurs.
     ///
-    /// Fitted: `engine/tests/theory/dense.rs` measures the age, within 2 % from 2^10 lines up, and
+    /// Fitted: `engine/tests/dense/theory.rs` measures the age, within 2 % from 2^10 lines up, and
     /// `engine/tests/audit/window_ages.rs` the part of it.
     pub(crate) fn miss_age_keys(self) -> f64 {
         let age_per_line = match self.bits {

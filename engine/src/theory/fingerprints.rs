@@ -42,7 +42,7 @@ impl SlotWidth {
     pub const ALL: &'static [Self] = &[Self::Bits8, Self::Bits16, Self::Bits32, Self::Bits64];
 
     /// The width of a slot of 1, 2, 4 or 8 bytes.
-    pub(crate) const fn from_bytes(bytes: usize) -> Self {
+    pub const fn from_bytes(bytes: usize) -> Self {
         match bytes {
             1 => Self::Bits8,
             2 => Self::Bits16,

@@ -5,21 +5,11 @@
 //! documentation states. Rates are fractions of 1: the false positive rate (FPR) of the fresh
 //! arrivals, the false negative rate (FNR) of the duplicate ones.
 
-pub mod biased;
-mod binomial;
-pub mod bloom;
-pub mod buffers;
+pub mod binomial;
 pub mod dense;
 pub mod fingerprints;
 pub(crate) mod gamma;
-pub mod generations;
-pub mod growth;
 mod model;
 pub mod poisson;
-pub mod rows;
-pub mod slices;
-pub mod stable;
-pub mod tree;
-pub mod windows;
 
 pub use model::RateModel;

@@ -57,7 +57,7 @@ pub fn mean_capped(mean: f64, cap: u32) -> f64 {
 /// `value` is 0 to 1, tends to 1, does not fall as the count rises, and is log-concave where it is
 /// not 0, so that the terms rise to one peak and fall. No term cancels another: a tiny result is as
 /// exact as a large one.
-pub(super) fn mean_of(mean: f64, value: impl Fn(u64) -> f64) -> f64 {
+pub fn mean_of(mean: f64, value: impl Fn(u64) -> f64) -> f64 {
     if !mean.is_finite() {
         return mean.clamp(0.0, 1.0);
     }

@@ -163,7 +163,7 @@ impl Verdicts {
 
     /// The bits, for a filter to write. The caller keeps the bits past [`len`](Self::len) zero, or
     /// calls [`clear_tail`](Self::clear_tail) afterwards.
-    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+    pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }
 

@@ -14,5 +14,5 @@ pub(crate) use bit_set::clear_tail;
 #[cfg(feature = "threads")]
 pub(crate) use convert::bits_of_words;
 pub use iter::{Indices, Iter, Records, Split};
-pub(crate) use scatter::scatter;
+pub use scatter::scatter;
 pub use verdict::Verdict;

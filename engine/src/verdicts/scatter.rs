@@ -3,7 +3,7 @@
 /// Sets bit `position(i)` of `target` for each set bit `i` of `words`. Only the set bits cost
 /// anything.
 #[inline]
-pub(crate) fn scatter(words: &[u64], target: &mut [u64], position: impl Fn(usize) -> usize) {
+pub fn scatter(words: &[u64], target: &mut [u64], position: impl Fn(usize) -> usize) {
     for (number, mut word) in words.iter().copied().enumerate() {
         while word != 0 {
             let to = position(64 * number + word.trailing_zeros() as usize);

@@ -18,7 +18,7 @@ impl Verdict {
 
     /// The verdict that a bit of a batch stands for.
     #[inline]
-    pub(crate) const fn from_bit(duplicate: bool) -> Self {
+    pub const fn from_bit(duplicate: bool) -> Self {
         if duplicate {
             Self::Duplicate
         } else {

@@ -15,7 +15,6 @@ mod loss_stress;
 mod ordered;
 mod ordered_save;
 mod ordered_tickets;
-mod payload;
 mod streams;
 mod stub;
 mod task;

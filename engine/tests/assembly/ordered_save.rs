@@ -38,7 +38,7 @@ fn specs() -> impl Strategy<Value = FilterSpec> {
     prop::sample::select(vec![
         "rowlru:slots=16,bits=32,form=line,memory=3MiB",
         "qqht:slots=16,bits=32,form=line,memory=3MiB",
-        "rlbsbf:k=2,form=line,memory=8KiB",
+        "qqhtd:slots=64,bits=8,form=line,memory=8KiB",
         "dense:memory=1200KiB",
         "clocked:window=300,memory=2500KiB",
         "clocked:window=300,dense=true,refresh=false,memory=64KiB",

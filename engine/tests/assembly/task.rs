@@ -269,39 +269,37 @@ fn a_waiting_task_is_woken_by_the_end_of_the_engine() {
 }
 
 #[test]
-fn a_lost_partition_is_an_error_and_its_payloads_come_back() {
+fn a_lost_partition_is_an_error_and_what_is_known_comes_back() {
     let (_engine, mut ports) = Engine::builder(fragile(2)).build().unwrap();
-    let mut port = ports.remove(0).with_payloads().unwrap();
+    let port = &mut ports[0];
     let mut verdicts = Verdicts::new();
     let good = KeyHash::from_uniform(0);
-    assert_eq!(port.try_submit(&[good, BAD_KEY], "first"), Ok(None));
+    assert_eq!(port.try_submit(&[good, BAD_KEY]), Ok(true));
     let lost = ExchangeError::Panicked(1);
     let drained = block_on(poll_fn(|context| port.poll_drain(context, &mut verdicts)));
     assert_eq!(drained, Err(lost));
-    assert_eq!(port.take_partial(&mut verdicts), Some("first"));
+    assert!(port.take_partial(&mut verdicts));
     assert!(!verdicts.is_unknown(0) && verdicts.is_unknown(1));
     let ready = block_on(poll_fn(|context| port.poll_ready(context)));
     assert_eq!(ready, Err(lost));
-    let rejected = port.try_submit(&[good], "second").unwrap_err();
-    assert_eq!((rejected.cause, rejected.payload), (lost, "second"));
+    assert_eq!(port.try_submit(&[good]), Err(lost));
+    assert_eq!(port.in_flight(), 0);
 }
 
 #[test]
-fn a_payload_that_is_not_accepted_comes_back() {
+fn a_batch_that_is_not_accepted_is_not_in_flight() {
     let (permit, filter) = gated();
     let (engine, mut ports) = Engine::builder(filter).ring_depth(1).build().unwrap();
-    let mut port = ports.remove(0).with_payloads().unwrap();
+    let port = &mut ports[0];
     let batch: Vec<_> = (0..200).map(KeyHash::from_uniform).collect();
-    assert_eq!(port.try_submit(&batch, 'a'), Ok(None));
-    assert_eq!(port.try_submit(&batch, 'b'), Ok(Some('b')));
-    assert_eq!((port.in_flight(), port.in_flight_keys()), (1, 200));
+    assert_eq!(port.try_submit(&batch), Ok(true));
+    assert_eq!((port.try_submit(&batch), port.in_flight()), (Ok(false), 1));
     drop(permit);
     block_on(poll_fn(|context| port.poll_ready(context))).unwrap();
-    assert_eq!(port.try_submit(&batch, 'b'), Ok(None));
+    assert_eq!(port.try_submit(&batch), Ok(true));
     let mut verdicts = Verdicts::new();
     let mut next = || block_on(poll_fn(|context| port.poll_drain(context, &mut verdicts)));
-    let payloads = [next(), next(), next()];
-    assert_eq!(payloads, [Ok(Some('a')), Ok(Some('b')), Ok(None)]);
-    drop(port);
+    assert_eq!([next(), next(), next()], [Ok(true), Ok(true), Ok(false)]);
+    drop(ports);
     engine.shutdown().unwrap();
 }

@@ -3,30 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use echoless::audit::{Audit, ErrorEstimates, Estimate};
-use echoless::{Filter, FilterSpec, KeyHasher, Report, Verdicts};
+use echoless::{Filter, KeyHasher, Report, Verdicts};
 
 use crate::streams::{STREAMS, Stream};
+use crate::{FILTERS, parse};
 
 /// The length of a stream.
 const LENGTH: usize = 100_000;
-
-/// Filters whose errors are counted; the memory follows. Those with fingerprints of 8 bits and of
-/// one bit have many false duplicates.
-const FILTERS: [&str; 13] = [
-    "rowlru:slots=16,bits=32,form=line",
-    "rowlru:slots=32,bits=16,form=line",
-    "rowlru:slots=64,bits=8,form=line",
-    "qqht:slots=16,bits=32,form=line",
-    "qqht:slots=64,bits=8,form=line",
-    "qqhtd:slots=16,bits=32,form=line",
-    "qqhtd:slots=64,bits=8,form=line",
-    "bloom:k=4,form=line",
-    "rlbsbf:k=2,form=line",
-    "sbf:form=line",
-    "cuckoo:slots=4,bits=8",
-    "rowlru:slots=16,bits=32,form=line,tracked=0.5",
-    "dense:bits=16",
-];
 
 /// The errors of a run, counted exactly.
 #[derive(Debug, Default, PartialEq)]
@@ -42,7 +25,7 @@ pub(crate) fn run(
     seed: u64,
     keys: impl Iterator<Item = u64>,
 ) -> (ErrorEstimates, Report, Truth) {
-    let spec: FilterSpec = spec.parse().unwrap();
+    let spec = parse(spec);
     let mut filter = spec.build().unwrap();
     let (mut audit, mut truth) = (Audit::new(), Truth::default());
     let (mut seen, mut verdicts) = (HashSet::new(), Verdicts::new());

@@ -27,7 +27,7 @@ fn bounds_hold_on_a_real_log() {
         for memory in [64, 128, 512, 2048, 8192] {
             for filter in [
                 "rowlru:slots=16,bits=32",
-                "rlbsbf:k=2",
+                "qqht:slots=32,bits=16",
                 "qqhtd:slots=64,bits=8",
             ] {
                 let spec = format!("{filter},form=line,memory={memory}B");

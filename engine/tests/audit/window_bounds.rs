@@ -16,6 +16,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::bounds::holds;
 use crate::streams::{Shape, Stream};
+use crate::{ON_A_LOG, UNRENEWED, WINDOWS, parse};
 
 /// What a filter with a window reported on a stream, and the truth.
 #[derive(Debug)]
@@ -122,17 +123,7 @@ fn keys(number: u64) -> Vec<u64> {
 
 #[test]
 fn bounds_hold_on_at_least_95_of_100_streams() {
-    for filter in [
-        "clocked:window=2000,refresh=true,bits=32",
-        "clocked:window=2000,refresh=false,bits=16",
-        "clocked:window=2000,refresh=false,bits=32,dense=true",
-        "stamped:window=2000,refresh=true,bits=64",
-        "stamped:window=2000,refresh=false,bits=32",
-        "tbf:window=2000",
-        "gbf:window=2000",
-        "apbf:window=2000",
-        "apbf:window=2000,k=4,l=3",
-    ] {
+    for filter in WINDOWS {
         let mut held = Held::default();
         for number in 0..100 {
             // From a few lines on, or from one page on.
@@ -142,7 +133,7 @@ fn bounds_hold_on_at_least_95_of_100_streams() {
                 256
             };
             let memory = least << (number % 5);
-            let spec: FilterSpec = format!("{filter},memory={memory}B").parse().unwrap();
+            let spec = parse(&format!("{filter},memory={memory}B"));
             held.add(&Run::new(&spec, number, &keys(number), 1 + number % 9));
         }
         held.check(filter);
@@ -210,19 +201,6 @@ fn repeated_log(number: u64) -> Vec<u64> {
     log.into_iter().cycle().take(LENGTH).collect()
 }
 
-/// Filters that do not renew keys, with memory in which from few to many keys are mistaken.
-const UNRENEWED: [(&str, u64); 6] = [
-    ("apbf:window=10000", 8 << 10),
-    ("tbf:window=10000", 16 << 10),
-    ("gbf:window=10000", 16 << 10),
-    ("clocked:window=10000,refresh=false,bits=16", 16 << 10),
-    (
-        "clocked:window=10000,refresh=false,bits=16,dense=true",
-        12 << 10,
-    ),
-    ("clocked:window=10000,refresh=false,bits=32", 64 << 10),
-];
-
 /// How many streams of a shape there are.
 fn streams() -> u64 {
     env::var("AUDIT_STREAMS").map_or(8, |streams| streams.parse().unwrap())
@@ -238,7 +216,7 @@ fn bounds_hold_if_few_keys_are_mistaken_again_and_again() {
             let mut held = Held::default();
             for (number, keys) in &streams {
                 let memory = (memory << (number / 2 % 4)).next_multiple_of(4096);
-                let spec = format!("{filter},memory={memory}B").parse().unwrap();
+                let spec = parse(&format!("{filter},memory={memory}B"));
                 let run = Run::new(&spec, *number, keys, 1);
                 held.add(&run);
             }
@@ -265,16 +243,11 @@ fn bounds_hold_on_a_real_log_that_is_repeated() {
         })
         .collect();
     let keys: Vec<u64> = keys.iter().cycle().take(20 * keys.len()).copied().collect();
-    for filter in [
-        "clocked:window=2000,refresh=false,bits=16",
-        "clocked:window=9000,refresh=false,bits=16",
-        "clocked:window=30000,refresh=false,bits=16",
-        "apbf:window=9000",
-    ] {
+    for filter in ON_A_LOG {
         let mut held = Held::default();
         for seed in 0..streams() {
             let memory = 8192 << (seed % 4);
-            let spec = format!("{filter},memory={memory}B").parse().unwrap();
+            let spec = parse(&format!("{filter},memory={memory}B"));
             let run = Run::new(&spec, seed, &keys, 1);
             held.add(&run);
         }

@@ -1,8 +1,10 @@
 //! Saved states: a filter that was saved and restored, in any number of partitions, goes on as if
 //! nothing had happened, and bytes that are no such state are rejected.
 
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 use echoless::filters::lines::LineFilter;
 use echoless::state::{SavedState, StateError, restore_parts};
@@ -10,24 +12,15 @@ use echoless::{Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher, report_o
 use proptest::prelude::*;
 
 use crate::arrivals::{Arrival, arrivals, observe};
-use crate::{LINE_NAMES, parse};
+use crate::{SAVED, SEEDS, parse};
 
 /// Two pages of lines, which at most two partitions divide in dense filters.
 const MEMORY: u64 = 8 << 10;
 
 /// One specification of each line form, and of the other widths of windows.
 pub(crate) fn specs() -> Vec<FilterSpec> {
-    let windows = [
-        "clocked:window=1000,bits=16",
-        "clocked:window=1000,dense=true",
-        "stamped:window=90000,bits=32",
-    ];
-    let names = LINE_NAMES.map(|name| parse(&format!("{name}:form=line")));
-    names
-        .into_iter()
-        .chain(windows.map(parse))
-        .map(|spec| spec.memory(MEMORY).seed(5))
-        .collect()
+    let specs = SAVED.iter().copied().map(parse);
+    specs.map(|spec| spec.memory(MEMORY).seed(5)).collect()
 }
 
 /// The hasher of all keys.
@@ -178,7 +171,7 @@ pub(crate) fn saved_bytes(spec: &FilterSpec) -> Vec<u8> {
 
 #[test]
 fn filters_that_are_not_the_whole_are_not_saved() {
-    let spec = parse("bloom:k=4,form=line").memory(MEMORY);
+    let spec = parse("qqht:form=line").memory(MEMORY);
     let mut parts = build(&spec, 3);
     parts.swap(1, 2);
     let error = spec
@@ -194,7 +187,7 @@ fn filters_that_are_not_the_whole_are_not_saved() {
         .unwrap_err();
     let text = "invalid partitions=lines 0..86: expected partitions that hold lines 0..128";
     assert_eq!(error.to_string(), text);
-    let error = parse("bloom:k=4")
+    let error = parse("qqht:slots=4")
         .save(&mut parts, &hasher(), b"", Vec::new())
         .unwrap_err();
     assert!(matches!(error, StateError::Build(_)), "{error}");
@@ -203,10 +196,7 @@ fn filters_that_are_not_the_whole_are_not_saved() {
 /// What `save` accepts, `check` accepts with the same specification and with that of the filter.
 #[test]
 fn a_seed_matters_where_a_filter_draws() {
-    for (text, draws) in [
-        ("fingerprint:fpr=1e-8,memory=512B", false),
-        ("rlbsbf:k=2,form=line,memory=512B", true),
-    ] {
+    for (text, draws) in SEEDS {
         let (spec, other) = (parse(text), parse(text).seed(9));
         let mut bytes = Vec::new();
         let saved = other.save(&mut build(&spec, 1), &hasher(), b"", &mut bytes);
@@ -232,7 +222,6 @@ fn filters_of_another_specification_are_not_saved() {
         assert_eq!(error.to_string(), text, "{other}");
     }
     for (one, other) in [
-        ("rlbsbf:k=2,form=line,seed=1", "rlbsbf:k=2,form=line,seed=2"),
         ("stamped:window=600", "stamped:window=601"),
         ("dense:replacement=fifo", "dense:replacement=lru"),
         ("clocked:window=600", "clocked:window=600,dense=true"),
@@ -257,14 +246,9 @@ fn filters_of_another_specification_are_not_saved() {
 
 #[test]
 fn specifications_without_bare_lines_are_not_saved() {
-    let mut parts = build(&parse("bloom:k=4,form=line").memory(MEMORY), 1);
+    let mut parts = build(&parse("qqht:form=line").memory(MEMORY), 1);
     for (text, field) in [
-        (
-            "horizontal:slices=2/bloom:k=4,form=line,memory=8KiB",
-            "adapters",
-        ),
-        ("bloom:k=4,form=line,tracked=0.5,memory=8KiB", "tracked"),
-        ("apbf:window=600,memory=8KiB", "form"),
+        ("qqht:form=line,tracked=0.5,memory=8KiB", "tracked"),
         // The default slots of the scattered form do not exist in lines.
         ("rowlru:memory=8KiB", "slots"),
     ] {
@@ -397,4 +381,41 @@ fn one_partition_alone_is_that_of_all() {
     upper.observe_one(KeyHash::from_uniform(u64::MAX));
     let lower = KeyHash::from_uniform(0);
     assert!(catch_unwind(AssertUnwindSafe(|| upper.observe_one(lower))).is_err());
+}
+
+/// The states of every line form after the same keys. If one changes, so must the version of the
+/// format, or older states would be misread: `UPDATE_STATES=1 cargo test --test specs`
+/// writes them anew.
+#[test]
+fn states_of_every_line_form_are_as_they_were() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/specs/states"));
+    let mut names = Vec::new();
+    for spec in specs() {
+        let spec = spec.memory(4 << 10);
+        let mut filter = build(&spec, 1);
+        for number in 0..3000 {
+            filter[0].advance_to(number);
+            filter[0].observe_one(hasher().hash_u64(number % 1250));
+        }
+        let bytes = save(&spec, &mut filter);
+        let count = names.iter().filter(|name| *name == spec.name()).count();
+        names.push(spec.name().to_owned());
+        let path = folder.join(format!("{}-{count}.state", spec.name()));
+        if std::env::var_os("UPDATE_STATES").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &bytes).unwrap();
+        }
+        let found = fs::read(&path).unwrap();
+        assert!(
+            found == bytes,
+            "{spec} is not {}: see `state_format.rs`",
+            path.display()
+        );
+        let restored = restore(&found, 1);
+        assert_eq!(restored[0].lines(), filter[0].lines(), "{spec}");
+        assert_eq!(counts(&restored), counts(&filter), "{spec}");
+        assert_eq!(restored[0].progress(), filter[0].progress(), "{spec}");
+    }
+    let files = fs::read_dir(folder).unwrap().count();
+    assert_eq!(files, names.len(), "a state of no line form");
 }

@@ -15,9 +15,6 @@ use crate::{EXAMPLES, parse};
 /// Every line form, with options that change what a duplicate does.
 fn all_specs() -> Vec<FilterSpec> {
     let more = [
-        "rsbf:k=2,as=tabled,form=line",
-        "sbf:k=3,d=4,fps=0.05,update=distinct,form=line",
-        "sbf:k=3,d=4,fps=0.05,update=every,form=line",
         "dense:replacement=fifo",
         "clocked:window=1000,refresh=false",
         "clocked:window=1000,refresh=false,dense=true",

@@ -254,16 +254,13 @@ fn other_filters_and_hashers_are_rejected_with_what_differs() {
 
 #[test]
 fn a_shared_filter_is_no_filter_in_lines() {
-    let (shared, lines) = (
-        small(),
-        saved_bytes(&parse("bloom:k=4,form=line,memory=512B")),
-    );
+    let (shared, lines) = (small(), saved_bytes(&parse("qqht:form=line,memory=512B")));
     let is_shared = "invalid state with a shared filter: expected a filter in lines";
     let is_in_lines = "invalid state with a filter in lines: expected a shared filter";
     let [saved, other] = [&shared, &lines].map(|bytes| SavedState::open(&bytes[..]).unwrap());
     let errors = [
         (
-            saved.check(&parse("bloom:k=4,memory=512B"), &hasher()),
+            saved.check(&parse("qqht:form=line,memory=512B"), &hasher()),
             is_shared,
         ),
         (saved.spec().lines().map(drop), is_shared),

@@ -1,14 +1,15 @@
 //! Shared by the tests of windows: the promise of a window, the kinds of timed lines, and streams
 //! whose clocks wrap around in them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use echoless::{Filter, FilterSpec, KeyHash, Verdicts};
+use echoless::{FilterSpec, KeyHash};
 use proptest::prelude::*;
 
 use crate::arrivals::arrivals;
 pub(crate) use crate::arrivals::{Arrival, key_hash, observe};
+pub(crate) use crate::promises::{assert_promise, observe_at};
 
 /// Every kind of timed line without its window.
 pub(crate) const KINDS: [Kind; 8] = [
@@ -135,46 +136,4 @@ pub(crate) fn streams(
     // Jumps of half wraps and whole ones: into the next era, over eras, and to equal times in
     // lines.
     arrivals(window, kind.wrap(window) / 2, keys, count)
-}
-
-/// The verdicts on a stream, observed in batches of `length` keys with their own ticks.
-pub(crate) fn observe_at(filter: &mut dyn Filter, stream: &[Arrival], length: usize) -> Vec<bool> {
-    let mut verdicts = Verdicts::new();
-    let mut all = Vec::new();
-    for batch in stream.chunks(length) {
-        let keys: Vec<KeyHash> = batch.iter().map(|arrival| arrival.key).collect();
-        let ticks: Vec<u64> = batch.iter().map(|arrival| arrival.tick).collect();
-        filter.observe_at(&keys, &ticks, &mut verdicts);
-        all.extend((0..keys.len()).map(|index| verdicts.is_duplicate(index)));
-    }
-    all
-}
-
-/// Asserts what a window promises of the verdicts on a stream in which no key is taken for another
-/// and no key is evicted.
-pub(crate) fn assert_promise(
-    spec: &FilterSpec,
-    refresh: bool,
-    stream: &[Arrival],
-    verdicts: &[bool],
-) -> Result<(), TestCaseError> {
-    let promised = spec.facts().window.expect("timed");
-    // For each key, the tick from which its age counts.
-    let mut times = HashMap::new();
-    let mut clock = 0;
-    for (arrival, duplicate) in stream.iter().zip(verdicts) {
-        clock = clock.max(arrival.tick);
-        let age = times.get(&arrival.key).map(|time| clock - time);
-        match age {
-            Some(age) if age <= promised.ticks => {
-                prop_assert!(*duplicate, "{} at age {}", spec, age);
-            }
-            Some(age) if age < promised.ticks + promised.granule => {}
-            _ => prop_assert!(!*duplicate, "{} at age {:?}", spec, age),
-        }
-        if refresh || !*duplicate {
-            times.insert(arrival.key, clock);
-        }
-    }
-    Ok(())
 }

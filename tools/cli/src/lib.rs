@@ -27,6 +27,7 @@ use echoless_records::signals;
 #[must_use]
 pub fn main() -> ExitCode {
     failure::keep_panics();
+    echoless_papers::register();
     signals::fail_at_file_limit();
     match args::parse() {
         Ok(Some(parsed)) => failure::report(failure::catch_panics(|| {
@@ -60,6 +61,7 @@ pub fn main() -> ExitCode {
 /// ```
 #[doc(hidden)]
 pub fn run_in_process(arguments: &[&str]) -> Result<(), String> {
+    echoless_papers::register();
     let args = args::parse_from(arguments).map_err(|failure| failure.to_string())?;
     match run(args, convert::identity) {
         Ok(_) | Err(Failure::ReaderGone) => Ok(()),

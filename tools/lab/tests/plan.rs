@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use echoless::FilterSpec;
 use echoless::KeyHash;
-use echoless::filters::adapters::tracked::TrackedFraction;
 use echoless::spec::Form;
+use echoless::spec::TrackedFraction;
 use echoless_lab::evaluate::{EvalOptions, evaluate};
 use echoless_lab::plan::{Basis, Candidate, Costs, Goal, Plan, PlanRequest, Rates, plan};
 use echoless_lab::stream::Stream;
@@ -63,7 +63,13 @@ fn in_ample_memory_a_filter_of_one_line_per_key_is_first() {
     let rates = measured(&request, &plan);
     assert!(rates.fpr <= 0.02 && rates.fnr <= 0.02, "{rates:?}");
     // Every kind is ranked, in each of its forms.
-    let timed = |name: &&str| name.parse::<FilterSpec>().unwrap().facts().window.is_some();
+    let timed = |name: &&str| {
+        echoless_papers::parse(name)
+            .unwrap()
+            .facts()
+            .window
+            .is_some()
+    };
     let names = FilterSpec::names().filter(|name| !timed(name));
     let names: Vec<&str> = names.collect();
     let best: Vec<&Candidate> = plan.best_of_each().collect();

@@ -28,6 +28,7 @@ use pyo3::prelude::*;
 /// waits for.
 #[pymodule(gil_used = false)]
 fn _echoless(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    echoless_papers::register();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<filter::Filter>()?;
     module.add_class::<shared::SharedFilter>()?;

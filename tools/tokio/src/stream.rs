@@ -13,7 +13,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use echoless::{ExchangeError, KeyHash, PayloadPort, Port, Verdict, Verdicts};
+use echoless::{ExchangeError, KeyHash, Port, Verdict, Verdicts};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 use thiserror::Error;
@@ -79,9 +79,7 @@ pub trait Dedup: Stream + Sized {
     where
         K: FnMut(&Self::Item) -> KeyHash,
     {
-        let Ok(port) = port.with_payloads() else {
-            panic!("batches are in flight");
-        };
+        assert_eq!(port.in_flight(), 0, "batches are in flight");
         WithVerdicts {
             input: Some(self),
             key,
@@ -89,6 +87,7 @@ pub trait Dedup: Stream + Sized {
             clock: 0,
             next: None,
             port,
+            in_flight: VecDeque::new(),
             batching,
             due: None,
             records: Vec::new(),
@@ -116,7 +115,9 @@ pin_project! {
         clock: u64,
         // The record that begins the next batch, with its tick, beyond the clock.
         next: Option<(S::Item, u64)>,
-        port: PayloadPort<Vec<S::Item>>,
+        port: Port,
+        // The records of the batches in flight, oldest first.
+        in_flight: VecDeque<Vec<S::Item>>,
         batching: Batching,
         // When the batch is due, unless it is empty or full, or the delay is endless. Boxed, so
         // that the stream can move if its input can.
@@ -196,12 +197,15 @@ where
             return Poll::Pending;
         }
         match ready!(this.port.poll_drain(context, this.verdicts)) {
-            Ok(records) => {
+            Ok(complete) => {
+                let records = complete.then(|| this.in_flight.pop_front()).flatten();
                 let records = records.into_iter().flatten();
                 this.ready.extend(records.zip(this.verdicts.iter()));
             }
             Err(cause) => {
-                let records = this.port.take_partial(this.verdicts).into_iter().flatten();
+                let partial = this.port.take_partial(this.verdicts);
+                let records = partial.then(|| this.in_flight.pop_front()).flatten();
+                let records = records.into_iter().flatten();
                 let mut unknown = Vec::new();
                 for (index, record) in records.enumerate() {
                     if this.verdicts.is_unknown(index) {
@@ -283,18 +287,11 @@ where
         }
         // An error comes back from the submission, with the records.
         ready!(this.port.poll_ready(context)).ok();
-        match this
-            .port
-            .try_submit_at(*this.clock, this.keys, std::mem::take(this.records))
-        {
-            Ok(None) => {}
-            Ok(Some(_)) => unreachable!("the port is ready"),
-            Err(rejected) => {
-                *this.unknown = Some(Unknown {
-                    cause: rejected.cause,
-                    records: rejected.payload,
-                });
-            }
+        let records = std::mem::take(this.records);
+        match this.port.try_submit_at(*this.clock, this.keys) {
+            Ok(true) => this.in_flight.push_back(records),
+            Ok(false) => unreachable!("the port is ready"),
+            Err(cause) => *this.unknown = Some(Unknown { cause, records }),
         }
         this.keys.clear();
         Poll::Ready(())

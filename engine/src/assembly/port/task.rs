@@ -4,7 +4,6 @@
 use std::task::{Context, Poll, ready};
 
 use super::Port;
-use super::payload::{PayloadPort, Rejected};
 use crate::assembly::exchange_error::ExchangeError;
 use crate::hash::KeyHash;
 use crate::verdicts::Verdicts;
@@ -134,60 +133,5 @@ impl Port {
                 result => return Poll::Ready(result),
             }
         }
-    }
-}
-
-impl<T> PayloadPort<T> {
-    /// Submits a batch with its payload without blocking; see [`Port::try_submit`]. Returns the
-    /// payload if the batch was not accepted, because an earlier one is not sent yet.
-    ///
-    /// # Errors
-    /// As [`submit`](Self::submit).
-    ///
-    /// # Panics
-    /// If the batch has 2^31 keys or more.
-    pub fn try_submit(&mut self, keys: &[KeyHash], payload: T) -> Result<Option<T>, Rejected<T>> {
-        let accepted = self.port.try_submit(keys);
-        self.keep_accepted(accepted, keys.len(), payload)
-    }
-
-    /// As [`try_submit`](Self::try_submit), at a tick; see [`Port::submit_at`].
-    ///
-    /// # Errors
-    /// As [`submit`](Self::submit).
-    ///
-    /// # Panics
-    /// As [`try_submit`](Self::try_submit).
-    pub fn try_submit_at(
-        &mut self,
-        tick: u64,
-        keys: &[KeyHash],
-        payload: T,
-    ) -> Result<Option<T>, Rejected<T>> {
-        let accepted = self.port.try_submit_at(tick, keys);
-        self.keep_accepted(accepted, keys.len(), payload)
-    }
-
-    /// Waits until [`try_submit`](Self::try_submit) would accept a batch; see [`Port::poll_ready`].
-    ///
-    /// # Errors
-    /// As [`Port::submit`].
-    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
-        self.port.poll_ready(context)
-    }
-
-    /// Waits until the verdicts of the oldest batch in flight are complete, writes them to
-    /// `verdicts` and returns its payload; `None` if no batch is in flight. See
-    /// [`Port::poll_drain`].
-    ///
-    /// # Errors
-    /// As [`poll`](Self::poll).
-    pub fn poll_drain(
-        &mut self,
-        context: &mut Context<'_>,
-        verdicts: &mut Verdicts,
-    ) -> Poll<Result<Option<T>, ExchangeError>> {
-        let complete = ready!(self.port.poll_drain(context, verdicts))?;
-        Poll::Ready(Ok(self.take_payload(complete)))
     }
 }

@@ -1,42 +1,51 @@
 //! Rows of the table of adapters.
 
-use super::ADAPTERS;
 use super::layers::{Built, Layers};
 use crate::error::{BuildError, SpecError};
+use crate::extend;
 use crate::filters::row::{Head, Named};
 use crate::filters::{Facts, Form};
 use crate::options::{Options, one_of};
 
 /// Builds an adapter and the layers under it.
-type Build = fn(&Named, Layers<'_>) -> Result<Built, BuildError>;
+pub type Build = fn(&Named, Layers<'_>) -> Result<Built, BuildError>;
+
+/// Checks options against a number of buckets.
+pub type CheckLines = fn(&Named, u64) -> Result<(), SpecError>;
 
 /// An adapter around a filter. What it adapts, the layers under it, holds the memory and the seed
 /// of the whole.
 #[derive(Debug)]
-pub(crate) struct AdapterRow {
-    pub(crate) head: Head,
-    pub(crate) build: Build,
-    pub(crate) facts: fn(&Named, Layers<'_>) -> Facts,
+pub struct AdapterRow {
+    /// Its name and options.
+    pub head: Head,
+    /// Builds the adapter around the layers under it.
+    pub build: Build,
+    /// Checks its options against the number of buckets of a line filter, if its verdicts are those
+    /// of that filter, so that partitions can have owners of their own; `None` if they are not.
+    pub check_lines: Option<CheckLines>,
+    /// What is known of the adapter around the layers under it.
+    pub facts: fn(&Named, Layers<'_>) -> Facts,
 }
 
 impl AdapterRow {
     /// All adapters.
-    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
-        ADAPTERS.iter().copied()
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        extend::registered().flat_map(|rows| rows.adapters.iter().copied())
     }
 
     /// The row of an adapter.
-    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+    pub fn find(name: &str) -> Option<&'static Self> {
         Self::all().find(|row| row.head.name == name)
     }
 
     /// The row of an adapter.
-    pub(crate) fn of(adapter: &Named) -> &'static Self {
+    pub fn of(adapter: &Named) -> &'static Self {
         Self::find(adapter.name()).expect("an adapter")
     }
 
     /// Parses `name:key=value,key=value`.
-    pub(super) fn parse(text: &str) -> Result<Named, SpecError> {
+    pub fn parse(text: &str) -> Result<Named, SpecError> {
         let (name, options) = text.split_once(':').unwrap_or((text, ""));
         let mut options = Options::parse(options)?;
         let name = name.trim();

@@ -2,7 +2,6 @@
 //! filter itself. An adapter gets the layers under it and builds them as often as it needs.
 
 use super::adapter::AdapterRow;
-use super::slices::horizontal;
 use crate::error::{BuildError, SpecError};
 use crate::filters::cell_table::CellTable;
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan, MOST_LINES};
@@ -21,55 +20,68 @@ use crate::partition::Partitioned;
 ///   ^ outer               ^ the layers under it, built 8 times in 128 KiB each
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Layers<'a> {
+pub struct Layers<'a> {
     /// Each is `Some`.
-    pub(crate) adapters: &'a [Option<Named>],
-    pub(crate) kind: Named,
-    pub(crate) form: Form,
+    pub adapters: &'a [Option<Named>],
+    /// The filter under all adapters.
+    pub kind: Named,
+    /// The form of that filter.
+    pub form: Form,
     /// The memory of all layers together, in bytes.
-    pub(crate) memory: u64,
-    pub(crate) seed: u64,
-    pub(crate) kernel: Option<Kernel>,
+    pub memory: u64,
+    /// The seed of the random choices.
+    pub seed: u64,
+    /// The kernel to run on; the best one if `None`.
+    pub kernel: Option<Kernel>,
 }
 
 /// Layers as a filter.
 #[derive(Debug)]
-pub(crate) enum Built {
+pub enum Built {
+    /// No slices.
     Plain(Box<dyn Filter>),
     /// The outermost layer has slices that can fail.
     Sliced(Box<dyn SlicedFilter>),
 }
 
 impl Built {
-    pub(crate) fn into_filter(self) -> Box<dyn Filter> {
+    /// The filter, without access to slices.
+    #[must_use]
+    pub fn into_filter(self) -> Box<dyn Filter> {
         match self {
             Self::Plain(filter) => filter,
             Self::Sliced(filter) => filter,
         }
     }
 
-    pub(super) fn filter(&self) -> &dyn Filter {
+    /// The filter.
+    #[must_use]
+    pub fn filter(&self) -> &dyn Filter {
         match self {
             Self::Plain(filter) => &**filter,
             Self::Sliced(filter) => &**filter,
         }
     }
 
-    pub(super) fn filter_mut(&mut self) -> &mut dyn Filter {
+    /// The filter, to observe keys.
+    pub fn filter_mut(&mut self) -> &mut dyn Filter {
         match self {
             Self::Plain(filter) => &mut **filter,
             Self::Sliced(filter) => &mut **filter,
         }
     }
 
-    pub(super) fn slices(&self) -> Option<&dyn Sliced> {
+    /// The slices, if the outermost layer has some.
+    #[must_use]
+    pub fn slices(&self) -> Option<&dyn Sliced> {
         match self {
             Self::Plain(_) => None,
             Self::Sliced(filter) => Some(filter.slices()),
         }
     }
 
-    pub(super) fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+    /// The slices, to fail and restore them.
+    pub fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
         match self {
             Self::Plain(_) => None,
             Self::Sliced(filter) => Some(filter.slices_mut()),
@@ -79,14 +91,14 @@ impl Built {
 
 impl<'a> Layers<'a> {
     /// The outermost adapter and the layers under it; `None` if there is no adapter.
-    pub(super) fn split(self) -> Option<(&'a Named, Self)> {
+    pub fn split(self) -> Option<(&'a Named, Self)> {
         let (outer, adapters) = self.adapters.split_first()?;
         Some((outer.as_ref()?, Self { adapters, ..self }))
     }
 
     /// The number of adapters of this name: it differs from one to the next further out, so that
     /// nested ones can draw from different streams of a key hash.
-    pub(super) fn count_of(self, name: &str) -> u64 {
+    pub fn count_of(self, name: &str) -> u64 {
         let adapters = self.adapters.iter().flatten();
         adapters.filter(|adapter| adapter.name() == name).count() as u64
     }
@@ -97,7 +109,7 @@ impl<'a> Layers<'a> {
     }
 
     /// The name of the outermost layer.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self.split() {
             Some((outer, _)) => outer.name(),
             None => self.kind.name(),
@@ -106,7 +118,7 @@ impl<'a> Layers<'a> {
 
     /// The layers of part `index` of `count` equal parts: an equal share of the memory, and a seed
     /// of its own.
-    pub(super) fn part(self, count: u32, index: u32) -> Self {
+    pub fn part(self, count: u32, index: u32) -> Self {
         Self {
             memory: self.memory / u64::from(count),
             seed: KeyHash(self.seed).remix(u64::from(index)),
@@ -115,7 +127,7 @@ impl<'a> Layers<'a> {
     }
 
     /// Builds all layers.
-    pub(crate) fn build(self) -> Result<Built, BuildError> {
+    pub fn build(self) -> Result<Built, BuildError> {
         match (self.split(), self.form) {
             (Some((outer, inner)), _) => (AdapterRow::of(outer).build)(outer, inner),
             (None, Form::Scattered) => match self.row().scattered {
@@ -134,28 +146,30 @@ impl<'a> Layers<'a> {
 
     /// Whether the verdicts are those of one line filter, so that ranges of its lines can have
     /// owners of their own.
-    pub(crate) fn has_partitions(self) -> bool {
+    pub fn has_partitions(self) -> bool {
         self.form == Form::Line
             && self.row().lines.is_some()
             && match self.split() {
                 None => true,
-                Some((outer, inner)) => outer.name() == horizontal::NAME && inner.split().is_none(),
+                Some((outer, inner)) => {
+                    AdapterRow::of(outer).check_lines.is_some() && inner.split().is_none()
+                }
             }
     }
 
     /// The plan of a filter that [has partitions](Self::has_partitions), with its slices checked.
-    pub(crate) fn partition_plan(self) -> Result<LinePlan, SpecError> {
+    pub fn partition_plan(self) -> Result<LinePlan, SpecError> {
         let plan = self.plan()?;
         if let Some((outer, _)) = self.split()
-            && outer.name() == horizontal::NAME
+            && let Some(check) = AdapterRow::of(outer).check_lines
         {
-            horizontal::check_lines(outer, plan.buckets())?;
+            check(outer, plan.buckets())?;
         }
         Ok(plan)
     }
 
     /// The line form as a plan of its lines, checked against [`MOST_LINES`].
-    pub(crate) fn plan(self) -> Result<LinePlan, SpecError> {
+    pub fn plan(self) -> Result<LinePlan, SpecError> {
         let facts = self.row().facts(&self.kind, Form::Line, self.memory);
         let bucket_lines = facts.memory_unit / LINE_BYTES;
         let (memory, lines) = (self.memory, self.memory / LINE_BYTES);
@@ -176,23 +190,17 @@ impl<'a> Layers<'a> {
     }
 
     /// How the lines of the filter under all adapters are built.
-    pub(crate) fn line_form(self) -> Result<BuildLines, SpecError> {
+    pub fn line_form(self) -> Result<BuildLines, SpecError> {
         self.row().lines.ok_or_else(|| self.no_line_form())
     }
 
     /// Builds a range of the lines of the filter under all adapters.
-    pub(crate) fn build_lines(
-        self,
-        lines: LineAllocation,
-    ) -> Result<Box<dyn LineFilter>, BuildError> {
+    pub fn build_lines(self, lines: LineAllocation) -> Result<Box<dyn LineFilter>, BuildError> {
         self.line_form()?(&self.kind, lines)
     }
 
     /// Builds the lines of the filter under all adapters as `count` partitions.
-    pub(crate) fn partitions(
-        self,
-        count: usize,
-    ) -> Result<Partitioned<Box<dyn LineFilter>>, BuildError> {
+    pub fn partitions(self, count: usize) -> Result<Partitioned<Box<dyn LineFilter>>, BuildError> {
         self.plan()?
             .partitions(count, |lines| self.build_lines(lines))
     }
@@ -212,7 +220,7 @@ impl<'a> Layers<'a> {
     ///
     /// # Errors
     /// [`BuildError`] if an adapter lies in between, or the filter is no table of cells.
-    pub(super) fn cell_table(self, under: &'static str) -> Result<Box<dyn CellTable>, BuildError> {
+    pub fn cell_table(self, under: &'static str) -> Result<Box<dyn CellTable>, BuildError> {
         if self.split().is_none() {
             if self.form == Form::Line {
                 let allowed = format!("scattered under {under}");
@@ -228,7 +236,7 @@ impl<'a> Layers<'a> {
     }
 
     /// What is known of the layers. A rate of 1 is no limit.
-    pub(crate) fn facts(self) -> Facts {
+    pub fn facts(self) -> Facts {
         let facts = match self.split() {
             Some((outer, inner)) => (AdapterRow::of(outer).facts)(outer, inner),
             None => self.row().facts(&self.kind, self.form, self.memory),

@@ -71,24 +71,7 @@ impl TrackedFraction {
 /// the tracked keys. This is for streams of known length: an endless one still needs ageing or a
 /// window. Cache lines touched per key: those of the inner filter for a tracked key, none for any
 /// other.
-///
-/// # Examples
-/// ```
-/// use echoless::filters::adapters::tracked::{Tracked, TrackedFraction};
-/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
-/// let bloom: FilterSpec = "bloom:k=4,memory=1MiB".parse()?;
-/// let mut filter = Tracked::new(bloom.build()?, TrackedFraction::new(0.25)?);
-/// let hasher = KeyHasher::seeded(1);
-/// let found = (0..8000)
-///     .filter(|key| {
-///         let key = hasher.hash_u64(key % 4000);
-///         filter.observe_one(key) == Verdict::Duplicate
-///     })
-///     .count();
-/// assert!((900..1100).contains(&found));
-/// # Ok::<(), echoless::BuildError>(())
-/// ```
-pub struct Tracked<F> {
+pub(crate) struct Tracked<F> {
     inner: F,
     /// The highest remixed hash that is tracked.
     highest: u64,
@@ -101,7 +84,7 @@ pub struct Tracked<F> {
 impl<F: Filter> Tracked<F> {
     /// A filter that passes the tracked keys on to `inner`.
     #[must_use]
-    pub fn new(inner: F, fraction: TrackedFraction) -> Self {
+    pub(crate) fn new(inner: F, fraction: TrackedFraction) -> Self {
         Self {
             inner,
             highest: fraction.highest(),
@@ -215,8 +198,10 @@ mod tests {
     use crate::hash::KeyHasher;
     use crate::verdicts::Verdicts;
 
-    fn bloom() -> Box<dyn Filter> {
-        let spec: crate::FilterSpec = "bsbf:k=3,memory=512,seed=5".parse().expect("valid");
+    fn small() -> Box<dyn Filter> {
+        let spec: crate::FilterSpec = "qqht:form=line,slots=64,bits=8,memory=512,seed=5"
+            .parse()
+            .expect("valid");
         spec.build().expect("small")
     }
 
@@ -263,8 +248,8 @@ mod tests {
         ) {
             let hasher = KeyHasher::seeded(3);
             let keys: Vec<KeyHash> = keys.into_iter().map(|key| hasher.hash_u64(key)).collect();
-            let mut tracked = Tracked::new(bloom(), TrackedFraction::new(fraction).expect("valid"));
-            let mut alone = bloom();
+            let mut tracked = Tracked::new(small(), TrackedFraction::new(fraction).expect("valid"));
+            let mut alone = small();
             let mut verdicts = Verdicts::new();
             tracked.observe(&keys, &mut verdicts);
             for (index, key) in keys.iter().enumerate() {

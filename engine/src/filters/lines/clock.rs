@@ -26,10 +26,11 @@ use crate::filters::units::Units;
 
 /// The current unit, and when lines must expire.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
-    pub(super) units: Units,
+pub struct Clock {
+    /// The units that it counts.
+    pub units: Units,
     /// The number of the current unit.
-    pub(super) now: u64,
+    pub now: u64,
     /// The units of an era.
     era: u64,
     /// The first tick of the next unit: an earlier one needs no division.
@@ -40,13 +41,13 @@ pub(super) struct Clock {
 
 impl Clock {
     /// A clock at tick 0, for lines that keep times of `time_bits` bits.
-    pub(super) const fn new(units: Units, time_bits: u32) -> Self {
+    pub const fn new(units: Units, time_bits: u32) -> Self {
         Self::comparing(units, time_bits, 0)
     }
 
     /// As [`new`](Self::new), for lines whose times are compared with one that is up to `beyond`
     /// units later than the clock.
-    pub(super) const fn comparing(units: Units, time_bits: u32, beyond: u64) -> Self {
+    pub const fn comparing(units: Units, time_bits: u32, beyond: u64) -> Self {
         debug_assert!(units.alive + beyond < 1 << (time_bits - 1));
         let era = (1 << time_bits) - units.alive - beyond - 1;
         Self {
@@ -60,7 +61,7 @@ impl Clock {
 
     /// Moves to a later tick. If it is in a new era, returns the units from the clock before to the
     /// first unit of that era.
-    pub(super) const fn advance_to(&mut self, tick: u64) -> Option<u64> {
+    pub const fn advance_to(&mut self, tick: u64) -> Option<u64> {
         let before = self.now;
         self.follow(tick);
         // At the last of all ticks no era follows, and the clock may stand there already.
@@ -80,7 +81,7 @@ impl Clock {
 
     /// Moves to a later tick, which must be in the [same era](Self::next_era).
     #[inline(always)]
-    pub(super) const fn follow(&mut self, tick: u64) {
+    pub const fn follow(&mut self, tick: u64) {
         if tick >= self.next {
             self.now = self.units.number(tick);
             self.next = self.units.first_tick(self.now.saturating_add(1));
@@ -88,16 +89,17 @@ impl Clock {
     }
 
     /// The first tick of the next era; `u64::MAX` if no tick is in it.
-    pub(super) const fn next_era(&self) -> u64 {
+    pub const fn next_era(&self) -> u64 {
         self.next_era
     }
 
     /// The first tick of the current unit.
-    pub(super) const fn tick(&self) -> u64 {
+    pub const fn tick(&self) -> u64 {
         self.units.first_tick(self.now)
     }
 
-    pub(super) const fn restart(&mut self) {
+    /// Moves the clock back to 0.
+    pub const fn restart(&mut self) {
         self.now = 0;
         self.next = self.units.first_tick(1);
         self.next_era = self.units.first_tick(self.era);

@@ -17,27 +17,28 @@ pub(crate) const MOST_LINES: u64 = 1 << 32;
 
 /// The lines that one filter or partition will own, with the kernel and the seed to build it with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LineAllocation {
+pub struct LineAllocation {
     /// The first line, and the number of lines of the whole filter.
-    pub(super) range: LineRange,
+    pub range: LineRange,
     /// The number of lines of this filter or partition.
-    pub(super) lines: u64,
-    pub(super) kernel: DetectedKernel,
+    pub lines: u64,
+    /// The kernel to run on.
+    pub kernel: DetectedKernel,
     /// The seed of the random choices.
-    pub(super) seed: u64,
+    pub seed: u64,
 }
 
 /// The size, kernel and seed of a line filter, before it is divided into allocations.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LinePlan {
+pub struct LinePlan {
     /// The number of lines of the whole filter, at least 1: whole buckets.
-    pub(crate) lines: u64,
+    pub lines: u64,
     /// The number of lines of a bucket, which no partition divides.
-    pub(crate) bucket_lines: u64,
+    pub bucket_lines: u64,
     /// The kernel to run on; the best one if `None`.
-    pub(crate) kernel: Option<Kernel>,
+    pub kernel: Option<Kernel>,
     /// The seed of the random choices.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 impl LinePlan {
@@ -46,7 +47,7 @@ impl LinePlan {
     /// # Errors
     /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available, or `build`
     /// fails.
-    pub(crate) fn whole<F>(
+    pub fn whole<F>(
         self,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,
     ) -> Result<F, BuildError> {
@@ -58,7 +59,7 @@ impl LinePlan {
     ///
     /// # Errors
     /// As for [`whole`](Self::whole), or if `count` is not 1 to the number of buckets.
-    pub(crate) fn partitions<F>(
+    pub fn partitions<F>(
         self,
         count: usize,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,
@@ -76,7 +77,7 @@ impl LinePlan {
     ///
     /// # Errors
     /// As for [`partitions`](Self::partitions), or if `index` is not less than `count`.
-    pub(crate) fn partition<F>(
+    pub fn partition<F>(
         self,
         index: usize,
         count: usize,
@@ -97,7 +98,7 @@ impl LinePlan {
     ///
     /// # Errors
     /// As for [`whole`](Self::whole), but only the memory of the range is needed.
-    pub(crate) fn range<F>(
+    pub fn range<F>(
         self,
         lines: Range<u64>,
         build: impl Fn(LineAllocation) -> Result<F, BuildError>,
@@ -113,7 +114,7 @@ impl LinePlan {
     }
 
     /// The number of buckets: the most partitions.
-    pub(crate) const fn buckets(self) -> u64 {
+    pub const fn buckets(self) -> u64 {
         self.lines / self.bucket_lines
     }
 
@@ -147,7 +148,7 @@ impl LinePlan {
 
 impl LineAllocation {
     /// The number of lines of the whole filter.
-    pub(super) const fn total_lines(self) -> u64 {
+    pub const fn total_lines(self) -> u64 {
         self.range.total
     }
 }

@@ -1,146 +1,115 @@
-//! A line as one row of a quotient hash table whose victims are random.
-
-use std::marker::PhantomData;
+//! Rows of fingerprints as wide as a line: their names, options and facts. The `queue` has the
+//! mechanism.
+//!
+//! `qqht`, `rowlru` and `qqhtd` are also the names of the small fingerprints of paper 002, which
+//! are scattered. Where these are [registered](crate::extend), a name without `form=line` is
+//! theirs; elsewhere it needs `form=line`.
 
 use super::line_filter::LineFilter;
 use super::plan::LineAllocation;
 use super::queue;
-use super::random::Salt;
-use super::rule::Rule;
 use crate::error::{BuildError, SpecError};
-use crate::filters::scattered::rows::{RowEncoding, RowPolicy, RowSpec};
-use crate::hash::KeyHash;
-use crate::kernels::{BitOps, LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
-use crate::memory::Line;
-use crate::report::Cells;
+use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
+use crate::filters::{Form, Replacement};
+use crate::memory::LINE_BYTES;
+use crate::options::{Allowed, Value};
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
-/// QHT, or QHTD if duplicates are inserted `AGAIN` (paper 002, sections 3 and 5): a key is a
-/// duplicate if and only if its fingerprint is in the row. An inserted fingerprint takes the first
-/// empty slot, or replaces a random victim.
+/// The most slots of a row: a word has a bit for each of them.
+pub const MOST_SLOTS: u32 = 64;
+
+/// The widths of slots in the scattered form, and in the line form.
+const BITS: &str = "a whole number from 1 to 32, or 64 with form=line";
+
+/// `slots`. In lines the defaults depend on each other.
+const SLOTS: OptionRow = OptionRow::new("slots", Allowed::Whole(1, MOST_SLOTS as u64));
+/// `bits`. A form that is set later may be the line form.
+const WIDTH: OptionRow = OptionRow::new("bits", Allowed::Described(1, 64, BITS));
+
+/// The slots of a scattered row, and their bits.
+pub const SCATTERED: [OptionRow; 2] = [SLOTS.or(Value::Whole(1)), WIDTH.or(Value::Whole(3))];
+/// The order of a queue, and of the slots of a line, is their order in memory.
+pub const QUEUE: &[OptionRow] = &[
+    SCATTERED[0],
+    SCATTERED[1],
+    OptionRow::choice("rows", &["packed"]),
+];
+/// The slots of a row that is a line.
+pub const LINE: &[OptionRow] = &[
+    SLOTS,
+    OptionRow::new("bits", Allowed::Listed(&[8, 16, 32, 64])),
+    OptionRow::choice("rows", &["packed"]),
+];
+
+/// The filter of this name, whose rows are queues.
+pub const fn queue_row(name: &'static str) -> FilterRow {
+    FilterRow {
+        head: Head {
+            name,
+            options: queue_options,
+            complete: |named, form| complete(named, form, 0),
+        },
+        default_form: Form::Scattered,
+        scattered: None,
+        cells: None,
+        lines: Some(build),
+        facts: |named, _, memory| facts(named, memory),
+    }
+}
+
+/// The options of [`queue_row`].
+pub fn queue_options(form: Form) -> &'static [OptionRow] {
+    match form {
+        Form::Scattered => QUEUE,
+        Form::Line => LINE,
+    }
+}
+
+/// Builds the lines of [`queue_row`], which have 64 slots of 8 bits, 32 of 16, 16 of 32 or 8 of 64.
 ///
-/// ```text
-/// QHT   | slot 0 | slot 1 | ...          | last slot |
-/// QHTD  | slot 0 | slot 1 | ...          | count     |
-/// ```
+/// # Errors
+/// [`BuildError`] if slots and bits fill no line, or the memory cannot be allocated.
+pub fn build(named: &Named, allocation: LineAllocation) -> Result<Box<dyn LineFilter>, BuildError> {
+    let mut policies = Replacement::ALL.iter().copied();
+    let policy = policies.find(|policy| policy.filter_name() == named.name());
+    let policy = policy.expect("the name of a queue");
+    queue::build(width(named, 0)?, policy, allocation)
+}
+
+/// What is known of rows that are lines, in so much memory.
+pub fn facts(named: &Named, memory: u64) -> Facts {
+    let width = SlotWidth::from_bits(named.small("bits"));
+    Facts {
+        cache_lines: 1.0,
+        rate_model: None,
+        fpr_limit: width
+            .ok()
+            .map(|width| FingerprintGeometry::new(memory / LINE_BYTES, width).full_fpr()),
+        most_memory: MOST_SCATTERED,
+        memory_unit: LINE_BYTES,
+        window: None,
+        renews_keys: false,
+        forgets_by_time: false,
+        settles: true,
+        power_of_two_rows: false,
+    }
+}
+
+/// The width of slots that fill a line, of which `counters` hold no fingerprint.
 ///
-/// A QHTD line counts its arrivals in place of the last slot. A duplicate that replaces its own
-/// fingerprint leaves the row as it is. Without a count it would repeat this draw, and replace
-/// itself, forever.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RowRule<S, const AGAIN: bool> {
-    salt: Salt,
-    slot: PhantomData<S>,
-}
-
-impl<S: Slot, const AGAIN: bool> RowRule<S, AGAIN> {
-    /// The number of slots that hold fingerprints: one less in QHTD.
-    const SLOTS: usize = S::COUNT - AGAIN as usize;
-    const WIDTH: SlotWidth = SlotWidth::from_bytes(S::BYTES);
-
-    pub(super) const fn new(salt: Salt) -> Self {
-        Self {
-            salt,
-            slot: PhantomData,
-        }
+/// # Errors
+/// [`SpecError`] unless slots and bits fill a line.
+pub fn width(named: &Named, counters: u32) -> Result<SlotWidth, SpecError> {
+    let (asked, bits) = (named.small("slots"), named.small("bits"));
+    if named.choice_name("rows") != "packed" {
+        let rows = named.choice_name("rows");
+        return Err(SpecError::new("rows", rows, "packed in the line form"));
     }
-
-    /// Which of the fingerprint slots are equal to `value`, one bit each. The mask excludes the
-    /// count of QHTD.
-    #[inline(always)]
-    fn find<O: SlotOps>(ops: O, line: &Line, value: S) -> u64 {
-        ops.find(line, value) & (u64::MAX >> (64 - Self::SLOTS))
-    }
-
-    /// The slot for a new fingerprint: the first empty one, or that of a random victim.
-    #[inline(always)]
-    fn slot_for<O: BitOps + SlotOps>(self, ops: O, line: &Line, key: KeyHash) -> usize {
-        let empty = Self::find(ops, line, S::zeroed());
-        if empty == 0 {
-            let draw = self.salt.draw(key, ops.fold(line));
-            draw.below(0, Self::SLOTS as u64) as usize
-        } else {
-            empty.trailing_zeros() as usize
-        }
-    }
-}
-
-impl<S: Slot, const AGAIN: bool> Rule for RowRule<S, AGAIN> {
-    type Bucket = Line;
-
-    const HAS_PORTABLE_LOOP: bool = false;
-
-    #[inline(always)]
-    fn visit<O: LineOps>(self, ops: O, line: &mut Line, key: KeyHash) -> Outcome {
-        let fingerprint = S::from_key(key);
-        let seen = Self::find(ops, line, fingerprint) != 0;
-        if !seen || AGAIN {
-            let slot = self.slot_for(ops, line, key);
-            let slots = S::slots_mut(line);
-            slots[slot] = fingerprint;
-            if AGAIN {
-                slots[Self::SLOTS] = slots[Self::SLOTS].next();
-            }
-        }
-        Outcome::of(seen)
-    }
-
-    fn duplicates_change_lines(self) -> bool {
-        AGAIN
-    }
-
-    #[inline(always)]
-    fn holds(self, line: &Line, key: KeyHash) -> bool {
-        Self::find(Scalar, line, S::from_key(key)) != 0
-    }
-
-    fn fpr(self, line: &Line, lines: u64) -> f64 {
-        // A key matches a fingerprint no matter how many copies the row has, so only distinct ones
-        // count. Sorted, each run of copies counts once: at each step to another value, and at the
-        // first value if that is not the 0 of empty slots.
-        let mut words = [0; 64];
-        let held = &mut words[..Self::SLOTS];
-        for (word, slot) in held.iter_mut().zip(S::slots(line)) {
-            *word = slot.word();
-        }
-        held.sort_unstable();
-        let steps = held.windows(2).filter(|pair| pair[0] != pair[1]);
-        let distinct = steps.count() + usize::from(held[0] != 0);
-        distinct as f64 * FingerprintGeometry::new(lines, Self::WIDTH).match_probability()
-    }
-
-    fn cells(self, line: &Line) -> Cells {
-        let empty = Self::find(Scalar, line, S::zeroed()).count_ones();
-        Cells::new(Self::SLOTS as u64 - u64::from(empty), Self::SLOTS as u64)
-    }
-}
-
-/// Builds the line form of a row filter, whose rows have 64 slots of 8 bits, 32 of 16, 16 of 32 or
-/// 8 of 64. QHTD has one slot less: 63, 31, 15 or 7.
-pub(crate) fn build(
-    spec: &RowSpec,
-    allocation: LineAllocation,
-) -> Result<Box<dyn LineFilter>, BuildError> {
-    let width = width(spec)?;
-    match spec.policy {
-        RowPolicy::Queue(replacement) => queue::build(width, replacement, allocation),
-        RowPolicy::RandomVictim { again: true } => build_random::<true>(width, allocation),
-        RowPolicy::RandomVictim { again: false } => build_random::<false>(width, allocation),
-    }
-}
-
-/// The slot width of the specification, or an error unless its rows are exactly one line.
-fn width(spec: &RowSpec) -> Result<SlotWidth, SpecError> {
-    let bits = spec.bits;
-    if spec.encoding == RowEncoding::Sorted {
-        return Err(SpecError::new("rows", "sorted", "packed in the line form"));
-    }
-    let counts = spec.policy == RowPolicy::RandomVictim { again: true };
-    let slots = |width: SlotWidth| width.slots() - u32::from(counts);
+    let slots = |width: SlotWidth| width.slots() - counters;
     let mut widths = SlotWidth::ALL.iter().copied();
-    let fitting = widths.find(|width| (slots(*width), width.bits()) == (spec.slots, bits));
+    let fitting = widths.find(|width| (slots(*width), width.bits()) == (asked, bits));
     fitting.ok_or_else(|| {
-        let asked = format!("{} of {bits} bits", spec.slots);
+        let asked = format!("{asked} of {bits} bits");
         let shapes = SlotWidth::ALL.iter();
         let shapes = shapes.map(|width| format!("{} of {}", slots(*width), width.bits()));
         let shapes = shapes.collect::<Vec<_>>().join(", ");
@@ -149,15 +118,25 @@ fn width(spec: &RowSpec) -> Result<SlotWidth, SpecError> {
     })
 }
 
-fn build_random<const AGAIN: bool>(
-    width: SlotWidth,
-    allocation: LineAllocation,
-) -> Result<Box<dyn LineFilter>, BuildError> {
-    let salt = Salt::from_seed(allocation.seed);
-    match width {
-        SlotWidth::Bits8 => allocation.build(RowRule::<u8, AGAIN>::new(salt)),
-        SlotWidth::Bits16 => allocation.build(RowRule::<u16, AGAIN>::new(salt)),
-        SlotWidth::Bits32 => allocation.build(RowRule::<u32, AGAIN>::new(salt)),
-        SlotWidth::Bits64 => allocation.build(RowRule::<u64, AGAIN>::new(salt)),
+/// Fills in the slots and bits of a line, of which neither, one or both are given. A given one
+/// decides the other if it divides the line into whole slots, of which `counters` hold no
+/// fingerprint.
+///
+/// # Errors
+/// None: numbers that do not fit are rejected when the filter is built, with both in the message.
+pub fn complete(named: &mut Named, form: Form, counters: u64) -> Result<(), SpecError> {
+    if form == Form::Line {
+        let (slots, bits) = (named.given("slots"), named.given("bits"));
+        let widths = SlotWidth::ALL
+            .iter()
+            .map(|width| (u64::from(width.slots()) - counters, u64::from(width.bits())));
+        let fitting = widths.filter(|(per_line, width)| {
+            slots.is_none_or(|slots| slots == *per_line) && bits.is_none_or(|bits| bits == *width)
+        });
+        let chosen = fitting.min_by_key(|(_, width)| width.abs_diff(16));
+        let (per_line, width) = chosen.unwrap_or((32 - counters, 16));
+        named.set("slots", Value::Whole(slots.unwrap_or(per_line)));
+        named.set("bits", Value::Whole(bits.unwrap_or(width)));
     }
+    Ok(())
 }

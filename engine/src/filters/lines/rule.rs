@@ -13,7 +13,7 @@ use crate::report::{Cells, RateSum, Report, Tally};
 ///
 /// A rule must depend on nothing but itself, the key and the bucket. Verdicts are then the same for
 /// any partitioning and on every kernel.
-pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
+pub trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     /// What the hash of a key selects: a line, or a page of lines.
     type Bucket: Bucket;
 
@@ -139,9 +139,11 @@ pub(super) trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
 
 /// The numbers of keys since the filter was built or cleared.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) observed: u64,
-    pub(super) fresh: u64,
-    /// 0 if the rule does not count evictions.
-    pub(super) evictions: u64,
+pub struct Counts {
+    /// All keys.
+    pub observed: u64,
+    /// Those that were fresh.
+    pub fresh: u64,
+    /// The keys that were evicted; 0 if the rule does not count evictions.
+    pub evictions: u64,
 }

@@ -358,7 +358,7 @@ impl LineAllocation {
     ///
     /// # Errors
     /// [`BuildError`] if the memory is not available.
-    pub(super) fn build<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
+    pub fn build<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
         Ok(Box::new(RuleLines {
             lines: LineArray::zeroed(self.lines)?,
             range: self.range,

@@ -277,6 +277,7 @@ const fn row(
             options,
             complete,
         },
+        default_form: Form::Line,
         scattered: None,
         cells: None,
         lines: Some(|named, allocation| build(TimedSpec::of(named), allocation)),

@@ -139,7 +139,7 @@ mod tests {
             "clocked:window=503,memory=64KiB",
             "gbf:window=500,q=3,refresh=true,memory=64KiB",
         ]
-        .map(|text| text.parse().unwrap())
+        .map(|text| echoless_papers::parse(text).unwrap())
         .to_vec();
         for stream in [
             Stream::with_distinct_fraction(70_000, 0.4).unwrap(),
@@ -170,7 +170,8 @@ mod tests {
         // The granule of the second is 140 records: a key that it remembers so much longer is no
         // error. (With 16 bits in place of 64, other keys would be.)
         let specs = ["stamped:window=700", "clocked:window=700,bits=64"];
-        let specs = specs.map(|text| format!("{text},memory=256KiB").parse().unwrap());
+        let specs =
+            specs.map(|text| echoless_papers::parse(&format!("{text},memory=256KiB")).unwrap());
         let options = EvalOptions::default().window(700);
         let evaluations = evaluate(&specs, &stream, &options, &|_| ()).unwrap();
         for evaluation in &evaluations {
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn points_that_do_not_divide_the_stream_are_rejected() {
         let stream = Stream::uniform(20, 10).unwrap();
-        let specs = ["bloom:k=1,memory=1KiB".parse().unwrap()];
+        let specs = [echoless_papers::parse("bloom:k=1,memory=1KiB").unwrap()];
         for (points, accepted) in [(0, false), (1, true), (20, true), (21, false)] {
             let result = evaluate(
                 &specs,
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn points_divide_the_stream_and_add_up() {
         let stream = Stream::with_distinct_fraction(100_003, 0.5).unwrap();
-        let spec = "bsbf:k=2,memory=4KiB".parse().unwrap();
+        let spec = echoless_papers::parse("bsbf:k=2,memory=4KiB").unwrap();
         let options = EvalOptions::default().points(10);
         let reported = AtomicU64::new(0);
         let progress = |records| {
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn impossible_filters_and_streams_are_rejected() {
         let stream = Stream::with_distinct_fraction(1000, 0.5).unwrap();
-        let spec: FilterSpec = "sqf:r=2,kept=3,memory=1KiB".parse().unwrap();
+        let spec: FilterSpec = echoless_papers::parse("sqf:r=2,kept=3,memory=1KiB").unwrap();
         let run = |spec, stream: &Stream, ages| {
             let options = EvalOptions::default().ages(ages);
             evaluate(&[spec], stream, &options, &|_| ())
@@ -253,7 +254,7 @@ mod tests {
             error.ends_with("memory=1KiB: invalid kept=3: expected 1 to 2"),
             "{error}"
         );
-        let spec = "bloom:k=1,memory=1KiB".parse().unwrap();
+        let spec = echoless_papers::parse("bloom:k=1,memory=1KiB").unwrap();
         let long = Stream::uniform(1 << 33, 100).unwrap();
         let error = run(spec, &long, true).unwrap();
         assert!(

@@ -7,9 +7,9 @@
 
 use echoless::FilterSpec;
 use echoless::theory::RateModel;
-use echoless::theory::bloom::{fpr, line_fpr};
 use echoless::theory::poisson;
-use echoless::theory::stable::Cell;
+use echoless_papers::theory::bloom::{fpr, line_fpr};
+use echoless_papers::theory::stable::Cell;
 
 use super::goal::EQUAL_HASHES;
 use super::prediction::Rates;
@@ -210,7 +210,7 @@ mod tests {
                 let stream = Stream::with_distinct_fraction(1_600_000, fraction).unwrap();
                 let specs: Vec<FilterSpec> = texts
                     .iter()
-                    .map(|text| text.parse::<FilterSpec>().unwrap().memory(memory))
+                    .map(|text| echoless_papers::parse(text).unwrap().memory(memory))
                     .collect();
                 let measured = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
                 for (spec, measured) in specs.iter().zip(measured) {
@@ -238,7 +238,7 @@ mod tests {
             "bloom:k=24,form=line,memory=64GiB",
             "sbf:k=3,d=2,fps=0.001,memory=1TiB",
         ] {
-            let spec: FilterSpec = text.parse().unwrap();
+            let spec: FilterSpec = echoless_papers::parse(text).unwrap();
             let few = uniform_rates(&spec, 4.0, 4.0).unwrap().fpr;
             assert!((2f64.powi(-64)..1e-19).contains(&few), "{text}: {few}");
             // A million distinct keys: on average 500,000 come before a fresh one.
@@ -257,7 +257,7 @@ mod tests {
             "sbf:k=2,p=4,form=line,memory=1KiB",
             "bloom:k=2",
         ] {
-            let spec: FilterSpec = text.parse().unwrap();
+            let spec: FilterSpec = echoless_papers::parse(text).unwrap();
             assert_eq!(uniform_rates(&spec, 1e6, 1e6), None, "{text}");
         }
     }
@@ -275,7 +275,7 @@ mod tests {
         ];
         let specs: Vec<FilterSpec> = texts
             .iter()
-            .map(|text| text.parse::<FilterSpec>().unwrap().memory(16 << 10))
+            .map(|text| echoless_papers::parse(text).unwrap().memory(16 << 10))
             .collect();
         let stream = Stream::with_distinct_fraction(1_600_000, 0.9).unwrap();
         let measured = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ()).unwrap();
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_fpr_limit_of_wide_slots_in_lines_is_that_of_the_hash() {
-        let limit = |text: &str| text.parse::<FilterSpec>().unwrap().facts().fpr_limit;
+        let limit = |text: &str| echoless_papers::parse(text).unwrap().facts().fpr_limit;
         for (memory, bits_left) in [("64B", 64), ("1MiB", 50), ("1GiB", 40)] {
             let text = format!("rowlru:slots=8,bits=64,form=line,memory={memory}");
             assert_eq!(limit(&text), Some(8.0 / 2_f64.powi(bits_left)));

@@ -89,7 +89,10 @@ pub fn settings(memory: u64, span: u64) -> Result<Vec<FilterSpec>, SpecError> {
             expand(&text.replace("{SPAN}", &span.to_string()), &mut texts);
         }
     }
-    texts.iter().map(|text| text.parse()).collect()
+    texts
+        .iter()
+        .map(|text| echoless_papers::parse(text))
+        .collect()
 }
 
 /// Appends the text with each choice of its braces.
@@ -186,7 +189,7 @@ mod tests {
             for name in FilterSpec::names() {
                 for form in Form::ALL {
                     let text = format!("{name}:form={form},memory=1MiB");
-                    let default: FilterSpec = text.parse().unwrap();
+                    let default: FilterSpec = echoless_papers::parse(&text).unwrap();
                     let of_family = |spec: &&FilterSpec| spec.name() == name && spec.form == *form;
                     // Those that sweep their memory need a window of a record for each 64 bytes.
                     let sweeps = ["tbf", "gbf", "apbf"].contains(&name);
@@ -254,7 +257,7 @@ mod tests {
             ),
             ("bdbf:window=8,k=2", "bdbf:window=1,k=2"),
         ] {
-            let parse = |text: &str| text.parse::<FilterSpec>().unwrap();
+            let parse = |text: &str| echoless_papers::parse(text).unwrap();
             assert_eq!(scaled(&parse(text), 16.0), Ok(parse(expected)));
         }
     }

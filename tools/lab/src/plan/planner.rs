@@ -10,7 +10,7 @@
 //!
 //! The [budget](super::budget) decides how many records it is.
 
-use echoless::filters::adapters::tracked::TrackedFraction;
+use echoless::spec::TrackedFraction;
 use echoless::spec::format_bytes;
 use echoless::{FilterSpec, SpecError};
 

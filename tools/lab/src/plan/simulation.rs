@@ -19,7 +19,7 @@
 
 use std::num::NonZeroUsize;
 
-use echoless::filters::adapters::tracked::TrackedFraction;
+use echoless::spec::TrackedFraction;
 use echoless::{FilterSpec, SpecError};
 
 use super::budget::ENOUGH_BYTES;
@@ -354,7 +354,7 @@ impl<'a> Simulation<'a> {
     /// The fraction of arrivals that are fresh.
     pub(super) fn fresh_fraction(&self) -> Result<f64, LabError> {
         // Only the counts of the oracle are used, so the smallest filter will do.
-        let smallest = "bloom:k=1,memory=64B".parse()?;
+        let smallest = echoless_papers::parse("bloom:k=1,memory=64B")?;
         let evaluation = evaluate(&[smallest], &self.stream, &self.options(0), &|_| ())?;
         let score = evaluation[0].score;
         Ok(score.distinct as f64 / score.arrivals() as f64)

@@ -2,6 +2,7 @@
 
 use super::rule::DenseRule;
 use crate::error::BuildError;
+use crate::filters::Form;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::{Fifo, Lru, ReplacementPolicy};
 use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
@@ -38,6 +39,7 @@ pub(in crate::filters) static ROWS: [FilterRow; 1] = [FilterRow {
         options: |_| OPTIONS,
         complete: Named::as_given,
     },
+    default_form: Form::Line,
     scattered: None,
     cells: None,
     lines: Some(|named, allocation| {

@@ -132,7 +132,7 @@ mod tests {
         }
         let few: FilterSpec = "fingerprint:memory=128B".parse().unwrap();
         assert_eq!(partitions(&few, 64, 64), 2);
-        let scattered: FilterSpec = "bloom:k=4,form=scattered,memory=1MiB".parse().unwrap();
+        let scattered = echoless_papers::parse("bloom:k=4,form=scattered,memory=1MiB").unwrap();
         assert_eq!(partitions(&scattered, 64, 64), 1);
     }
 }

@@ -1,0 +1,70 @@
+//! For crates that add filters: the rows of the catalogue, the layers that adapters build, and the
+//! rules and kernels of filters in lines.
+//!
+//! A crate describes its filters and adapters in [`Rows`] and [registers](register) them; from then
+//! on every specification in text can name them. `echoless-papers` does so with the filters as
+//! published. Programs that use filters need nothing of this module, and what it names may change
+//! with any version.
+//!
+//! # Examples
+//! ```
+//! use echoless::extend::{FilterRow, Rows, queue_row, register};
+//! use echoless::FilterSpec;
+//! static FAMILY: [FilterRow; 1] = [queue_row("mine")];
+//! static ROWS: Rows = Rows { families: &[&FAMILY], adapters: &[] };
+//! assert!("mine:form=line".parse::<FilterSpec>().is_err());
+//! register(&ROWS);
+//! assert!("mine:form=line".parse::<FilterSpec>().is_ok());
+//! ```
+
+use std::ptr;
+use std::sync::OnceLock;
+
+pub use crate::filters::adapters::layers::{Built, Layers};
+pub use crate::filters::adapters::{AdapterRow, BuildAdapter, CheckLines};
+pub use crate::filters::cell_table::CellTable;
+pub use crate::filters::filter::tally_of_cells;
+pub use crate::filters::lines::rows::{self, MOST_SLOTS, queue_row};
+pub use crate::filters::lines::rule::{Counts, Rule};
+pub use crate::filters::lines::{Clock, LineAllocation, LinePlan};
+pub use crate::filters::random::falls_below;
+pub use crate::filters::row::{
+    BuildCells, BuildLines, BuildScattered, FilterRow, Head, MOST_SCATTERED, Named, OptionRow,
+};
+pub use crate::filters::units::{self, Units};
+pub use crate::filters::{SliceCounts, Sliced, SlicedFilter};
+pub use crate::isa::{DetectedKernel, HotLoop, TargetIsa};
+pub use crate::kernels::{Bucket, LineOps, Outcome, Slot, SlotOps, Token, scalar::Scalar};
+#[cfg(target_arch = "x86_64")]
+pub use crate::kernels::{avx2::Avx2, avx512::Avx512};
+pub use crate::limits::{MOST_HASHES, at_least_bits, bits_of, rate_text, within};
+pub use crate::memory::check_available;
+pub use crate::options::{Allowed, Value, names, one_of};
+pub use crate::theory::{binomial, poisson};
+pub use crate::verdicts::scatter;
+
+/// The filters and adapters that a crate adds.
+#[derive(Debug)]
+pub struct Rows {
+    /// The filters, by families, in the order of the catalogue.
+    pub families: &'static [&'static [FilterRow]],
+    /// The adapters, in the order of the catalogue.
+    pub adapters: &'static [&'static AdapterRow],
+}
+
+static ROWS: OnceLock<&'static Rows> = OnceLock::new();
+
+/// Adds filters and adapters to those that a specification can name, for the whole process. Call it
+/// before the first specification is parsed. A second call with the same rows does nothing.
+///
+/// # Panics
+/// If other rows were registered before.
+pub fn register(rows: &'static Rows) {
+    let first = ROWS.get_or_init(|| rows);
+    assert!(ptr::eq(*first, rows), "one set of rows for a process");
+}
+
+/// The rows that were registered, if any.
+pub(crate) fn registered() -> impl Iterator<Item = &'static Rows> {
+    ROWS.get().copied().into_iter()
+}

@@ -1,0 +1,8 @@
+//! Dense lines: their verdicts against a plain model, and their formulas against simulations.
+
+#[path = "../kernels/mod.rs"]
+mod kernels;
+mod lines;
+mod theory;
+
+use echoless::Kernel;

@@ -1,0 +1,198 @@
+//! The cuckoo filter on an endless stream: when moving fingerprints finds no empty slot, the last
+//! one moved is dropped.
+
+use super::fingerprint::{Fingerprint, nonzero_values};
+use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
+use crate::scattered::random::SeededRng;
+use echoless::extend::{FilterRow, Head, MOST_SCATTERED, Named, OptionRow, names, tally_of_cells};
+use echoless::memory::LINE_BYTES;
+use echoless::spec::{Facts, Form};
+use echoless::{Batch, BuildError, Filter, KeyHash, Report, Tally};
+
+/// The parameters of a cuckoo filter, except its memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CuckooSpec {
+    /// k: the number of slots of a row (1 to 64).
+    pub(crate) slots: u32,
+    /// b: the number of bits of a slot (1 to 32).
+    pub(crate) bits: u32,
+    /// The number of fingerprints that an insertion may move (1 to 1000). On an endless stream the
+    /// table is full, and every fresh key moves that many.
+    pub(crate) kicks: u32,
+    /// How rows are stored.
+    pub(crate) encoding: RowEncoding,
+}
+
+/// Cuckoo filter (Fan 2014, without failure as in paper 002, section 2.3): a fingerprint is in row
+/// h1(x) or in that row xor the hash of the fingerprint. The number of rows is the largest power of
+/// two that fits. A hit changes nothing.
+///
+/// Cache lines touched per key: those of two rows to probe; a fresh key touches those of one more
+/// row for each fingerprint it moves.
+#[derive(Debug, Clone)]
+pub(crate) struct CuckooFilter {
+    store: RowStore,
+    spec: CuckooSpec,
+    rng: SeededRng,
+}
+
+impl CuckooSpec {
+    fn of(named: &Named) -> Self {
+        Self {
+            slots: named.small("slots"),
+            bits: named.small("bits"),
+            kicks: named.small("kicks"),
+            encoding: named.choice("rows", &ENCODINGS),
+        }
+    }
+
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
+    ///
+    /// # Errors
+    /// [`BuildError`] if semi-sorted rows have too many states, the memory holds no row, or the
+    /// memory cannot be allocated.
+    fn build(self, memory_bytes: u64, seed: u64) -> Result<CuckooFilter, BuildError> {
+        let Self { slots, bits, .. } = self;
+        let log2 = rows_in(memory_bytes, self.encoding, slots, bits)?.ilog2();
+        Ok(CuckooFilter {
+            store: RowStore::new(self.encoding, 1 << log2, slots, bits)?,
+            spec: self,
+            rng: SeededRng::seeded(seed),
+        })
+    }
+}
+
+impl CuckooFilter {
+    fn home(&self, key: KeyHash) -> (u64, u32) {
+        let fingerprint = Fingerprint::Nonzero {
+            bits: self.spec.bits,
+        }
+        .fingerprint_of(key);
+        (
+            KeyHash::from_uniform(key.remix(0)).line(self.store.rows()),
+            fingerprint,
+        )
+    }
+
+    /// The other row of a fingerprint. Applied twice, it returns the row itself, so a stored
+    /// fingerprint can move without its key.
+    fn partner(&self, row: u64, fingerprint: u32) -> u64 {
+        row ^ KeyHash::from_uniform(KeyHash::from_uniform(u64::from(fingerprint)).remix(0))
+            .line(self.store.rows())
+    }
+
+    fn row_holds(&self, row: u64, fingerprint: u32) -> bool {
+        let mut buffer = [0; MOST_SLOTS as usize];
+        let slots = &mut buffer[..self.spec.slots as usize];
+        self.store.read(row, slots);
+        slots.contains(&fingerprint)
+    }
+
+    /// Writes the fingerprint to an empty slot of the row, or to a random one if the row is full,
+    /// and returns the slot's old content; 0 is an empty slot. `None` if only an empty slot was
+    /// allowed.
+    fn place(&mut self, row: u64, fingerprint: u32, only_if_empty: bool) -> Option<u32> {
+        let mut buffer = [0; MOST_SLOTS as usize];
+        let slots = &mut buffer[..self.spec.slots as usize];
+        self.store.read(row, slots);
+        let slot = match slots.iter().position(|slot| *slot == 0) {
+            Some(empty) => empty,
+            None if only_if_empty => return None,
+            None => self.rng.below(u64::from(self.spec.slots)) as usize,
+        };
+        let previous = std::mem::replace(&mut slots[slot], fingerprint);
+        self.store.write(row, slots);
+        Some(previous)
+    }
+
+    /// Tests and records one key; true means duplicate.
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let (first, mut fingerprint) = self.home(key);
+        let second = self.partner(first, fingerprint);
+        if self.row_holds(first, fingerprint) || self.row_holds(second, fingerprint) {
+            return true;
+        }
+        if self.place(first, fingerprint, true).is_some()
+            || self.place(second, fingerprint, true).is_some()
+        {
+            return false;
+        }
+        let mut row = if self.rng.ratio(1, 2) { first } else { second };
+        for _ in 0..self.spec.kicks {
+            match self.place(row, fingerprint, false) {
+                Some(0) | None => return false,
+                Some(previous) => fingerprint = previous,
+            }
+            row = self.partner(row, fingerprint);
+        }
+        // The last victim goes to an empty slot of its other row, if there is one; else it is
+        // dropped.
+        self.place(row, fingerprint, true);
+        false
+    }
+}
+
+impl Filter for CuckooFilter {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        let (first, fingerprint) = self.home(key);
+        self.row_holds(first, fingerprint)
+            || self.row_holds(self.partner(first, fingerprint), fingerprint)
+    }
+
+    fn clear(&mut self) {
+        self.store.clear();
+        self.rng.restart();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+
+    fn tally(&self) -> Tally {
+        tally_of_cells(self.memory_bytes(), self.store.occupied())
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
+    }
+}
+
+const OPTIONS: &[OptionRow] = &[
+    OptionRow::whole("slots", 1, MOST_SLOTS as u64, 4),
+    OptionRow::whole("bits", 1, 32, 8),
+    OptionRow::whole("kicks", 1, 1000, 4),
+    OptionRow::choice("rows", &names(&ENCODINGS)),
+];
+
+/// The cuckoo filter.
+pub(crate) static CUCKOO: [FilterRow; 1] = [FilterRow {
+    head: Head {
+        name: "cuckoo",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    default_form: Form::Scattered,
+    scattered: Some(|named, memory, seed| Ok(Box::new(CuckooSpec::of(named).build(memory, seed)?))),
+    cells: None,
+    lines: None,
+    facts: |named, _, _| {
+        let spec = CuckooSpec::of(named);
+        Facts {
+            cache_lines: (2.0 + f64::from(spec.kicks))
+                * row_lines(spec.encoding, spec.slots, spec.bits),
+            rate_model: None,
+            fpr_limit: Some(2.0 * f64::from(spec.slots) / nonzero_values(spec.bits)),
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: None,
+            renews_keys: false,
+            forgets_by_time: false,
+            settles: true,
+            power_of_two_rows: true,
+        }
+    },
+}];

@@ -1,0 +1,256 @@
+//! The row filter: one mechanism for SQF, QHT, QHTD, QQHT, QQHTD and row-LRU, packed or
+//! semi-sorted.
+
+use super::fingerprint::{Fingerprint, nonzero_values};
+use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
+use crate::lines;
+use crate::scattered::random::SeededRng;
+use echoless::extend::rows::{
+    LINE, SCATTERED, build as build_queue, complete, facts as line_facts, queue_options,
+};
+use echoless::extend::{BuildLines, FilterRow, Head, Named, OptionRow, names, tally_of_cells};
+use echoless::spec::{Facts, Form};
+use echoless::{Batch, BuildError, Filter, KeyHash, Replacement, Report, Tally};
+
+/// Which fingerprint leaves a full row, and what a fingerprint that is found does to its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowPolicy {
+    /// A random slot is overwritten; the others stay where they are. The first empty slot is used
+    /// before any victim.
+    RandomVictim {
+        /// Whether a fingerprint that is found is inserted once more ("with duplicates").
+        again: bool,
+    },
+    /// The row is a queue: the new fingerprint enters slot 0.
+    Queue(Replacement),
+}
+
+/// The specification of a row filter (QHT, QHTD, QQHT, QQHTD, row-LRU), memory aside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RowSpec {
+    /// k: the number of slots of a row (1 to 64).
+    pub(crate) slots: u32,
+    /// b: the bits of a fingerprint, which is never zero (1 to 32; 64 in lines).
+    pub(crate) bits: u32,
+    /// Which fingerprint leaves a full row.
+    pub(crate) policy: RowPolicy,
+    /// How rows are stored.
+    pub(crate) encoding: RowEncoding,
+}
+
+/// R rows of k slots; a key is a duplicate if and only if its fingerprint is in its row (paper 002,
+/// sections 3 and 5).
+///
+/// | filter | fingerprint | victim | on a hit |
+/// |---|---|---|---|
+/// | SQF (Dutta 2013) | counted | random | keep |
+/// | QHT | nonzero | random | keep |
+/// | QHTD | nonzero | random | insert again |
+/// | QQHT | nonzero | oldest | keep |
+/// | QQHTD | nonzero | oldest | insert again |
+/// | row-LRU | nonzero | oldest | move to front |
+///
+/// The row of an SQF is the high bits of a hash, so the number of its rows is the largest power of
+/// two that fits.
+///
+/// Cache lines touched per key: those of the row. With k b up to 512 bits that is one, or two if
+/// the row crosses a line, as all rows of 512 bits do in memory that does not begin at a line.
+#[derive(Debug, Clone)]
+pub(crate) struct RowFilter {
+    store: RowStore,
+    slots: u32,
+    fingerprint: Fingerprint,
+    policy: RowPolicy,
+    rng: SeededRng,
+}
+
+impl RowFilter {
+    /// A filter of the empty rows of `store`; `seed` seeds its random victims.
+    pub(super) fn new(
+        store: RowStore,
+        slots: u32,
+        fingerprint: Fingerprint,
+        policy: RowPolicy,
+        seed: u64,
+    ) -> Self {
+        Self {
+            store,
+            slots,
+            fingerprint,
+            policy,
+            rng: SeededRng::seeded(seed),
+        }
+    }
+
+    #[inline(always)]
+    fn row_of(&self, key: KeyHash) -> u64 {
+        KeyHash::from_uniform(key.remix(0)).line(self.store.rows())
+    }
+
+    /// Tests and records one key; true means duplicate.
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let row = self.row_of(key);
+        let fingerprint = self.fingerprint.fingerprint_of(key);
+        let mut buffer = [0; MOST_SLOTS as usize];
+        let slots = &mut buffer[..self.slots as usize];
+        self.store.read(row, slots);
+        let matches = slots.iter().enumerate();
+        let found = matches.fold(0_u64, |found, (index, slot)| {
+            found | u64::from(*slot == fingerprint) << index
+        });
+        match self.policy {
+            RowPolicy::RandomVictim { again: false } if found != 0 => return true,
+            RowPolicy::RandomVictim { .. } => {
+                let empty = slots.iter().position(|slot| *slot == 0);
+                let slot = empty.unwrap_or_else(|| self.rng.below(u64::from(self.slots)) as usize);
+                slots[slot] = fingerprint;
+            }
+            RowPolicy::Queue(replacement) => {
+                let moved = replacement.moved(found, self.slots).trailing_ones();
+                let moved = &mut slots[..moved.min(self.slots) as usize];
+                let Some(last) = moved.len().checked_sub(1) else {
+                    return found != 0;
+                };
+                moved.copy_within(..last, 1);
+                moved[0] = fingerprint;
+            }
+        }
+        self.store.write(row, slots);
+        found != 0
+    }
+}
+
+impl Filter for RowFilter {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_each(duplicates, |key| self.observe_key(key));
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        let mut buffer = [0; MOST_SLOTS as usize];
+        let slots = &mut buffer[..self.slots as usize];
+        self.store.read(self.row_of(key), slots);
+        slots.contains(&self.fingerprint.fingerprint_of(key))
+    }
+
+    fn clear(&mut self) {
+        self.store.clear();
+        self.rng.restart();
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+
+    fn tally(&self) -> Tally {
+        tally_of_cells(self.memory_bytes(), self.store.occupied())
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
+    }
+}
+
+impl RowSpec {
+    fn of(named: &Named) -> Self {
+        Self {
+            slots: named.small("slots"),
+            bits: named.small("bits"),
+            policy: policy(named.name()),
+            encoding: named.choice("rows", &ENCODINGS),
+        }
+    }
+
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
+    ///
+    /// # Errors
+    /// [`BuildError`] if a fingerprint has more than 32 bits, semi-sorted rows have too many
+    /// states, the memory holds no row, or the memory cannot be allocated.
+    fn build(self, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
+        let slots = self.slots;
+        let fingerprint = Fingerprint::Nonzero { bits: self.bits }.check()?;
+        let rows = rows_in(memory_bytes, self.encoding, slots, fingerprint.bits())?;
+        let store = RowStore::new(self.encoding, rows.get(), slots, fingerprint.bits())?;
+        Ok(RowFilter::new(store, slots, fingerprint, self.policy, seed))
+    }
+}
+
+const RANDOM: &[OptionRow] = &[
+    SCATTERED[0],
+    SCATTERED[1],
+    OptionRow::choice("rows", &names(&ENCODINGS)),
+];
+
+/// The row filters with random victims.
+pub(crate) static RANDOM_ROWS: [FilterRow; 2] = [row("qht", RANDOM_ROW), row("qhtd", RANDOM_ROW)];
+
+/// The filters whose rows are queues, one for each policy. Their lines are those of the engine.
+pub(crate) static QUEUES: [FilterRow; 3] = [
+    row("qqht", QUEUE_ROW),
+    row("rowlru", QUEUE_ROW),
+    row("qqhtd", QUEUE_ROW),
+];
+
+/// The options of a row filter, and how its lines are built.
+type RowForms = (fn(Form) -> &'static [OptionRow], BuildLines);
+
+const RANDOM_ROW: RowForms = (random_options, lines::rows::build);
+const QUEUE_ROW: RowForms = (queue_options, build_queue);
+
+fn random_options(form: Form) -> &'static [OptionRow] {
+    match form {
+        Form::Scattered => RANDOM,
+        Form::Line => LINE,
+    }
+}
+
+/// The policy of a row filter.
+fn policy(name: &str) -> RowPolicy {
+    let queue = Replacement::ALL.iter();
+    match queue.copied().find(|policy| policy.filter_name() == name) {
+        Some(replacement) => RowPolicy::Queue(replacement),
+        None => RowPolicy::RandomVictim {
+            again: name == "qhtd",
+        },
+    }
+}
+
+/// The slots of a line that hold no fingerprint: a QHTD line counts its arrivals in one.
+pub(crate) fn counters(name: &str) -> u32 {
+    u32::from(policy(name) == RowPolicy::RandomVictim { again: true })
+}
+
+const fn row(name: &'static str, (options, build): RowForms) -> FilterRow {
+    FilterRow {
+        head: Head {
+            name,
+            options,
+            complete: |named, form| complete(named, form, counters(named.name()).into()),
+        },
+        default_form: Form::Scattered,
+        scattered: Some(|named, memory, seed| {
+            Ok(Box::new(RowSpec::of(named).build(memory, seed)?))
+        }),
+        cells: None,
+        lines: Some(build),
+        facts,
+    }
+}
+
+fn facts(named: &Named, form: Form, memory: u64) -> Facts {
+    let RowSpec {
+        slots,
+        bits,
+        encoding,
+        ..
+    } = RowSpec::of(named);
+    let facts = line_facts(named, memory);
+    Facts {
+        cache_lines: row_lines(encoding, slots, bits),
+        fpr_limit: match form {
+            Form::Scattered => Some(f64::from(slots) / nonzero_values(bits)),
+            Form::Line => facts.fpr_limit,
+        },
+        ..facts
+    }
+}

@@ -1,0 +1,403 @@
+//! The timing Bloom filter: cells of wrapped time stamps, and the equal-timers heuristic.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::scattered::storage::PackedCells;
+use crate::theory::windows;
+use echoless::extend::{
+    Allowed, CellTable, FilterRow, Head, MOST_HASHES, MOST_SCATTERED, Named, OptionRow, Units,
+    tally_of_cells, units, within,
+};
+use echoless::memory::LINE_BYTES;
+use echoless::spec::{Facts, Form};
+use echoless::{Batch, BuildError, Cells, Filter, KeyHash, RateSum, Report, SpecError, Tally};
+
+/// The parameters of a timing Bloom filter, except its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimerSpec {
+    /// W: the window in ticks, 1 to 2^63 - 1.
+    pub(crate) window: u64,
+    /// k: the timers of a key (1 to 64).
+    pub(crate) hashes: u32,
+    /// k': the timers of a key that must be equal (1 to k). 1 is the filter without the heuristic.
+    pub(crate) equal: u32,
+    /// Whether a duplicate sets its timers again.
+    pub(crate) refresh: bool,
+    /// b: the bits of a timer (2 to 32). `None` takes as many as stamps of a tick need, at most 32.
+    pub(crate) bits: Option<u32>,
+}
+
+/// The widths of a timer.
+const TIMER_BITS: std::ops::RangeInclusive<u32> = 2..=PackedCells::MOST_BITS;
+
+/// The most units of a window in timers of `bits`: a quarter of the values is left for the slack,
+/// and one for an empty cell.
+const fn most_alive(bits: u32) -> u64 {
+    (1 << bits) - (1 << (bits - 2)) - 1
+}
+
+impl TimerSpec {
+    fn of(named: &Named) -> Self {
+        Self {
+            window: named.whole("window"),
+            hashes: named.small("k"),
+            equal: named.small("equal"),
+            refresh: named.flag("refresh"),
+            bits: named.given("bits").map(|bits| bits as u32),
+        }
+    }
+
+    /// b: the bits of a timer: the given ones, or the fewest whose stamps count the window in
+    /// single ticks, at most 32.
+    fn timer_bits(self) -> u32 {
+        let fewest = || {
+            TIMER_BITS
+                .into_iter()
+                .find(|bits| self.window <= most_alive(*bits))
+        };
+        self.bits.or_else(fewest).unwrap_or(PackedCells::MOST_BITS)
+    }
+
+    fn units(self) -> Units {
+        Units::new(self.window, most_alive(self.timer_bits()))
+    }
+
+    /// Builds the filter in `memory_bytes`.
+    ///
+    /// # Errors
+    /// [`BuildError`] if more timers must be equal than a key has, the memory holds fewer than k
+    /// timers, or it cannot be allocated.
+    fn build(self, memory_bytes: u64) -> Result<TimerBloom, BuildError> {
+        within("equal", self.equal, 1..=self.hashes)?;
+        let bits = self.timer_bits();
+        let reason = "k timers and a word";
+        let len = PackedCells::len_within(memory_bytes, bits, self.hashes, reason)?;
+        Ok(TimerBloom::new(
+            PackedCells::new(len, bits)?,
+            self.units(),
+            self,
+        ))
+    }
+
+    /// Builds the filter as a table of cells, which are set or not and have no ages.
+    fn build_table(self, memory_bytes: u64) -> Result<Box<dyn CellTable>, BuildError> {
+        if self.equal != 1 {
+            let allowed = "1 under vertical slices and growth";
+            return Err(SpecError::new("equal", self.equal.to_string(), allowed).into());
+        }
+        if self.refresh {
+            let allowed = "false under vertical slices and growth";
+            return Err(SpecError::new("refresh", "true", allowed).into());
+        }
+        Ok(Box::new(self.build(memory_bytes)?))
+    }
+}
+
+const OPTIONS: &[OptionRow] = &[
+    units::WINDOW,
+    OptionRow::hashes(4),
+    OptionRow::whole("equal", 1, MOST_HASHES as u64, 1),
+    OptionRow::flag("refresh", false),
+    OptionRow::new("bits", Allowed::Whole(2, PackedCells::MOST_BITS as u64)),
+];
+
+/// The timing Bloom filter.
+pub(crate) static TIMERS: [FilterRow; 1] = [FilterRow {
+    head: Head {
+        name: "tbf",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    default_form: Form::Scattered,
+    scattered: Some(|named, memory, _| Ok(Box::new(TimerSpec::of(named).build(memory)?))),
+    cells: Some(|named, memory| TimerSpec::of(named).build_table(memory)),
+    lines: None,
+    facts: |named, _, _| {
+        let spec = TimerSpec::of(named);
+        Facts {
+            cache_lines: f64::from(spec.hashes),
+            rate_model: None,
+            fpr_limit: None,
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: Some(spec.units().window()),
+            renews_keys: spec.refresh,
+            forgets_by_time: spec.equal == 1,
+            settles: true,
+            power_of_two_rows: false,
+        }
+    },
+}];
+
+/// Timers in place of the bits of a Bloom filter (paper 001, section 4; Metwally, Agrawal, El
+/// Abbadi 2005; Zhang and Guan 2008, whose TBF it is).
+///
+/// A fresh key sets its k timers to the time. A key is a duplicate if all of its timers are active,
+/// at most W old. A timer is stored as a stamp, the number of its unit of time modulo 2^b - 1, plus
+/// 1; 0 is an empty cell. A unit is a tick, or more if W is too long for the stamps; then a key is
+/// remembered for a unit longer ([`Window`](crate::Window)).
+///
+/// **Expiry.** With W in units, 2^b = W + C + 1: there are stamps for W + C units. Each unit
+/// that passes sweeps the next 1/C of the cells and empties those older than W. A cell is therefore
+/// swept every C units, and at W + C units, where its stamp would look new, it is empty. A clock
+/// that jumps over n units sweeps n parts, or all of them, and the sweep adds the jump to the ages
+/// from before it, in 64 bits; past a whole window it empties all cells. The slack C is at least a
+/// quarter of 2^b, so a sweep costs m/C cells a unit, at most three passes in a window.
+///
+/// **Equal timers.** With k' above 1 a key is a duplicate only if, besides, k' of its timers are
+/// equal: they were probably set by one key. Later keys overwrite timers, so a key can be missed
+/// within the window once k - k' + 1 of its timers were overwritten. It is then recorded again. A
+/// key of which fewer were overwritten is never missed.
+///
+/// The timers are m = (8 * floor(M/8) - 8) * 8 / b in M bytes; the last 8 bytes are a word for
+/// access. A clock per filter replaces the paper's correction for events that arrive late: a late
+/// key is judged and recorded at the clock.
+///
+/// Cache lines touched per key: up to k.
+#[derive(Debug, Clone)]
+pub(crate) struct TimerBloom {
+    cells: PackedCells,
+    units: Units,
+    spec: TimerSpec,
+    /// The number of the current unit.
+    now: u64,
+}
+
+impl TimerBloom {
+    /// Empty cells. The stamps of their width leave a slack beyond the window.
+    pub(super) fn new(cells: PackedCells, units: Units, spec: TimerSpec) -> Self {
+        debug_assert!(units.alive < u64::from(cells.max()));
+        Self {
+            cells,
+            units,
+            spec,
+            now: 0,
+        }
+    }
+
+    /// The units after which stamps repeat: W + C.
+    fn stamps(&self) -> u64 {
+        u64::from(self.cells.max())
+    }
+
+    /// C: the units in which every cell is swept once.
+    fn slack(&self) -> u64 {
+        self.stamps() - self.units.alive
+    }
+
+    /// The cell that a key of the current unit writes.
+    fn stamp(&self) -> u32 {
+        (self.now % self.stamps()) as u32 + 1
+    }
+
+    /// The age of a cell in units, below [`stamps`](Self::stamps); `None` if it is empty.
+    /// `stamp` is that of the current unit.
+    #[inline(always)]
+    fn age(&self, stamp: u32, cell: u32) -> Option<u64> {
+        let (stamp, cell) = (u64::from(stamp), u64::from(cell));
+        let wrap = if cell <= stamp { 0 } else { self.stamps() };
+        (cell != 0).then(|| stamp + wrap - cell)
+    }
+
+    /// The stamp in a cell; `None` if the timer is not active. `stamp` is that of the current unit.
+    #[inline(always)]
+    fn active_at(&self, stamp: u32, position: u64) -> Option<u32> {
+        let cell = self.cells.get(position);
+        let age = self.age(stamp, cell)?;
+        (age <= self.units.alive).then_some(cell)
+    }
+
+    /// The stamp of one of the key's timers; `None` if the timer is not active.
+    #[inline(always)]
+    fn active(&self, stamp: u32, key: KeyHash, hash: u32) -> Option<u32> {
+        self.active_at(stamp, self.cells.position(key, hash))
+    }
+
+    /// Empties the cells of a range that will be older than the window once `passed` more units
+    /// are over.
+    fn sweep(&mut self, range: Range<u64>, passed: u64) {
+        let stamp = self.stamp();
+        let mut cell = range.start;
+        while cell < range.end {
+            let Some(age) = self.age(stamp, self.cells.get(cell)) else {
+                // A sparse stream sweeps much, and has few timers.
+                cell = self.cells.behind_zeros(cell, range.end);
+                continue;
+            };
+            // No overflow: ages and jumps that come here are at most a wrap.
+            if age + passed > self.units.alive {
+                self.cells.set(cell, 0);
+            }
+            cell += 1;
+        }
+    }
+
+    /// Sweeps the parts of `passed` units: part r of C begins at cell floor(m r / C).
+    fn sweep_parts(&mut self, passed: u64) {
+        let (len, slack) = (self.cells.len(), self.slack());
+        let begin = |part: u64| (u128::from(len) * u128::from(part) / u128::from(slack)) as u64;
+        let first = (self.now + 1) % slack;
+        let end = first + passed.min(slack);
+        self.sweep(begin(first)..begin(end.min(slack)), passed);
+        if end > slack {
+            self.sweep(0..begin(end - slack), passed);
+        }
+    }
+
+    /// Tests and records one key; true means duplicate.
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let seen = self.contains(key);
+        if !seen || self.spec.refresh {
+            let stamp = self.stamp();
+            for hash in 0..self.spec.hashes {
+                let cell = self.cells.position(key, hash);
+                self.cells.set(cell, stamp);
+            }
+        }
+        seen
+    }
+
+    /// The number of active timers of each age.
+    fn ages(&self) -> BTreeMap<u64, u64> {
+        let stamp = self.stamp();
+        let mut ages = BTreeMap::new();
+        for age in self.cells.iter().filter_map(|cell| self.age(stamp, cell)) {
+            if age <= self.units.alive {
+                *ages.entry(age).or_insert(0) += 1;
+            }
+        }
+        ages
+    }
+
+    /// Moves the clock.
+    fn advance(&mut self, tick: u64) {
+        let now = self.units.number(tick);
+        if now <= self.now {
+            return;
+        }
+        let passed = now - self.now;
+        if passed > self.units.alive {
+            self.cells.clear_in_steps();
+        } else {
+            self.sweep_parts(passed);
+        }
+        self.now = now;
+    }
+}
+
+impl Filter for TimerBloom {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            if let Some(tick) = tick {
+                self.advance(tick);
+            }
+            self.cells.step(batch.keys().len());
+            batch.observe_each(duplicates, |key| self.observe_key(key));
+        });
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        let (hashes, stamp) = (self.spec.hashes, self.stamp());
+        if self.spec.equal == 1 {
+            return (0..hashes).all(|hash| self.active(stamp, key, hash).is_some());
+        }
+        let mut timers = [0; MOST_HASHES as usize];
+        for (hash, timer) in (0..hashes).zip(&mut timers) {
+            match self.active(stamp, key, hash) {
+                Some(cell) => *timer = cell,
+                None => return false,
+            }
+        }
+        let timers = &timers[..hashes as usize];
+        let equal = |timer| timers.iter().filter(|other| **other == timer).count();
+        let needed = self.spec.equal as usize;
+        timers.iter().any(|timer| equal(*timer) >= needed)
+    }
+
+    fn clear(&mut self) {
+        self.cells.clear();
+        self.now = 0;
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.cells.bytes()
+    }
+
+    fn tally(&self) -> Tally {
+        let (ages, len) = (self.ages(), self.cells.len());
+        let fractions: Vec<f64> = ages
+            .values()
+            .map(|timers| *timers as f64 / len as f64)
+            .collect();
+        let mut rates = RateSum::default();
+        rates.push(windows::timers_fpr(
+            self.spec.hashes,
+            self.spec.equal,
+            &fractions,
+        ));
+        Tally {
+            rates: Some(rates),
+            ..tally_of_cells(self.memory_bytes(), Cells::new(ages.values().sum(), len))
+        }
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report {
+            slot_bits: Some(self.cells.width()),
+            window: Some(self.units.window()),
+            ..Report::new(tally)
+        }
+    }
+}
+
+/// A cell is set while its timer is active. What reads the cells one by one sees no ages, so the
+/// specification allows neither equal timers nor `refresh` here.
+impl CellTable for TimerBloom {
+    fn hashes(&self) -> usize {
+        self.spec.hashes as usize
+    }
+
+    fn cell_count(&self) -> u64 {
+        self.cells.len()
+    }
+
+    fn position(&self, key: KeyHash, index: usize) -> u64 {
+        self.cells.position(key, index as u32)
+    }
+
+    fn is_set(&self, cell: u64) -> bool {
+        self.active_at(self.stamp(), cell).is_some()
+    }
+
+    fn set(&mut self, cell: u64) {
+        let stamp = self.stamp();
+        self.cells.set(cell, stamp);
+    }
+
+    fn empty(&mut self, cells: Range<u64>) {
+        for cell in cells {
+            self.cells.set(cell, 0);
+        }
+    }
+
+    /// The number of active timers. Reads every cell.
+    fn cells(&self) -> Cells {
+        let stamp = self.stamp();
+        let active = (0..self.cells.len()).filter(|cell| self.active_at(stamp, *cell).is_some());
+        Cells::new(active.count() as u64, self.cells.len())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.cells.bytes()
+    }
+
+    fn advance_to(&mut self, tick: u64) {
+        Filter::advance_to(self, tick);
+    }
+
+    fn restart(&mut self) {
+        Filter::clear(self);
+    }
+}
