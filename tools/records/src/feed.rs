@@ -242,8 +242,7 @@ impl RecordFeed {
             let format = &*self.reading.format;
             let named = named.map(|announced| announced.all_names(&part, format));
             part.header.field_names = Some(header.names());
-            // The start of the part in the bytes that were searched.
-            let mut offset = 0;
+            let mut cuts = Vec::new();
             for (at, names) in named.into_iter().flatten() {
                 if !header.differs(&names) {
                     continue;
@@ -251,15 +250,26 @@ impl RecordFeed {
                 if let Some(tagger) = &self.tagger {
                     tagger.check_header(&names)?;
                 }
-                header.found_names(names, source);
-                if at - offset > part.bytes.start {
-                    let behind = part.split_off(at - offset);
-                    offset = at;
-                    rest.push(mem::replace(&mut part, behind));
+                let found = header.found_names(names, source);
+                found.map_err(|problem| Failure::Capture {
+                    name: self.input.name(source),
+                    problem,
+                })?;
+                if at > part.bytes.start {
+                    cuts.push((at, header.names()));
+                } else {
+                    part.header.field_names = Some(header.names());
                 }
-                part.header.field_names = Some(header.names());
+            }
+            // From the end, so that each byte is moved once.
+            let first = rest.len();
+            for (at, names) in cuts.into_iter().rev() {
+                let mut behind = part.split_off(at);
+                behind.header.field_names = Some(names);
+                rest.push(behind);
             }
             rest.push(part);
+            rest[first..].reverse();
         }
         *chunk = rest.remove(0);
         Ok(())
@@ -289,7 +299,11 @@ impl RecordFeed {
             if let Some(tagger) = &self.tagger {
                 tagger.check_header(&names)?;
             }
-            header.found_names(names, chunk.input.source);
+            let found = header.found_names(names, chunk.input.source);
+            found.map_err(|problem| Failure::Capture {
+                name: name(chunk.input.source),
+                problem,
+            })?;
             self.header_due = false;
             self.header_sent |= is_written;
             return Ok(None);

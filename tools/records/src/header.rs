@@ -3,6 +3,7 @@
 //! copied in the same way. Where comment lines hold the names of the fields, they are the header,
 //! and stay what they are. Later ones may have other names: the key is that of the same names then.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::chunk::Chunk;
@@ -11,6 +12,9 @@ use super::restart::SavedHeader;
 use super::text_start::strip_mark;
 use crate::failure::Failure;
 
+/// The number of different headers that comment lines of a stream may hold: all of them are kept.
+const MOST_LATER: usize = 10_000;
+
 /// The header of the stream, once it is read.
 #[derive(Debug)]
 pub(crate) struct Header {
@@ -18,6 +22,8 @@ pub(crate) struct Header {
     first: Option<FirstHeader>,
     /// The names of other comment lines, in the order in which they occurred first.
     later: Vec<Arc<[Vec<u8>]>>,
+    /// The numbers of these.
+    numbers: HashMap<Arc<[Vec<u8>]>, u32>,
     /// The names in force: 0 are those of the first header, n is number n-1 of `later`.
     number: u32,
 }
@@ -49,6 +55,7 @@ impl Header {
             format,
             first: None,
             later: Vec::new(),
+            numbers: HashMap::new(),
             number: 0,
         }
     }
@@ -60,7 +67,9 @@ impl Header {
             names: saved.names.into(),
             source: None,
         });
-        self.later = saved.later.into_iter().map(Arc::from).collect();
+        for names in saved.later {
+            self.add_later(names);
+        }
     }
 
     /// Goes on with an input behind names with this number.
@@ -130,7 +139,10 @@ impl Header {
     }
 
     /// Notes that a comment line of this input holds the names of the fields that follow.
-    pub(crate) fn found_names(&mut self, names: Vec<Vec<u8>>, source: usize) {
+    ///
+    /// # Errors
+    /// What is wrong if the stream has too many different names.
+    pub(crate) fn found_names(&mut self, names: Vec<Vec<u8>>, source: usize) -> Result<(), String> {
         let first = self.first.get_or_insert_with(|| FirstHeader {
             record: None,
             names: names.clone().into(),
@@ -139,13 +151,26 @@ impl Header {
         self.number = if *first.names == names[..] {
             0
         } else {
-            let known = self.later.iter().position(|later| **later == names[..]);
-            let index = known.unwrap_or_else(|| {
-                self.later.push(names.into());
-                self.later.len() - 1
-            });
-            index as u32 + 1
+            match self.numbers.get(&names[..]) {
+                Some(number) => *number,
+                None if self.later.len() < MOST_LATER => self.add_later(names),
+                None => {
+                    return Err(format!(
+                        "its comment lines hold more than {MOST_LATER} different headers"
+                    ));
+                }
+            }
         };
+        Ok(())
+    }
+
+    /// Adds names that no header had, and returns their number.
+    fn add_later(&mut self, names: Vec<Vec<u8>>) -> u32 {
+        let names: Arc<[_]> = names.into();
+        self.later.push(Arc::clone(&names));
+        let number = self.later.len() as u32;
+        self.numbers.insert(names, number);
+        number
     }
 
     /// Whether later comment lines may have other names: not behind a header that is a record, which

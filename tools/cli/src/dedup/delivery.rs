@@ -74,6 +74,8 @@ pub(crate) struct Delivery {
     failed_commit: Option<Failure>,
     /// Whether a chunk was delivered in part: the last commit stands.
     is_cut: bool,
+    /// Whether that commit is in front of this chunk, whose fault ends the run.
+    is_committed_to_fault: bool,
 }
 
 impl Delivery {
@@ -145,6 +147,7 @@ impl Delivery {
             totals: None,
             failed_commit: None,
             is_cut: false,
+            is_committed_to_fault: false,
         };
         // The input may pause for long before its first record.
         if delivery.may_write_stats() {
@@ -210,6 +213,15 @@ impl Delivery {
         }
     }
 
+    /// Commits a run that ends early and is to go on, before its outputs are closed.
+    fn commit_to_go_on(&mut self) -> Result<(), Failure> {
+        let Some(state) = &mut self.state else {
+            return Ok(());
+        };
+        let lost = self.lost.as_deref();
+        state.interrupt(self.counts, &self.audit, &mut self.outputs, lost)
+    }
+
     /// Ends the run with the failure of a commit, at its next chunk or its end.
     pub(super) fn note_failed_commit(&mut self, failure: Failure) {
         self.failed_commit = Some(failure);
@@ -250,6 +262,11 @@ impl Delivery {
             state.open_input(chunk, || self.sources[chunk.input.source].name());
         }
         self.prepare_outputs(chunk.layout.terminator)?;
+        if chunk.fault.is_some() {
+            // The run is to go on in front of this chunk, behind whose outputs others may write.
+            self.commit_to_go_on()?;
+            self.is_committed_to_fault = true;
+        }
         // Most are in front of the records, which may have a fault.
         self.leave(&mut chunk.input.left);
         if self.judges_forwards() {
@@ -474,21 +491,22 @@ impl Delivery {
             Err(_) => passed,
         };
         // The run is to go on, so the commit is in front of what ends its outputs.
-        let interrupted = matches!(&passed, Ok(end) if end.signal.is_some());
-        let mut interrupted = self.state.take_if(|_| interrupted);
-        let passed = match &mut interrupted {
-            Some(state) => {
-                let lost = self.lost.as_deref();
-                let committed = state.interrupt(self.counts, &self.audit, &mut self.outputs, lost);
-                committed.and(passed)
-            }
-            None => passed,
+        let goes_on = match &passed {
+            Ok(end) => end.signal.is_some(),
+            Err(Failure::ReaderGone) => false,
+            Err(_) => self.is_committed_to_fault || !self.is_cut,
+        };
+        let committed = match goes_on && !self.is_cut {
+            true => self.commit_to_go_on(),
+            false => Ok(()),
         };
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
-        let stopped = interrupted.filter(|_| passed.is_ok() && closed.is_ok());
-        let stopped = stopped.map_or(Ok(()), |state| state.stop(&mut self.outputs));
-        let passed = stopped.and(passed);
+        let stopped = match self.state.take_if(|_| goes_on) {
+            Some(state) if committed.is_ok() && closed.is_ok() => state.stop(&mut self.outputs),
+            Some(_) | None => Ok(()),
+        };
+        let passed = passed.and_then(|end| committed.and(stopped).map(|()| end));
         self.counts.bytes_out = self.outputs.bytes_out();
         let closed = closed.and(self.failed_commit.take().map_or(Ok(()), Err));
         let (signal, ending) = match graver(passed, closed).map_err(&explain) {

@@ -412,6 +412,29 @@ fn fields_of_a_log_may_change_within_it() {
 }
 
 #[test]
+fn a_log_may_have_ten_thousand_other_headers_and_no_more() {
+    let mut log = String::from("#Version: 1.0\n#Fields: id first\n1 a\n");
+    for number in 0..10_000 {
+        log += &format!("#Fields: x{number} id\n{number} {}\n", number % 5000);
+    }
+    let args = ["-w", "--header", "-k", "id"];
+    let kept = dedup(&args, log.as_bytes()).text();
+    // Each key comes twice, and that of the first record a third time.
+    let records = kept.lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(records.count(), 5000);
+    let pieces = dedup(
+        &[&args[..], &["--read-bytes", "5000"]].concat(),
+        log.as_bytes(),
+    );
+    assert!(pieces.text() == kept);
+    let failed = dedup(&args, (log + "#Fields: id last\n").as_bytes());
+    assert_eq!(
+        failed.error(),
+        "standard input: its comment lines hold more than 10000 different headers"
+    );
+}
+
+#[test]
 fn comments_are_counted_and_never_tagged() {
     let directory = tempfile::tempdir().unwrap();
     let [stats, tags, rejects] =

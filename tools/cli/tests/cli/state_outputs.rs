@@ -120,15 +120,25 @@ impl Place {
         let place = Self::new(compress);
         place.write("one", &format!("{HEADER}{}", records(0..200)));
         place.run("out", "one").text();
-        let two = format!("{HEADER}{}", records(200..400));
+        place.write("two", &format!("{HEADER}{}", records(200..400)));
         if was_killed {
-            // The fault ends the run as a kill does: behind the commit of its begin.
-            place.write("two", &format!("{two}400\n"));
-            let failed = place.run("out", "two");
-            assert!(failed.error().contains("line 202"), "{}", failed.stderr);
+            place.kill_at("two", fs::metadata(place.path("out")).unwrap().len());
         }
-        place.write("two", &two);
         place
+    }
+
+    /// Begins to read an input, and kills the run behind the commit of its begin. A plain output has
+    /// more than `before` bytes then.
+    fn kill_at(&self, input: &str, before: u64) {
+        let follower = self.follow_input(input, &["--commit-interval", "1h"]);
+        self.waits_until(|| {
+            let begun = &self.shown()["run"]["outputs"][0];
+            let out = fs::metadata(self.path("out"));
+            let is_written = out.is_ok_and(|out| out.len() > before);
+            let has_begun = begun.is_object() && begun["closed"].is_null();
+            has_begun && (is_written || !self.compress.is_empty())
+        });
+        follower.end(true);
     }
 
     /// Puts something in the place of the output. Returns the folder and the output of the next run,
@@ -283,12 +293,10 @@ fn an_older_state_cuts_nothing_of_a_newer_output() {
 fn a_run_that_is_killed_before_its_first_commit_has_begun_its_outputs() {
     for is_replaced in [false, true] {
         let place = Place::new(&[]);
-        // The fault comes before any commit but that of the begin.
-        place.write("one", &format!("{HEADER}{}7\n", records(0..200)));
-        assert!(place.run("out", "one").error().contains("line 202"));
+        place.write("one", &format!("{HEADER}{}", records(0..200)));
+        place.kill_at("one", HEADER.len() as u64);
         let written = fs::read(place.path("out")).unwrap();
         assert!(written.starts_with(HEADER.as_bytes()));
-        place.write("one", &format!("{HEADER}{}", records(0..200)));
         if is_replaced {
             // The number may be given again, and the content may be anything.
             fs::remove_file(place.path("out")).unwrap();
@@ -355,18 +363,14 @@ struct Follower(Child);
 
 impl Place {
     fn follow(&self, options: &[&str]) -> Follower {
+        self.follow_input("log", &[&["--commit-interval", "0s"], options].concat())
+    }
+
+    fn follow_input(&self, input: &str, options: &[&str]) -> Follower {
         let args = [
             "dedup", "-q", "-m", "64KiB", "--follow", "--csv", "--header", "-k", "name",
         ];
-        let files = [
-            "--commit-interval",
-            "0s",
-            "--state",
-            "state",
-            "-o",
-            "out",
-            "log",
-        ];
+        let files = ["--state", "state", "-o", "out", input];
         let mut command = command(&[&args[..], options, self.compress, &files].concat());
         command.current_dir(self.folder.path());
         Follower(command.spawn().unwrap())
@@ -390,12 +394,16 @@ impl Place {
         panic!("never so");
     }
 
-    /// Whether the last commit has so many bytes of the log.
-    fn has_committed(&self, bytes: u64) -> bool {
+    /// What is told of the state; nothing if a file of it was removed meanwhile.
+    fn shown(&self) -> Value {
         let mut command = command(&["state", "show", "--json", "state"]);
         command.current_dir(self.folder.path());
-        // A file of the state may be removed while it is read.
-        let shown: Value = serde_json::from_slice(&run(command).stdout).unwrap_or_default();
+        serde_json::from_slice(&run(command).stdout).unwrap_or_default()
+    }
+
+    /// Whether the last commit has so many bytes of the log.
+    fn has_committed(&self, bytes: u64) -> bool {
+        let shown = self.shown();
         let inputs = shown["run"]["inputs"].as_array();
         inputs
             .is_some_and(|inputs| (inputs.iter()).any(|input| input["position"]["bytes"] == bytes))
@@ -418,9 +426,13 @@ impl Follower {
         } else {
             send(&self.0, "-TERM");
         }
+        self.ended(if is_killed { None } else { Some(143) })
+    }
+
+    /// Waits for the end of the run. Returns what it has told.
+    fn ended(mut self, code: Option<i32>) -> String {
         let mut stderr = self.0.stderr.take().unwrap();
-        let code = self.0.wait().unwrap().code();
-        assert_eq!(code, if is_killed { None } else { Some(143) });
+        assert_eq!(self.0.wait().unwrap().code(), code);
         let mut told = String::new();
         std::io::Read::read_to_string(&mut stderr, &mut told).unwrap();
         told
@@ -504,6 +516,50 @@ fn an_output_that_changes_under_a_following_run_goes_on_without_loss() {
     }
 }
 
+/// A record may be in two frames, so what is appended between them would be inside of it.
+#[test]
+fn a_compressed_output_that_is_appended_to_while_it_is_written_is_an_error_and_not_cut() {
+    let note = zstd::encode_all(&b"# a note\n"[..], 3).unwrap();
+    // Before a frame is written, between two of them, and behind the last one.
+    for numbers in [10..20, 10..90_000, 10..10] {
+        let place = Place::new(&["--compress", "zstd"]);
+        place.write("log", HEADER);
+        let follower = place.follow(&[]);
+        place.passes(0..10);
+        if numbers.end > 20 {
+            place.passes(100_000..170_000);
+        }
+        let before = fs::metadata(place.path("out")).unwrap().len();
+        let mut out = File::options()
+            .append(true)
+            .open(place.path("out"))
+            .unwrap();
+        out.write_all(&note).unwrap();
+        if numbers.is_empty() {
+            send(&follower.0, "-TERM");
+        } else {
+            place.append("log", &records(numbers.clone()));
+        }
+        let told = follower.ended(Some(2));
+        assert!(told.contains("out: was appended to while"), "{told}");
+        let found = fs::read(place.path("out")).unwrap();
+        let refused = place.run("out", "log");
+        let expected = format!(
+            "out: has {} bytes, and the state has written {before}",
+            found.len()
+        );
+        assert!(refused.error().starts_with(&expected), "{}", refused.stderr);
+        assert!(fs::read(place.path("out")).unwrap() == found);
+        fs::rename(place.path("out"), place.path("away")).unwrap();
+        place.run("out", "log").text();
+        let read = |name: &str| place.decode(&fs::read(place.path(name)).unwrap());
+        let away = read("away").replacen("# a note\n", "", 1);
+        let both = away + read("out").strip_prefix(HEADER).unwrap();
+        let log = fs::read_to_string(place.path("log")).unwrap();
+        assert!(both == log, "{numbers:?}");
+    }
+}
+
 /// Frames that are not complete are only in the state: a kill and a lost file lose none of their
 /// records, and a signal, which completes them, repeats none.
 #[test]
@@ -544,11 +600,7 @@ fn a_compressed_output_that_is_cut_while_it_is_written_is_an_error() {
         .set_len(9)
         .unwrap();
     place.append("log", &records(410..420));
-    let mut follower = follower;
-    let status = follower.0.wait().unwrap();
-    assert_eq!(status.code(), Some(2));
-    let mut told = String::new();
-    std::io::Read::read_to_string(&mut follower.0.stderr.take().unwrap(), &mut told).unwrap();
+    let told = follower.ended(Some(2));
     let expected = "out: was cut while it was written: move it away to begin another one";
     assert!(told.contains(expected), "{told}");
     fs::rename(place.path("out"), place.path("away")).unwrap();
@@ -642,6 +694,72 @@ fn a_run_whose_statistics_cannot_be_written_has_closed_its_outputs() {
     let refused = place.run("out", "two");
     assert!(refused.error().contains("the state has written"));
     assert_eq!(fs::read(place.path("out")).unwrap(), before);
+}
+
+/// Ways in which a run fails whose outputs are closed in order.
+#[derive(Debug, Clone, Copy)]
+enum Failing {
+    /// In its first chunk, behind which the run has committed nothing.
+    Fault,
+    /// Behind an input that was read to its end.
+    LaterFault,
+    /// An input that cannot be read.
+    Unreadable,
+}
+
+#[test]
+fn nothing_is_cut_behind_a_run_that_has_failed_and_closed_its_outputs() {
+    for compress in [&[][..], &["--compress", "zstd"]] {
+        for failing in [Failing::Fault, Failing::LaterFault, Failing::Unreadable] {
+            for is_appended in [false, true] {
+                let told = format!("{compress:?} {failing:?}, appended: {is_appended}");
+                let place = Place::with_state(compress, false);
+                let two = fs::read_to_string(place.path("two")).unwrap();
+                let args = [
+                    "dedup", "-q", "-m", "64KiB", "--csv", "--header", "-k", "name",
+                ];
+                let files = ["--state", "state", "-o", "out", "two"];
+                let mut command = command(&[&args[..], compress, &files].concat());
+                command.current_dir(place.folder.path());
+                let reason = match failing {
+                    Failing::Fault => {
+                        place.write("two", &format!("{two}400\n"));
+                        "two, line 202"
+                    }
+                    Failing::LaterFault => {
+                        place.write("three", &format!("{HEADER}400\n"));
+                        command.arg("three");
+                        "three, line 2"
+                    }
+                    Failing::Unreadable => {
+                        fs::create_dir(place.path("folder")).unwrap();
+                        command.arg("folder");
+                        "folder: "
+                    }
+                };
+                let failed = run(command);
+                assert!(failed.error().contains(reason), "{told}: {}", failed.stderr);
+                place.write("two", &two);
+                if is_appended {
+                    place.append("out", "# a note\n");
+                    let before = fs::read(place.path("out")).unwrap();
+                    let refused = place.run("out", "two");
+                    let reason = ", and the state has written ";
+                    assert!(
+                        refused.error().contains(reason),
+                        "{told}: {}",
+                        refused.stderr
+                    );
+                    assert!(fs::read(place.path("out")).unwrap() == before, "{told}");
+                } else {
+                    place.run("out", "two").text();
+                    let whole = format!("{HEADER}{}", records(0..400));
+                    let out = place.decode(&fs::read(place.path("out")).unwrap());
+                    assert_eq!(out, whole, "{told}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

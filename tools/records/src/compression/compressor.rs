@@ -10,9 +10,10 @@
 //!
 //! The output of a run with a state is frames of [`FRAME_BYTES`] plain bytes each, whenever the run
 //! commits. A commit has the bytes of the frame that is not complete, so a run that goes on writes
-//! the very frames of one that was never interrupted.
+//! the very frames of one that was never interrupted. A frame is written at once, so what another
+//! program appends meanwhile is between two of them, and is noticed.
 
-use std::io::{self, ErrorKind, IoSlice, Write};
+use std::io::{self, ErrorKind, IoSlice, Seek, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -88,6 +89,8 @@ struct State {
     /// The number of complete frames, and the length of the file with them.
     frames: u64,
     frames_end: u64,
+    /// The length of the file before another program has appended to it.
+    appended_at: Option<u64>,
 }
 
 impl Shared {
@@ -100,52 +103,66 @@ impl Shared {
     }
 }
 
+impl State {
+    /// Notes that another program has appended to the file behind the complete frames. A record may
+    /// begin before it and end behind it.
+    fn note_appended(&mut self) {
+        self.appended_at.get_or_insert(self.frames_end);
+    }
+}
+
 impl Compressor {
     /// Begins a frame at the end of the file.
     pub fn start(file: OutputFile, compression: Compression, prompt: bool) -> io::Result<Self> {
-        Self::start_at(file, compression, prompt, None)
-    }
-
-    /// Goes on with an output of several frames, whose file ends with the complete ones.
-    pub fn start_frames(
-        file: OutputFile,
-        compression: Compression,
-        start: FrameStart,
-    ) -> io::Result<Self> {
-        let mut compressor = Self::start_at(file, compression, false, Some(start.file_bytes))?;
-        compressor.write_slices(&[IoSlice::new(&start.plain)])?;
-        Ok(compressor)
-    }
-
-    /// `frames_end`: the length of the file so far, if the output has several frames.
-    fn start_at(
-        file: OutputFile,
-        compression: Compression,
-        prompt: bool,
-        frames_end: Option<u64>,
-    ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        shared.lock().frames_end = frames_end.unwrap_or_default();
-        (shared.written).store(frames_end.unwrap_or_default(), Ordering::Relaxed);
         let counted = CountedFile {
             file,
             shared: Arc::clone(&shared),
         };
+        let compressing = move |taking: &_| compress(taking, Encoder::new(compression, counted)?);
+        Self::start_thread(shared, compressing, prompt, None)
+    }
+
+    /// Goes on with an output of several frames, whose file ends with the complete ones. If other
+    /// programs `may_append` to it meanwhile, it is open for appending.
+    pub fn start_frames(
+        file: OutputFile,
+        compression: Compression,
+        start: FrameStart,
+        may_append: bool,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        shared.lock().frames_end = start.file_bytes;
+        let counted = CountedFile {
+            file,
+            shared: Arc::clone(&shared),
+        };
+        let compressing =
+            move |taking: &_| compress_frames(taking, compression, counted, may_append);
+        let frame = Some(OpenFrame::default());
+        let mut compressor = Self::start_thread(shared, compressing, false, frame)?;
+        compressor.write_slices(&[IoSlice::new(&start.plain)])?;
+        Ok(compressor)
+    }
+
+    fn start_thread(
+        shared: Arc<Shared>,
+        compressing: impl FnOnce(&Shared) -> io::Result<()> + Send + 'static,
+        prompt: bool,
+        frame: Option<OpenFrame>,
+    ) -> io::Result<Self> {
         let taking = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("echoless-zip".into())
             .spawn(move || {
                 let _ending = EndsWithThread(&taking);
-                match frames_end {
-                    None => compress(&taking, Encoder::new(compression, counted)?),
-                    Some(_) => compress_frames(&taking, compression, counted),
-                }
+                compressing(&taking)
             })?;
         Ok(Self {
             shared,
             thread: Some(thread),
             prompt,
-            frame: frames_end.map(|_| OpenFrame::default()),
+            frame,
         })
     }
 
@@ -159,9 +176,8 @@ impl Compressor {
         };
         if self.thread.is_none() {
             // Finished: what follows begins a frame.
-            let file_bytes = self.written();
             return Ok(FrameStart {
-                file_bytes,
+                file_bytes: self.shared.lock().frames_end,
                 plain: Vec::new(),
             });
         }
@@ -217,6 +233,25 @@ impl Compressor {
             }
         }
         Ok(())
+    }
+
+    /// The length of the file with the complete frames, if nothing more is written to it before
+    /// more is written here.
+    pub fn idle_end(&self) -> Option<u64> {
+        let before = self.frame.as_ref()?.before;
+        let state = self.shared.lock();
+        let is_idle = self.thread.is_none() || state.frames == before;
+        is_idle.then_some(state.frames_end)
+    }
+
+    /// Notes that another program has appended to a file that is [idle](Self::idle_end).
+    pub fn note_appended(&self) {
+        self.shared.lock().note_appended();
+    }
+
+    /// The length of the file before another program has appended to it, if one has.
+    pub fn appended_at(&self) -> Option<u64> {
+        self.shared.lock().appended_at
     }
 
     /// The number of bytes written to the file so far.
@@ -298,11 +333,17 @@ fn compress(shared: &Shared, mut encoder: Encoder<CountedFile>) -> io::Result<()
 
 /// Encodes what is written as frames of one length, until the writer has finished. No empty frame
 /// follows a complete one, but a file without content is an empty frame.
-fn compress_frames(shared: &Shared, compression: Compression, file: CountedFile) -> io::Result<()> {
+fn compress_frames(
+    shared: &Shared,
+    compression: Compression,
+    mut file: CountedFile,
+    may_append: bool,
+) -> io::Result<()> {
     let mut taken = Vec::new();
     // Less than a block, taken but not encoded.
     let mut rest: Vec<u8> = Vec::new();
-    let mut frame = Frame::Before(file);
+    let mut frame: Option<Box<Encoder<Vec<u8>>>> = None;
+    let open = || Encoder::new(compression, Vec::new()).map(Box::new);
     let mut room = FRAME_BYTES;
     loop {
         let (finished, _) = take(shared, &mut taken);
@@ -312,45 +353,23 @@ fn compress_frames(shared: &Shared, compression: Compression, file: CountedFile)
             false => rest.len() / BLOCK_BYTES * BLOCK_BYTES,
         };
         for block in rest[..whole].chunks(BLOCK_BYTES) {
-            let mut encoder = frame.open(compression)?;
+            let mut encoder = frame.take().map_or_else(open, Ok)?;
             encoder.write_all(block)?;
             room -= block.len();
-            frame = if room > 0 {
-                Frame::Open(encoder)
+            if room > 0 {
+                frame = Some(encoder);
             } else {
-                let file = encoder.finish()?;
                 room = FRAME_BYTES;
-                let mut state = shared.lock();
-                state.frames += 1;
-                // Relaxed: this thread counts.
-                state.frames_end = shared.written.load(Ordering::Relaxed);
-                drop(state);
-                shared.changed.notify_all();
-                Frame::Before(file)
-            };
+                file.append_frame(&encoder.finish()?, may_append)?;
+            }
         }
         rest.drain(..whole);
         if finished {
-            let mut file = match frame {
-                Frame::Before(file) if shared.written.load(Ordering::Relaxed) > 0 => file,
-                frame => frame.open(compression)?.finish()?,
-            };
+            if frame.is_some() || shared.lock().frames_end == 0 {
+                let encoder = frame.map_or_else(open, Ok)?;
+                file.append_frame(&encoder.finish()?, may_append)?;
+            }
             return file.file.close();
-        }
-    }
-}
-
-/// A file in front of a frame, or in one.
-enum Frame {
-    Before(CountedFile),
-    Open(Box<Encoder<CountedFile>>),
-}
-
-impl Frame {
-    fn open(self, compression: Compression) -> io::Result<Box<Encoder<CountedFile>>> {
-        match self {
-            Self::Before(file) => Encoder::new(compression, file).map(Box::new),
-            Self::Open(encoder) => Ok(encoder),
         }
     }
 }
@@ -391,6 +410,30 @@ fn take(shared: &Shared, taken: &mut Vec<u8>) -> (bool, bool) {
 struct CountedFile {
     file: OutputFile,
     shared: Arc<Shared>,
+}
+
+impl CountedFile {
+    /// Appends a complete frame, also behind what another program has appended before.
+    fn append_frame(&mut self, frame: &[u8], may_append: bool) -> io::Result<()> {
+        self.write_all(frame)?;
+        let mut state = self.shared.lock();
+        let end = state.frames_end + frame.len() as u64;
+        if may_append {
+            let found = self.file.stream_position()?;
+            if found < end {
+                let problem = "was cut while it was written: move it away to begin another one";
+                return Err(io::Error::other(problem));
+            }
+            if found > end {
+                state.note_appended();
+            }
+        }
+        state.frames += 1;
+        state.frames_end = end;
+        drop(state);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
 }
 
 impl Write for CountedFile {
@@ -438,7 +481,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let output = || OutputFile::new(file.reopen().unwrap());
         let start = FrameStart::default();
-        let mut first = Compressor::start_frames(output(), compression, start).unwrap();
+        let mut first = Compressor::start_frames(output(), compression, start, false).unwrap();
         first.write_slices(&[IoSlice::new(&bytes[..cut])]).unwrap();
         let start = first.frame_start().unwrap();
         // What it wrote behind that is lost.
@@ -446,7 +489,7 @@ mod tests {
         file.as_file().set_len(start.file_bytes).unwrap();
         let mut rest = output();
         io::Seek::seek(&mut rest, io::SeekFrom::End(0)).unwrap();
-        let mut second = Compressor::start_frames(rest, compression, start).unwrap();
+        let mut second = Compressor::start_frames(rest, compression, start, false).unwrap();
         second.write_slices(&[IoSlice::new(&bytes[cut..])]).unwrap();
         second.finish().unwrap();
         std::fs::read(file.path()).unwrap()
@@ -459,7 +502,8 @@ mod tests {
             let file = tempfile::NamedTempFile::new().unwrap();
             let output = OutputFile::new(file.reopen().unwrap());
             let start = FrameStart::default();
-            let mut compressor = Compressor::start_frames(output, compression, start).unwrap();
+            let mut compressor =
+                Compressor::start_frames(output, compression, start, false).unwrap();
             let mut written = 0;
             while written < 2 * FRAME_BYTES {
                 let bytes = vec![7; step];

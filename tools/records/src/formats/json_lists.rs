@@ -131,6 +131,14 @@ impl LastEnd for LastListPiece {
                 ListPiece::Record | ListPiece::Frame => {}
             }
         });
+        // What is in front of the damage does not depend on how the bytes arrive.
+        if let Err(Invalid { at, .. }) = scanned
+            && self.scan.is_in_frame()
+            && at > last
+        {
+            last = at;
+            found.push(at, false);
+        }
         self.rest = bytes.len() - last;
         self.invalid = scanned.err().map(|Invalid { at, problem }| Invalid {
             at: at - last,
@@ -173,5 +181,57 @@ impl LastEnd for LastListPiece {
             invalid: None,
             found: Found::default(),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The ends of records, the end of all pieces, and where damage follows, of a text that arrives
+    /// in parts of this size.
+    fn found(path: &str, bytes: &[u8], size: usize) -> (Vec<usize>, usize, Option<usize>) {
+        let scan = ListScan::new(ListPath::parse(path).unwrap());
+        let mut last = LastListPiece {
+            start: scan.clone(),
+            scan,
+            rest: 0,
+            invalid: None,
+            found: Found::default(),
+        };
+        let (mut records, mut end) = (Vec::new(), 0);
+        for from in (0..bytes.len()).step_by(size) {
+            let until = bytes.len().min(from + size);
+            end = last.find(&bytes[..until], from).unwrap_or(end);
+            let mut chunk = Chunk::default();
+            last.hand_over(&mut chunk);
+            let is_record = |piece: &usize| !chunk.unkeyed.frame.contains(piece);
+            let ends = &chunk.layout.ends;
+            records.extend((0..ends.len()).filter(is_record).map(|piece| ends[piece]));
+        }
+        (records, end, last.invalid.map(|invalid| end + invalid.at))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_in_front_of_damage_does_not_depend_on_how_the_bytes_arrive(
+            bytes in vec(prop::sample::select(b"{}[]\"\\ \n1a,:".to_vec()), 0..60),
+            start in prop::sample::select(vec!["", "[1", "{\"a\":[1]", "{\"a\":1}"]),
+            size in 1_usize..9,
+        ) {
+            let bytes = [start.as_bytes(), &bytes].concat();
+            for path in [".", "a"] {
+                let (records, end, damage) = found(path, &bytes, 100);
+                let mut pieces = found(path, &bytes, size);
+                if damage.is_none() {
+                    // A record may begin in the rest.
+                    pieces.1 = end;
+                }
+                prop_assert_eq!((records, end, damage), pieces);
+            }
+        }
     }
 }

@@ -126,7 +126,12 @@ impl ListScan {
 
     /// Whether no bracket is open.
     pub(crate) fn is_outside(&self) -> bool {
-        matches!(self.state, State::Frame(_)) && self.depth == 0
+        self.is_in_frame() && self.depth == 0
+    }
+
+    /// Whether the scan is around records, and outside of strings.
+    pub(crate) fn is_in_frame(&self) -> bool {
+        matches!(self.state, State::Frame(_))
     }
 
     /// Whether a byte was scanned.

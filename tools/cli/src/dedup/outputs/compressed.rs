@@ -35,12 +35,13 @@ impl CompressedOutput {
         self.frames = Some(start);
     }
 
-    /// Begins the frame. An earlier one must have ended.
-    pub(super) fn begin(&mut self, file: &OutputFile) -> io::Result<()> {
+    /// Begins the frame. An earlier one must have ended. Other programs `may_append` to an output
+    /// of several frames meanwhile.
+    pub(super) fn begin(&mut self, file: &OutputFile, may_append: bool) -> io::Result<()> {
         let (file, compression) = (file.try_clone()?, self.compression);
         self.compressor = Some(match self.frames.take() {
             None => Compressor::start(file, compression, self.prompt)?,
-            Some(start) => Compressor::start_frames(file, compression, start)?,
+            Some(start) => Compressor::start_frames(file, compression, start, may_append)?,
         });
         Ok(())
     }
@@ -73,9 +74,25 @@ impl CompressedOutput {
         self.compressor.as_mut().map_or(Ok(()), Compressor::finish)
     }
 
-    /// The number of bytes written to the file, those of earlier runs included; `None` before the
-    /// frame is begun.
-    pub(super) fn written(&self) -> Option<u64> {
-        self.compressor.as_ref().map(Compressor::written)
+    /// The number of bytes written to the file.
+    pub(super) fn written(&self) -> u64 {
+        self.compressor.as_ref().map_or(0, Compressor::written)
+    }
+
+    /// The length of a file of several frames, if none is being written.
+    pub(super) fn idle_end(&self) -> Option<u64> {
+        self.compressor.as_ref()?.idle_end()
+    }
+
+    /// Notes that another program has appended to a file that is [idle](Self::idle_end).
+    pub(super) fn note_appended(&self) {
+        if let Some(compressor) = &self.compressor {
+            compressor.note_appended();
+        }
+    }
+
+    /// The length of the file before another program has appended to it, if one has.
+    pub(super) fn appended_at(&self) -> Option<u64> {
+        self.compressor.as_ref()?.appended_at()
     }
 }

@@ -299,6 +299,14 @@ impl Outputs {
         Ok(has_changed)
     }
 
+    /// Checks that the outputs have what was written.
+    ///
+    /// # Errors
+    /// [`Failure`] if another program has appended to a compressed one meanwhile.
+    pub(in crate::dedup) fn check_followed(&mut self) -> Result<(), Failure> {
+        (self.named().into_iter()).try_for_each(|(_, sink)| sink.check_followed())
+    }
+
     /// Notes which of these outputs were closed, and how.
     pub(in crate::dedup) fn note_closed(&mut self, saved: &mut [SavedOutput]) {
         for ((_, sink), saved) in self.named().into_iter().zip(saved) {

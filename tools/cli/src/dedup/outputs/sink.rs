@@ -49,7 +49,7 @@ pub(crate) struct Sink {
     from: u64,
     /// The bytes that the run has written before that, to this file or another one.
     bytes_before: u64,
-    /// The length of the file at the position that was last asked for.
+    /// The bytes that the run has written up to the position that was last asked for.
     committed: u64,
     /// The file as it was closed, in a run with a state.
     closed: Option<ContentSample>,
@@ -141,7 +141,7 @@ impl Sink {
         } = position;
         self.has_state = true;
         self.goes_on = bytes > 0 || !plain.is_empty() && !behind_header;
-        (self.bytes, self.from, self.committed) = (bytes, bytes, bytes);
+        (self.bytes, self.from) = (bytes, bytes);
         let owed = owed.as_deref().and_then(known_terminator);
         (self.owed, self.owed_behind) = match behind_header {
             true => (None, owed),
@@ -187,7 +187,7 @@ impl Sink {
             None => Ok(()),
         });
         written.map_err(Failure::file(self.target.name.as_str()))?;
-        let end = self.end();
+        let end = self.idle_end().unwrap_or_default();
         self.target.open_to_append()?;
         let length = self.length()?;
         if length != 0 && length != end {
@@ -203,7 +203,7 @@ impl Sink {
             file_bytes: length,
             plain: Vec::new(),
         });
-        let begun = compressed.begin(&self.target.file);
+        let begun = compressed.begin(&self.target.file, true);
         begun.map_err(Failure::file(self.target.name.as_str()))?;
         Ok(true)
     }
@@ -216,19 +216,38 @@ impl Sink {
 
     /// As [`follow`](Self::follow), of the file under any name.
     fn follow_length(&mut self) -> Result<bool, Failure> {
-        // Before the length: the thread that compresses writes meanwhile.
-        let end = self.end();
-        let length = self.length()?;
-        if self.compressed.is_some() {
-            if length < end {
-                return Err(self.refused("was cut while it was written"));
+        // The thread that compresses compares them itself while it writes.
+        if let Some(end) = self.idle_end() {
+            let length = self.length()?;
+            match &self.compressed {
+                _ if length == end => {}
+                None => {
+                    self.go_on_behind(length);
+                    return Ok(true);
+                }
+                Some(_) if length < end => {
+                    return Err(self.refused("was cut while it was written"));
+                }
+                Some(compressed) => compressed.note_appended(),
             }
-            return Ok(false);
         }
-        if length != end {
-            self.go_on_behind(length);
+        let appended_at = (self.compressed.as_ref()).and_then(CompressedOutput::appended_at);
+        match appended_at {
+            None => Ok(false),
+            // The next run finds a file that is longer, and leaves it as it is.
+            Some(at) => self.sample(at).map(|()| true),
         }
-        Ok(length != end)
+    }
+
+    /// Checks that the output has what was written, without the bytes of another program in between.
+    ///
+    /// # Errors
+    /// [`Failure`] if it has such bytes.
+    pub(super) fn check_followed(&self) -> Result<(), Failure> {
+        match (self.compressed.as_ref()).and_then(CompressedOutput::appended_at) {
+            Some(_) => Err(self.refused("was appended to while it was written")),
+            None => Ok(()),
+        }
     }
 
     /// Goes on behind what another program has left of the file, or put there.
@@ -252,11 +271,12 @@ impl Sink {
         Failure::file(self.target.name.as_str())(io::Error::other(problem))
     }
 
-    /// The length of the file as far as it is known here.
-    fn end(&self) -> u64 {
-        let compressed = self.compressed.as_ref();
-        let written = compressed.and_then(CompressedOutput::written);
-        written.unwrap_or(self.bytes)
+    /// The length that the file should have; `None` while a thread writes to it.
+    fn idle_end(&self) -> Option<u64> {
+        match &self.compressed {
+            None => Some(self.bytes),
+            Some(compressed) => compressed.idle_end(),
+        }
     }
 
     /// Where the output could go on after a restart.
@@ -279,7 +299,7 @@ impl Sink {
                 .frame_start()
                 .map_err(Failure::writing(&self.target.name, self.main_stream))?,
         };
-        self.committed = start.file_bytes;
+        self.committed = self.bytes_out();
         Ok(SinkPosition {
             bytes: start.file_bytes,
             owed,
@@ -317,7 +337,10 @@ impl Sink {
         }
         match &mut self.compressed {
             Some(compressed) => compressed
-                .begin(&self.target.file)
+                .begin(
+                    &self.target.file,
+                    self.has_state && self.target.id.is_some(),
+                )
                 .map_err(Failure::file(self.target.name.as_str())),
             None => Ok(()),
         }
@@ -343,12 +366,20 @@ impl Sink {
             return Ok(());
         }
         self.follow_length()?;
-        let (end, length) = (self.end(), self.length()?);
-        if length != end {
+        if !self.is_followed() {
+            return Ok(());
+        }
+        let length = self.length()?;
+        if self.idle_end() != Some(length) {
             return Err(self.refused("was appended to while it was written"));
         }
+        self.sample(length)
+    }
+
+    /// Notes what the file holds up to this length as all of it.
+    fn sample(&mut self, length: u64) -> Result<(), Failure> {
         let sampled = self.target.file.durable().and_then(|file| {
-            let sample = |file| ContentSample::of(&file, end);
+            let sample = |file| ContentSample::of(&file, length);
             file.map(sample).transpose()
         });
         self.closed = sampled.map_err(Failure::file(self.target.name.as_str()))?;
@@ -368,12 +399,16 @@ impl Sink {
     /// The number of bytes of records that the run has written, headers included, compressed as
     /// they are in the file. A compressed file has all of them once it is closed.
     pub(crate) fn bytes_out(&self) -> u64 {
-        self.bytes_before + self.end().saturating_sub(self.from)
+        let written = match &self.compressed {
+            None => self.bytes.saturating_sub(self.from),
+            Some(compressed) => compressed.written(),
+        };
+        self.bytes_before + written
     }
 
     /// The same up to the position that was last asked for.
     pub(super) const fn committed_bytes_out(&self) -> u64 {
-        self.bytes_before + self.committed.saturating_sub(self.from)
+        self.committed
     }
 
     /// Writes the records that a lost file has left, behind the header.

@@ -385,11 +385,12 @@ impl RunState {
             let has_changed = outputs.follow()?;
             if has_changed {
                 self.committer.sync_outputs(outputs.durable_files()?)?;
-            } else if !self.has_new_inputs {
-                return Ok(());
             }
-            self.commit(counts, audit, outputs, lost)?;
-            return self.committer.wait();
+            if has_changed || self.has_new_inputs {
+                self.commit(counts, audit, outputs, lost)?;
+                self.committer.wait()?;
+            }
+            return outputs.check_followed();
         }
         // The input may have paused for long since this was checked first.
         self.other_outputs = outputs.go_on(&self.commit.outputs, false)?.others;
@@ -398,6 +399,11 @@ impl RunState {
         self.committer.wait()?;
         self.has_begun = true;
         outputs.cut()
+    }
+
+    /// Whether a run can go on behind the last chunk. If not, the commit before stands.
+    const fn can_go_on(&self) -> bool {
+        self.has_begun && !self.awaits_header
     }
 
     /// Whether it is time for a commit.
@@ -441,7 +447,8 @@ impl RunState {
         self.committer.commit(self.progress, self.commit.encode())
     }
 
-    /// Commits a run that a signal has ended and that is to go on, before its outputs are closed.
+    /// Commits a run that a signal or a failure ends and that is to go on, before its outputs are
+    /// closed.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -452,8 +459,7 @@ impl RunState {
         outputs: &mut Outputs,
         lost: Option<&str>,
     ) -> Result<(), Failure> {
-        // If no run can go on here, the commit before stands.
-        if self.awaits_header {
+        if !self.can_go_on() {
             return Ok(());
         }
         self.commit(counts, audit, outputs, lost)
@@ -465,11 +471,12 @@ impl RunState {
     /// # Errors
     /// If a commit fails.
     pub(in crate::dedup) fn stop(mut self, outputs: &mut Outputs) -> Result<(), Failure> {
-        if !self.awaits_header {
+        if self.can_go_on() {
             outputs.note_closed(&mut self.commit.outputs);
             self.committer.commit(self.progress, self.commit.encode())?;
         }
-        self.committer.finish()
+        self.committer.finish()?;
+        outputs.check_followed()
     }
 
     /// The last commit of a run that has ended, after the outputs were closed. Returns once it is
@@ -492,6 +499,7 @@ impl RunState {
             // cut short, and this leaves nothing else there.
             self.committer.commit(self.progress, self.commit.encode())?;
         }
-        self.committer.finish()
+        self.committer.finish()?;
+        outputs.check_followed()
     }
 }
