@@ -1,7 +1,7 @@
 //! Helpers of the model checks in `tests/`. Each check is named by its property; `README.md` lists
 //! what it models.
 //!
-//! Without `--cfg loom` the crate is empty.
+//! Without `--cfg loom` the library is empty.
 
 #![cfg(loom)]
 
