@@ -1,6 +1,7 @@
 /* What Go calls: each function returns the status and the text of the error together, since the
  * text belongs to the thread of the call, and a goroutine may be on another one afterwards. Handles
- * are numbers here: in a Go pointer, the garbage collector would follow them. */
+ * are numbers here: in a Go pointer, the garbage collector would follow them. There is a function
+ * for each shape of calls in echoless.h, which takes the call itself. */
 #ifndef ECHOLESS_GO_BRIDGE_H
 #define ECHOLESS_GO_BRIDGE_H
 
@@ -15,7 +16,7 @@ typedef struct {
     int status;
     /* Of malloc, for Go to free; NULL after a success. */
     char *error;
-    /* A new handle, or a count. */
+    /* A new handle, or a number. */
     uint64_t value;
     /* Of malloc, for Go to free. */
     uint8_t *bytes;
@@ -28,56 +29,56 @@ static inline go_result go_finish(int status, uint64_t value) {
     return result;
 }
 
+#define GO_HANDLE(number) ((echoless_handle *)(number))
+
 /* seed and secret as two arguments: a struct with a Go pointer may not be passed by pointer. */
-static inline echoless_hashing go_hashing(uint64_t seed, const uint8_t *secret) {
+static inline go_result go_new(uint32_t kind, const char *spec, uint64_t seed,
+                               const uint8_t *secret, size_t partitions) {
     echoless_hashing hashing = {seed, secret};
-    return hashing;
+    echoless_handle *handle = NULL;
+    int status = echoless_new(kind, spec, &hashing, partitions, &handle);
+    return go_finish(status, (uintptr_t)handle);
 }
 
-static inline go_result go_filter_new(const char *spec, uint64_t seed, const uint8_t *secret) {
-    echoless_hashing hashing = go_hashing(seed, secret);
-    echoless_filter *filter = NULL;
-    int status = echoless_filter_new(spec, &hashing, &filter);
-    return go_finish(status, (uintptr_t)filter);
+static inline go_result go_packet_keys(echoless_packet_options options) {
+    echoless_handle *handle = NULL;
+    int status = echoless_packet_keys(&options, &handle);
+    return go_finish(status, (uintptr_t)handle);
 }
 
-static inline go_result go_shared_new(const char *spec, uint64_t seed, const uint8_t *secret) {
-    echoless_hashing hashing = go_hashing(seed, secret);
-    echoless_shared *shared = NULL;
-    int status = echoless_shared_new(spec, &hashing, &shared);
-    return go_finish(status, (uintptr_t)shared);
+static inline go_result go_open(uintptr_t handle) {
+    echoless_handle *opened = NULL;
+    int status = echoless_open(GO_HANDLE(handle), &opened);
+    return go_finish(status, (uintptr_t)opened);
 }
 
-static inline go_result go_packet_keys_new(echoless_packet_options options) {
-    echoless_packet_keys *keys = NULL;
-    int status = echoless_packet_keys_new(&options, &keys);
-    return go_finish(status, (uintptr_t)keys);
+static inline void go_free(uintptr_t handle) { echoless_free(GO_HANDLE(handle)); }
+
+/* Calls with no number, with one to set, and with one to get. */
+typedef int (*go_command)(echoless_handle *);
+typedef int (*go_setter)(echoless_handle *, uint64_t);
+typedef int (*go_getter)(echoless_handle *, uint64_t *);
+
+static inline go_result go_run(go_command call, uintptr_t handle) {
+    return go_finish(call(GO_HANDLE(handle)), 0);
 }
 
-static inline void go_filter_free(uintptr_t handle) {
-    echoless_filter_free((echoless_filter *)handle);
+static inline go_result go_set(go_setter call, uintptr_t handle, uint64_t value) {
+    return go_finish(call(GO_HANDLE(handle), value), 0);
 }
 
-static inline void go_shared_free(uintptr_t handle) {
-    echoless_shared_free((echoless_shared *)handle);
+static inline go_result go_get(go_getter call, uintptr_t handle) {
+    uint64_t value = 0;
+    int status = call(GO_HANDLE(handle), &value);
+    return go_finish(status, value);
 }
 
-static inline void go_packet_keys_free(uintptr_t handle) {
-    echoless_packet_keys_free((echoless_packet_keys *)handle);
-}
+/* Calls that take keys: one that judges them, or NULL to hash them. The keys are flat arguments,
+ * since a struct of Go pointers may not be passed by pointer. The offsets have 64 bits unless the
+ * form says 32. out has one bit for each key, or one hash. */
+typedef int (*go_judgement)(echoless_handle *, echoless_keys, uint64_t *, uint64_t *);
 
-enum {
-    GO_FILTER_OBSERVE,
-    GO_FILTER_CONTAINS,
-    GO_FILTER_HASH,
-    GO_SHARED_OBSERVE,
-    GO_SHARED_CONTAINS,
-};
-
-/* Calls that take keys. The keys are flat arguments, since a struct of Go pointers may not be passed
- * by pointer. The offsets have 64 bits unless the form says 32. out has one bit for each key, or one
- * number for GO_FILTER_HASH. */
-static inline go_result go_judge(int operation, uintptr_t handle, uint32_t form, size_t width,
+static inline go_result go_judge(go_judgement call, uintptr_t handle, uint32_t form, size_t width,
                                  size_t count, const uint8_t *data, const int32_t *offsets,
                                  const uint32_t *lengths, uintptr_t packet_keys,
                                  const uint64_t *ticks, uint64_t *out) {
@@ -91,73 +92,36 @@ static inline go_result go_judge(int operation, uintptr_t handle, uint32_t form,
             packets[i].length = lengths[i];
         }
         keys.data = packets;
-        keys.extra = (const void *)packet_keys;
+        keys.extra = GO_HANDLE(packet_keys);
     }
-    echoless_filter *filter = (echoless_filter *)handle;
-    echoless_shared *shared = (echoless_shared *)handle;
     uint64_t found = 0;
-    int status = ECHOLESS_OK;
-    switch (operation) {
-    case GO_FILTER_OBSERVE: status = echoless_filter_observe(filter, keys, out, &found); break;
-    case GO_FILTER_CONTAINS: status = echoless_filter_contains(filter, keys, out, &found); break;
-    case GO_FILTER_HASH: status = echoless_filter_hash(filter, keys, out); break;
-    case GO_SHARED_OBSERVE: status = echoless_shared_observe(shared, keys, out, &found); break;
-    case GO_SHARED_CONTAINS: status = echoless_shared_contains(shared, keys, out, &found); break;
-    }
+    int status = call ? call(GO_HANDLE(handle), keys, out, &found)
+                      : echoless_hash(GO_HANDLE(handle), keys, out);
     return go_finish(status, found);
 }
 
-static inline go_result go_filter_report(uintptr_t handle, echoless_report *report) {
-    return go_finish(echoless_filter_report((echoless_filter *)handle, report), 0);
-}
-
-static inline go_result go_shared_report(uintptr_t handle, echoless_report *report) {
-    return go_finish(echoless_shared_report((echoless_shared *)handle, report), 0);
-}
-
-static inline go_result go_filter_clear(uintptr_t handle) {
-    return go_finish(echoless_filter_clear((echoless_filter *)handle), 0);
-}
-
-static inline go_result go_shared_clear(uintptr_t handle) {
-    return go_finish(echoless_shared_clear((echoless_shared *)handle), 0);
-}
-
-static inline go_result go_filter_advance(uintptr_t handle, uint64_t tick) {
-    return go_finish(echoless_filter_advance((echoless_filter *)handle, tick), 0);
-}
-
-static inline go_result go_filter_lines(uintptr_t handle) {
-    uint64_t lines = 0;
-    int status = echoless_filter_lines((echoless_filter *)handle, &lines);
-    return go_finish(status, lines);
+static inline go_result go_report(uintptr_t handle, echoless_report *report) {
+    return go_finish(echoless_read_report(GO_HANDLE(handle), report), 0);
 }
 
 /* The specification, as bytes. */
-static inline go_result go_filter_spec(uintptr_t handle) {
-    echoless_filter *filter = (echoless_filter *)handle;
-    char none;
+static inline go_result go_spec(uintptr_t handle) {
     size_t length = 0;
     /* Fails for want of room, but has the length, unless the handle is wrong. */
-    int status = echoless_filter_spec(filter, &none, 0, &length);
+    int status = echoless_spec(GO_HANDLE(handle), echoless_into(NULL, 0, &length));
     if (length == 0) return go_finish(status, 0);
     char *text = malloc(length + 1);
-    status = echoless_filter_spec(filter, text, length + 1, NULL);
+    status = echoless_spec(GO_HANDLE(handle), echoless_into(text, length + 1, NULL));
     go_result result = go_finish(status, 0);
     result.bytes = (uint8_t *)text;
     result.length = length;
     return result;
 }
 
-static inline go_result go_filter_save_file(uintptr_t handle, const char *path,
-                                            const uint8_t *bytes, size_t length) {
-    return go_finish(
-        echoless_filter_save_file((echoless_filter *)handle, path, bytes, length), 0);
-}
-
 /* Defined in callbacks.go. The context is the number of a cgo.Handle. */
 extern int echolessGoWrite(uintptr_t context, uint8_t *bytes, size_t length);
 extern int echolessGoRead(uintptr_t context, uint8_t *bytes, size_t capacity, size_t *length);
+extern void echolessGoBefore(uintptr_t context);
 
 static inline int go_write(void *context, const uint8_t *bytes, size_t length) {
     return echolessGoWrite((uintptr_t)context, (uint8_t *)bytes, length);
@@ -167,49 +131,42 @@ static inline int go_read(void *context, uint8_t *bytes, size_t capacity, size_t
     return echolessGoRead((uintptr_t)context, bytes, capacity, length);
 }
 
-static inline go_result go_filter_save_part(uintptr_t handle, uint64_t first, uint64_t end,
-                                            const uint8_t *bytes, size_t length,
-                                            uintptr_t context) {
-    return go_finish(echoless_filter_save_part((echoless_filter *)handle, first, end, bytes, length,
-                                               go_write, (void *)context),
+static inline void go_before(void *context) { echolessGoBefore((uintptr_t)context); }
+
+static inline go_result go_save_file(uintptr_t handle, const char *path, const uint8_t *bytes,
+                                     size_t length) {
+    return go_finish(echoless_save(GO_HANDLE(handle), echoless_to_file(path),
+                                   echoless_bytes(bytes, length)),
                      0);
+}
+
+static inline go_result go_save_lines(uintptr_t handle, uint64_t first, uint64_t end,
+                                      const uint8_t *bytes, size_t length, uintptr_t context) {
+    echoless_target to = echoless_to_lines(first, end, go_write, (void *)context);
+    return go_finish(echoless_save(GO_HANDLE(handle), to, echoless_bytes(bytes, length)), 0);
+}
+
+static inline go_result go_save_at(uintptr_t handle, const char *path, uintptr_t context) {
+    echoless_cut cut = {go_before, go_read, (void *)context};
+    return go_finish(echoless_save_at(GO_HANDLE(handle), echoless_to_file(path), cut), 0);
 }
 
 /* The bytes that a state can hold. Their length is known once the state was read, so this much is
  * allocated; the system gives no memory for what is not written. */
 #define GO_MOST_POSITION ((size_t)64 << 20)
 
-static inline go_result go_filter_load(const uintptr_t *contexts, size_t count, uint64_t seed,
-                                       const uint8_t *secret, uint64_t memory_limit) {
-    echoless_hashing hashing = go_hashing(seed, secret);
-    echoless_filter *filter = NULL;
+static inline go_result go_load(uint32_t kind, const uintptr_t *contexts, size_t count,
+                                uint64_t seed, const uint8_t *secret, size_t partitions,
+                                uint64_t memory_limit) {
+    echoless_hashing hashing = {seed, secret};
+    echoless_handle *handle = NULL;
     uint8_t *bytes = malloc(GO_MOST_POSITION);
     size_t length = 0;
     /* A number as wide as a pointer. */
-    int status = echoless_filter_load_parts(go_read, (void *const *)contexts, count, &hashing,
-                                            memory_limit, bytes, bytes ? GO_MOST_POSITION : 0,
-                                            &length, &filter);
-    go_result result = go_finish(status, (uintptr_t)filter);
-    result.bytes = bytes;
-    result.length = length;
-    return result;
-}
-
-static inline go_result go_shared_save_file(uintptr_t handle, const char *path,
-                                            const uint8_t *bytes, size_t length) {
-    return go_finish(
-        echoless_shared_save_file((echoless_shared *)handle, path, bytes, length), 0);
-}
-
-static inline go_result go_shared_load_file(const char *path, uint64_t seed, const uint8_t *secret,
-                                            uint64_t memory_limit) {
-    echoless_hashing hashing = go_hashing(seed, secret);
-    echoless_shared *shared = NULL;
-    uint8_t *bytes = malloc(GO_MOST_POSITION);
-    size_t length = 0;
-    int status = echoless_shared_load_file(path, &hashing, memory_limit, bytes,
-                                           bytes ? GO_MOST_POSITION : 0, &length, &shared);
-    go_result result = go_finish(status, (uintptr_t)shared);
+    echoless_source from = echoless_from_streams(go_read, (void *const *)contexts, count);
+    echoless_room room = echoless_into(bytes, bytes ? GO_MOST_POSITION : 0, &length);
+    int status = echoless_load(kind, from, &hashing, partitions, memory_limit, room, &handle);
+    go_result result = go_finish(status, (uintptr_t)handle);
     result.bytes = bytes;
     result.length = length;
     return result;

@@ -15,6 +15,7 @@ import (
 type stream struct {
 	writer io.Writer
 	reader io.Reader
+	before func()
 	err    error
 	steps  steps
 }
@@ -111,5 +112,14 @@ func echolessGoRead(
 			return nil
 		}
 		return err
+	})
+}
+
+//export echolessGoBefore
+func echolessGoBefore(context C.uintptr_t) {
+	s := cgo.Handle(context).Value().(*stream)
+	s.run(func() error {
+		s.before()
+		return nil
 	})
 }

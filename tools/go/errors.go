@@ -29,6 +29,10 @@ const (
 	InvalidState Code = C.ECHOLESS_STATUS_INVALID_STATE
 	// StateMismatch: a saved state is of another filter or of other key hashes.
 	StateMismatch Code = C.ECHOLESS_STATUS_STATE_MISMATCH
+	// PartitionLost: a partition of an ordered filter is lost, since its filter panicked.
+	PartitionLost Code = C.ECHOLESS_STATUS_PARTITION_LOST
+	// TimedOut: the time of a wait is over.
+	TimedOut Code = C.ECHOLESS_STATUS_TIMED_OUT
 	// Busy: another goroutine uses the filter, which one at a time may use.
 	Busy Code = C.ECHOLESS_STATUS_BUSY
 	// Unsupported: the filter cannot do this, such as save its lines if it has none.
@@ -44,6 +48,8 @@ var codeNames = map[Code]string{
 	IO:              "input or output failed",
 	InvalidState:    "invalid state",
 	StateMismatch:   "state of another filter",
+	PartitionLost:   "partition lost",
+	TimedOut:        "time is over",
 	Busy:            "filter in use",
 	Unsupported:     "not supported by the filter",
 	Panicked:        "the library panicked",

@@ -126,50 +126,50 @@ func (k *Keys) check() error {
 	return nil
 }
 
-// judge runs a call on all keys: at once where C can read them, else in packed blocks.
-func (k *Keys) judge(operation C.int, handle uintptr, out []uint64) (int, error) {
+// judge runs a call, or hashes without one, on all keys: at once where C can read them, else in packed blocks.
+func (k *Keys) judge(call C.go_judgement, handle uintptr, out []uint64) (int, error) {
 	if err := k.check(); err != nil {
 		return 0, err
 	}
-	call := block{
-		operation: operation, handle: handle, form: k.form, width: k.width,
+	next := block{
+		call: call, handle: handle, form: k.form, width: k.width,
 		count: k.count, out: out, ticks: k.ticks,
 	}
 	switch {
 	case k.form == C.ECHOLESS_FORM_FIXED || k.offsets != nil:
-		call.data, call.offsets = unsafe.SliceData(k.column), k.offsets
-		return call.run()
+		next.data, next.offsets = unsafe.SliceData(k.column), k.offsets
+		return next.run()
 	case k.form == C.ECHOLESS_FORM_NUMBERS || k.form == C.ECHOLESS_FORM_HASHES:
-		call.data = (*byte)(unsafe.Pointer(unsafe.SliceData(k.numbers)))
-		return call.run()
+		next.data = (*byte)(unsafe.Pointer(unsafe.SliceData(k.numbers)))
+		return next.run()
 	case k.form == C.ECHOLESS_FORM_PACKETS:
-		number, err := k.reader.handle.open()
+		number, err := k.reader.open()
 		if err != nil {
 			return 0, err
 		}
-		call.reader = number
+		next.reader = number
 		defer runtime.KeepAlive(k.reader)
 	}
 	packed := pool.Get().(*packed)
 	defer packed.put()
 	found := 0
-	for from := 0; from < k.count; from += call.count {
-		call.count = packed.fill(k, from)
-		call.data = unsafe.SliceData(packed.bytes)
-		call.offsets = (*int32)(unsafe.Pointer(unsafe.SliceData(packed.offsets)))
-		call.lengths = unsafe.SliceData(packed.lengths)
+	for from := 0; from < k.count; from += next.count {
+		next.count = packed.fill(k, from)
+		next.data = unsafe.SliceData(packed.bytes)
+		next.offsets = (*int32)(unsafe.Pointer(unsafe.SliceData(packed.offsets)))
+		next.lengths = unsafe.SliceData(packed.lengths)
 		if k.timed {
-			call.ticks = k.ticks[from:]
+			next.ticks = k.ticks[from:]
 		}
-		more, err := call.run()
+		more, err := next.run()
 		if err != nil {
 			return 0, err
 		}
 		found += more
-		if operation == C.GO_FILTER_HASH {
-			call.out = call.out[call.count:]
+		if call == nil {
+			next.out = next.out[next.count:]
 		} else {
-			call.out = call.out[(call.count+63)/64:]
+			next.out = next.out[(next.count+63)/64:]
 		}
 	}
 	return found, nil
@@ -177,17 +177,17 @@ func (k *Keys) judge(operation C.int, handle uintptr, out []uint64) (int, error)
 
 // A block is one call of C.
 type block struct {
-	operation C.int
-	handle    uintptr
-	form      uint32
-	width     int
-	count     int
-	data      *byte
-	offsets   *int32
-	lengths   *uint32
-	reader    uintptr
-	ticks     []uint64
-	out       []uint64
+	call    C.go_judgement
+	handle  uintptr
+	form    uint32
+	width   int
+	count   int
+	data    *byte
+	offsets *int32
+	lengths *uint32
+	reader  uintptr
+	ticks   []uint64
+	out     []uint64
 }
 
 func (b *block) run() (int, error) {
@@ -196,7 +196,7 @@ func (b *block) run() (int, error) {
 	}
 	// Pointers to memory without pointers pass without a check.
 	result := C.go_judge(
-		b.operation,
+		b.call,
 		C.uintptr_t(b.handle),
 		C.uint32_t(b.form),
 		C.size_t(b.width),

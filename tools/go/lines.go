@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// An Observer is a Filter or a Shared.
+// An Observer is a Filter, a Shared, or a Thread of an Ordered.
 type Observer interface {
 	Observe(Keys) (Verdicts, error)
 }

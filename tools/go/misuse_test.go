@@ -14,11 +14,11 @@ func TestErrorsHaveACodeAndTheTextOfTheEngine(t *testing.T) {
 		spec, words string
 		code        Code
 	}{
-		{"lru:form=line", "memory", InvalidSpec},
-		{"rlbsbf:k=0,memory=1MiB", "invalid k=0: expected 1 to 64", InvalidSpec},
+		{"fingerprint:fpr=1e-8", "memory", InvalidSpec},
+		{"fingerprint:fpr=2,memory=1MiB", "invalid fpr=2", InvalidSpec},
 		{"nonsense", "nonsense", InvalidSpec},
 		{"\xff", "UTF-8", InvalidArgument},
-		{"lru\x00:memory=1MiB", "NUL", InvalidArgument},
+		{"dense\x00:memory=1MiB", "NUL", InvalidArgument},
 	} {
 		filter, err := New(wrong.spec)
 		var typed *Error
@@ -111,6 +111,7 @@ func TestUseAfterCloseIsAnError(t *testing.T) {
 		"Save":            filter.Save(io.Discard, nil),
 		"SaveFile":        filter.SaveFile("never", nil),
 		"SaveLines":       filter.SaveLines(io.Discard, 0, 1, nil),
+		"MemoryBytes":     must2(filter.MemoryBytes()),
 		"shared Close":    shared.Close(),
 		"shared Observe":  must2(shared.Observe(keys)),
 		"shared Contains": must2(shared.Contains(keys)),

@@ -38,7 +38,7 @@ type Packet struct {
 
 // PacketKeys make keys of packets. All goroutines may use them at the same time.
 type PacketKeys struct {
-	handle handle
+	handle
 }
 
 // NewPacketKeys makes packet keys for packets of a link type, such as Ethernet.
@@ -64,14 +64,12 @@ func NewPacketKeys(linkType uint16, options PacketOptions) (*PacketKeys, error) 
 		defer C.free(unsafe.Pointer(copied))
 		*text.into = copied
 	}
-	result := C.go_packet_keys_new(typed)
+	result := C.go_packet_keys(typed)
 	if err := failure(&result); err != nil {
 		return nil, err
 	}
 	keys := new(PacketKeys)
-	keys.handle.init(uintptr(result.value), func(number uintptr) {
-		C.go_packet_keys_free(C.uintptr_t(number))
-	})
+	keys.init(result.value)
 	return keys, nil
 }
 
@@ -81,9 +79,4 @@ func (p *PacketKeys) Of(packets []Packet) Keys {
 		return Keys{wrong: invalidArgument("invalid PacketKeys=nil: expected those of NewPacketKeys")}
 	}
 	return Keys{form: C.ECHOLESS_FORM_PACKETS, packets: packets, reader: p, count: len(packets)}
-}
-
-// Close frees the packet keys. Without it, the garbage collector does, later.
-func (p *PacketKeys) Close() error {
-	return p.handle.close()
 }

@@ -39,12 +39,9 @@ type Report struct {
 	WindowTicks uint64
 }
 
-// report is what a call of C writes.
-func (h *handle) report(
-	run func(number C.uintptr_t, report *C.echoless_report) C.go_result,
-) (Report, error) {
+func (h *handle) report() (Report, error) {
 	report := C.echoless_report{size: C.sizeof_echoless_report}
-	_, err := h.call(func(number C.uintptr_t) C.go_result { return run(number, &report) })
+	_, err := h.call(func(number C.uintptr_t) C.go_result { return C.go_report(number, &report) })
 	if err != nil {
 		return Report{}, err
 	}

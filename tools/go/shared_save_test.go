@@ -8,7 +8,7 @@ import (
 
 // A shared filter is saved while goroutines use and save it.
 func TestASharedFilterIsUsedWhileItIsSaved(t *testing.T) {
-	shared, err := NewShared("bloom:k=4,memory=4MiB")
+	shared, err := NewShared("row4x16:memory=16MiB")
 	if err != nil {
 		t.Fatal(err)
 	}

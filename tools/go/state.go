@@ -11,22 +11,6 @@ import (
 	"unsafe"
 )
 
-// SaveFile saves the filter with a position of the program, such as the offset in a stream, into a
-// file that is replaced as a whole: it has the old content or the new one, also after a power cut.
-// The secret of the hash is not in it. Only filters in lines (form=line) can be saved.
-func (f *Filter) SaveFile(path string, position []byte) error {
-	text, err := cString("path", path)
-	if err != nil {
-		return err
-	}
-	defer C.free(unsafe.Pointer(text))
-	_, err = f.handle.call(func(number C.uintptr_t) C.go_result {
-		return C.go_filter_save_file(number, text,
-			(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)))
-	})
-	return err
-}
-
 // Save writes the state with a position of the program. The writer must not use the filter. It is
 // called in the goroutine of the caller; if it panics or ends the goroutine, the filter is as before.
 func (f *Filter) Save(w io.Writer, position []byte) error {
@@ -37,23 +21,15 @@ func (f *Filter) Save(w io.Writer, position []byte) error {
 	return f.SaveLines(w, 0, lines, position)
 }
 
-// Lines is the number of lines of the filter. The parts of a state are ranges of them.
-func (f *Filter) Lines() (uint64, error) {
-	result, err := f.handle.call(func(number C.uintptr_t) C.go_result {
-		return C.go_filter_lines(number)
-	})
-	return uint64(result.value), err
-}
-
 // SaveLines writes a part of a state: the lines from first to before end. Load restores a filter
 // from all its parts.
 func (f *Filter) SaveLines(w io.Writer, first, end uint64, position []byte) error {
 	stream := &stream{writer: w, steps: newSteps()}
 	context := cgo.NewHandle(stream)
 	defer context.Delete()
-	_, err := f.handle.call(func(number C.uintptr_t) C.go_result {
+	_, err := f.call(func(number C.uintptr_t) C.go_result {
 		return stream.steps.serve(func() C.go_result {
-			return C.go_filter_save_part(number, C.uint64_t(first), C.uint64_t(end),
+			return C.go_save_lines(number, C.uint64_t(first), C.uint64_t(end),
 				(*C.uint8_t)(unsafe.SliceData(position)), C.size_t(len(position)),
 				C.uintptr_t(context))
 		})
@@ -64,17 +40,49 @@ func (f *Filter) SaveLines(w io.Writer, first, end uint64, position []byte) erro
 // LoadFile restores a filter from a file, with the position that was saved with it. If there is no
 // file, errors.Is(err, fs.ErrNotExist) holds.
 func LoadFile(path string, options ...Option) (*Filter, []byte, error) {
+	f := new(Filter)
+	position, err := loadFile(C.ECHOLESS_KIND_FILTER, path, 1, options, f.init)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, position, nil
+}
+
+// LoadSharedFile restores a shared filter from a file, as LoadFile does a Filter.
+func LoadSharedFile(path string, options ...Option) (*Shared, []byte, error) {
+	s := new(Shared)
+	position, err := loadFile(C.ECHOLESS_KIND_SHARED, path, 1, options, s.init)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, position, nil
+}
+
+// LoadOrderedFile restores an ordered filter of so many partitions, from the file of one with any
+// number of them or of a Filter, as LoadFile does.
+func LoadOrderedFile(path string, partitions int, options ...Option) (*Ordered, []byte, error) {
+	f := new(Ordered)
+	position, err := loadFile(C.ECHOLESS_KIND_ORDERED, path, partitions, options, f.init)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, position, nil
+}
+
+func loadFile(
+	kind C.uint32_t, path string, partitions int, options []Option, init func(C.uint64_t),
+) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
+		return nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
 	}
 	defer file.Close()
-	filter, position, err := Load([]io.Reader{file}, options...)
+	position, err := load(kind, []io.Reader{file}, partitions, options, init)
 	var failed *Error
 	if errors.As(err, &failed) {
 		failed.Text = oneLine(path) + ": " + failed.Text
 	}
-	return filter, position, err
+	return position, err
 }
 
 // Load restores a filter from the states of all its parts, in any order, or from a single one that
@@ -82,6 +90,17 @@ func LoadFile(path string, options ...Option) (*Filter, []byte, error) {
 // Seed or Secret are those that the filter was built with. A reader may be read past the end of its
 // state.
 func Load(parts []io.Reader, options ...Option) (*Filter, []byte, error) {
+	f := new(Filter)
+	position, err := load(C.ECHOLESS_KIND_FILTER, parts, 1, options, f.init)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, position, nil
+}
+
+func load(
+	kind C.uint32_t, parts []io.Reader, partitions int, options []Option, init func(C.uint64_t),
+) ([]byte, error) {
 	o := gather(options)
 	steps := newSteps()
 	streams := make([]*stream, len(parts))
@@ -93,8 +112,8 @@ func Load(parts []io.Reader, options ...Option) (*Filter, []byte, error) {
 		contexts[i] = C.uintptr_t(context)
 	}
 	result := steps.serve(func() C.go_result {
-		return C.go_filter_load(unsafe.SliceData(contexts), C.size_t(len(parts)),
-			C.uint64_t(o.seed), o.secretData(), C.uint64_t(o.memoryLimit))
+		return C.go_load(kind, unsafe.SliceData(contexts), C.size_t(len(parts)),
+			C.uint64_t(o.seed), o.secretData(), C.size_t(partitions), C.uint64_t(o.memoryLimit))
 	})
 	defer C.free(unsafe.Pointer(result.bytes))
 	err := failure(&result)
@@ -102,8 +121,8 @@ func Load(parts []io.Reader, options ...Option) (*Filter, []byte, error) {
 		err = stream.finish(err)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	position := C.GoBytes(unsafe.Pointer(result.bytes), C.int(result.length))
-	return newFilter(uintptr(result.value)), position, nil
+	init(result.value)
+	return C.GoBytes(unsafe.Pointer(result.bytes), C.int(result.length)), nil
 }

@@ -50,9 +50,6 @@ func TestStateFile(t *testing.T) {
 	if err := filter.SaveFile("a\x00b", nil); !errors.Is(err, InvalidArgument) {
 		t.Error(err)
 	}
-	if err := newTestFilter(t, "bloom:k=4,memory=1MiB").SaveFile(path, nil); !errors.Is(err, Unsupported) {
-		t.Error(err)
-	}
 }
 
 func TestStateFileOfAShared(t *testing.T) {

@@ -12,10 +12,13 @@ use std::ptr;
 use std::time::Instant;
 
 use echoless::{Batch, Filter, FilterSpec, KeyHash, KeyHasher};
-use echoless_c::filter::{echoless_filter, echoless_filter_new, echoless_filter_observe};
-use echoless_c::keys::{
-    echoless_form, echoless_keys, echoless_packet, echoless_packet_keys, echoless_packet_keys_new,
-    echoless_slice,
+use echoless_c::argument::{
+    Count, Handle, Hashing, Instance, Kind, OptionalNumber, Text, Verdicts,
+};
+use echoless_c::exports;
+use echoless_c::keys::{Keys, PacketHandle, PacketOptions};
+use echoless_c::types::{
+    echoless_form, echoless_handle, echoless_keys, echoless_packet, echoless_slice,
 };
 
 const PAIRS: usize = 401;
@@ -27,13 +30,12 @@ const ROUNDS: usize = 32;
 /// The batches of keys with bytes; they come again after as many rounds.
 const CYCLE: usize = 64;
 
-type Observe =
-    unsafe extern "C" fn(*mut echoless_filter, echoless_keys, *mut u64, *mut u64) -> c_int;
+type Observe = unsafe extern "C" fn(Instance, Keys, Verdicts, OptionalNumber) -> c_int;
 
 /// A filter behind the interface. The function is a pointer that the compiler does not know, as in
 /// a C program.
 struct Interface {
-    filter: *mut echoless_filter,
+    filter: *mut echoless_handle,
     observe: Observe,
 }
 
@@ -42,9 +44,12 @@ impl Interface {
         let text = std::ffi::CString::new(spec.to_string()).unwrap();
         let mut filter = ptr::null_mut();
         // SAFETY: the text ends with a NUL; there is memory for the handle.
-        let status = unsafe { echoless_filter_new(text.as_ptr(), ptr::null(), &raw mut filter) };
+        let status = unsafe {
+            let (spec, hashing) = (Text(text.as_ptr()), Hashing(ptr::null()));
+            exports::new(Kind(1), spec, hashing, Count(1), Handle(&raw mut filter))
+        };
         assert_eq!(status, 0);
-        let observe = black_box(echoless_filter_observe as Observe);
+        let observe = black_box(exports::observe as Observe);
         Self { filter, observe }
     }
 
@@ -52,8 +57,13 @@ impl Interface {
     fn observe(&self, keys: echoless_keys, duplicates: &mut [u64]) {
         debug_assert!(duplicates.len() * 64 >= keys.count);
         // SAFETY: all keys below are slices that live longer; the mask is large enough.
-        let status =
-            unsafe { (self.observe)(self.filter, keys, duplicates.as_mut_ptr(), ptr::null_mut()) };
+        let status = unsafe {
+            let (words, count) = (
+                Verdicts(duplicates.as_mut_ptr()),
+                OptionalNumber(ptr::null_mut()),
+            );
+            (self.observe)(Instance(self.filter), Keys(keys), words, count)
+        };
         assert_eq!(status, 0);
     }
 }
@@ -196,9 +206,10 @@ fn compare_slices(memory: &str, spec: &FilterSpec) {
 
 /// Packets of 64 bytes: 32 bursts of 32 beside a batch of 1,024.
 fn compare_bursts(memory: &str, spec: &FilterSpec) {
-    let mut reader: *mut echoless_packet_keys = ptr::null_mut();
+    let mut reader: *mut echoless_handle = ptr::null_mut();
     // SAFETY: NULL stands for the defaults; there is memory for the handle.
-    let status = unsafe { echoless_packet_keys_new(ptr::null(), &raw mut reader) };
+    let status =
+        unsafe { exports::packet_keys(PacketOptions(ptr::null()), PacketHandle(&raw mut reader)) };
     assert_eq!(status, 0);
     let frames: Vec<[u8; 64]> = (0..(CYCLE * BATCH) as u32)
         .map(|id| {

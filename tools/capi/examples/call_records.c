@@ -34,7 +34,7 @@ struct call_record {
 
 struct producer {
     const char *path;
-    echoless_port *port;
+    echoless_handle *port;
     uint64_t records, duplicates, duplicate_seconds;
 };
 
@@ -51,7 +51,8 @@ static void check(int status) {
 static void drain(struct producer *producer, const struct call_record *batch) {
     uint64_t duplicates[BATCH / 64], count = 0;
     size_t records = 0;
-    check(echoless_port_drain(producer->port, duplicates, BATCH / 64, &records, &count));
+    check(echoless_drain(producer->port, echoless_into(duplicates, 8 * (BATCH / 64), NULL),
+                         &records, &count));
     producer->records += records;
     producer->duplicates += count;
     for (size_t i = 0; count > 0 && i < records; i++) {
@@ -73,8 +74,8 @@ static void *produce(void *context) {
         struct call_record *batch = ring[submitted % IN_FLIGHT];
         count = fread(batch, sizeof *batch, BATCH, file);
         if (count > 0) {
-            check(echoless_port_submit(
-                producer->port, echoless_fixed(batch->caller, KEY_WIDTH, sizeof *batch, count)));
+            check(echoless_submit(producer->port,
+                                  echoless_fixed(batch->caller, KEY_WIDTH, sizeof *batch, count)));
             submitted++;
         }
     } while (count == BATCH);
@@ -91,25 +92,26 @@ int main(int count, char **arguments) {
     int files = count - 1;
     if (files < 1 || files > MOST_FILES) fail("arguments", "expected 1 to 64 files");
 
-    echoless_engine *engine = NULL;
-    check(echoless_engine_new("fingerprint:fpr=1e-9,memory=64MiB", NULL, 2, &engine));
+    echoless_handle *engine = NULL;
+    check(echoless_new(ECHOLESS_KIND_ENGINE, "fingerprint:fpr=1e-9,memory=64MiB", NULL, 2,
+                       &engine));
     for (int i = 0; i < files; i++) {
         producers[i].path = arguments[i + 1];
-        check(echoless_port_new(engine, &producers[i].port));
+        check(echoless_open(engine, &producers[i].port));
         if (pthread_create(&threads[i], NULL, produce, &producers[i]))
             fail("thread", "cannot be started");
     }
     struct producer all = {0};
     for (int i = 0; i < files; i++) {
         pthread_join(threads[i], NULL);
-        check(echoless_port_free(producers[i].port));
+        check(echoless_free(producers[i].port));
         all.records += producers[i].records;
         all.duplicates += producers[i].duplicates;
         all.duplicate_seconds += producers[i].duplicate_seconds;
     }
     echoless_report report = {.size = sizeof report};
-    check(echoless_engine_shutdown(engine, &report));
-    check(echoless_engine_free(engine));
+    check(echoless_shutdown(engine, &report));
+    check(echoless_free(engine));
     printf("records %" PRIu64 "\nduplicates %" PRIu64 "\nduplicate seconds %" PRIu64 "\n",
            all.records, all.duplicates, all.duplicate_seconds);
     printf("false duplicates expected %.1e\n", report.expected_false_duplicates);

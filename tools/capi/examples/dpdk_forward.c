@@ -68,10 +68,10 @@ int main(int count, char **arguments) {
     if (!pool) rte_exit(2, "pool of packets: %s\n", rte_strerror(rte_errno));
     for (uint16_t port = 0; port < 2; port++) start_port(port, pool);
 
-    echoless_packet_keys *reader = NULL;
-    echoless_filter *filter = NULL;
-    check(echoless_packet_keys_new(NULL, &reader));
-    check(echoless_filter_new(spec, NULL, &filter));
+    echoless_handle *reader = NULL;
+    echoless_handle *filter = NULL;
+    check(echoless_packet_keys(NULL, &reader));
+    check(echoless_new(ECHOLESS_KIND_FILTER, spec, NULL, 1, &filter));
     struct sigaction action = {.sa_handler = stop};
     sigaction(SIGINT, &action, NULL);
 
@@ -89,10 +89,9 @@ int main(int count, char **arguments) {
                                            rte_pktmbuf_data_len(burst[i]),
                                            rte_pktmbuf_pkt_len(burst[i])};
         }
-        check(echoless_filter_advance(filter, rte_get_timer_cycles() * 1000 / rte_get_timer_hz()));
+        check(echoless_advance(filter, rte_get_timer_cycles() * 1000 / rte_get_timer_hz()));
         uint64_t duplicates;
-        check(echoless_filter_observe(filter, echoless_packets(packets, got, reader), &duplicates,
-                                      NULL));
+        check(echoless_observe(filter, echoless_packets(packets, got, reader), &duplicates, NULL));
         uint16_t to_send = 0, to_drop = 0;
         for (uint16_t i = 0; i < got; i++) {
             if (echoless_is_duplicate(&duplicates, i)) dropped[to_drop++] = burst[i];
@@ -105,7 +104,7 @@ int main(int count, char **arguments) {
     }
 
     echoless_report report = {.size = sizeof report};
-    check(echoless_filter_report(filter, &report));
+    check(echoless_read_report(filter, &report));
     for (uint16_t port = 0; port < 2; port++) {
         rte_eth_dev_stop(port);
         rte_eth_dev_close(port);
@@ -113,8 +112,8 @@ int main(int count, char **arguments) {
     printf("received %" PRIu64 "\nforwarded %" PRIu64 "\nunsent %" PRIu64 "\nduplicates %" PRIu64
            "\n",
            received, forwarded, unsent, report.observed - report.fresh);
-    check(echoless_filter_free(filter));
-    check(echoless_packet_keys_free(reader));
+    check(echoless_free(filter));
+    check(echoless_free(reader));
     rte_eal_cleanup();
     return 0;
 }

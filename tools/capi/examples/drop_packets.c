@@ -32,8 +32,8 @@ struct batch {
     struct pcap_pkthdr headers[BATCH];
     uint8_t bytes[ROOM];
     size_t count, used;
-    echoless_filter *filter;
-    echoless_packet_keys *reader;
+    echoless_handle *filter;
+    echoless_handle *reader;
     pcap_dumper_t *output;
 };
 
@@ -57,8 +57,7 @@ static void check(int status) {
 static void flush(struct batch *batch) {
     uint64_t duplicates[BATCH / 64];
     echoless_keys keys = echoless_packets(batch->packets, batch->count, batch->reader);
-    check(echoless_filter_observe(batch->filter, echoless_at(keys, batch->ticks), duplicates,
-                                  NULL));
+    check(echoless_observe(batch->filter, echoless_at(keys, batch->ticks), duplicates, NULL));
     for (size_t i = 0; i < batch->count; i++) {
         if (!echoless_is_duplicate(duplicates, i))
             pcap_dump((u_char *)batch->output, &batch->headers[i], batch->packets[i].data);
@@ -123,8 +122,8 @@ int main(int count, char **arguments) {
     /* libpcap has a number of its own for raw IP; all others that matter are those of files. */
     int link = pcap_datalink(input);
     echoless_packet_options options = {.link_type = link == DLT_RAW ? 101 : (uint16_t)link};
-    check(echoless_packet_keys_new(&options, &batch->reader));
-    check(echoless_filter_new(spec, NULL, &batch->filter));
+    check(echoless_packet_keys(&options, &batch->reader));
+    check(echoless_new(ECHOLESS_KIND_FILTER, spec, NULL, 1, &batch->filter));
     batch->output = pcap_dump_open(input, output);
     if (!batch->output) fail(output, pcap_geterr(input));
     struct sigaction action = {.sa_handler = stop};
@@ -145,7 +144,7 @@ int main(int count, char **arguments) {
     }
 
     echoless_report report = {.size = sizeof report};
-    check(echoless_filter_report(batch->filter, &report));
+    check(echoless_read_report(batch->filter, &report));
     printf("packets %" PRIu64 "\nduplicates %" PRIu64 "\n", report.observed,
            report.observed - report.fresh);
     printf("evicted %" PRIu64 "\nfalse duplicates expected %.1e\n", report.evictions,
@@ -153,8 +152,8 @@ int main(int count, char **arguments) {
     if (pcap_dump_flush(batch->output)) fail(output, "could not be written");
     pcap_dump_close(batch->output);
     pcap_close(input);
-    check(echoless_filter_free(batch->filter));
-    check(echoless_packet_keys_free(batch->reader));
+    check(echoless_free(batch->filter));
+    check(echoless_free(batch->reader));
     free(batch);
     return 0;
 }

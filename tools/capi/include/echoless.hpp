@@ -35,30 +35,66 @@ inline void check(int status) {
     if (status != ECHOLESS_OK) throw error(status);
 }
 
-/* The owner of a handle. An empty one, such as one that was moved from, is NULL. */
-template <class Handle, int (*Free)(Handle *)>
-class owner {
+/* The owner of a handle. An empty one, such as one that was moved from, is NULL. A call that the
+ * kind of the handle does not have throws. */
+class handle {
 public:
-    owner() noexcept = default;
-    explicit owner(Handle *handle) noexcept : handle_(handle) {}
-    owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-    owner &operator=(owner &&other) noexcept {
+    handle(handle &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    handle &operator=(handle &&other) noexcept {
         std::swap(handle_, other.handle_);
         return *this;
     }
-    owner(const owner &) = delete;
-    owner &operator=(const owner &) = delete;
-    ~owner() { Free(handle_); }
-    Handle *get() const noexcept { return handle_; }
+    handle(const handle &) = delete;
+    handle &operator=(const handle &) = delete;
+    ~handle() { echoless_free(handle_); }
+    echoless_handle *get() const noexcept { return handle_; }
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-protected:
-    /* Fills the handle: `make` takes the arguments and a place for it. */
-    template <class Make, class... Arguments>
-    void fill(Make make, Arguments... arguments) {
-        check(make(arguments..., &handle_));
+    /* Generated: the calls with numbers. */
+    void advance(std::uint64_t tick) { check(echoless_advance(handle_, tick)); }
+    void clear() { check(echoless_clear(handle_)); }
+    std::uint64_t memory_bytes() const {
+        std::uint64_t result = 0;
+        check(echoless_memory_bytes(handle_, &result));
+        return result;
     }
-    Handle *handle_ = nullptr;
+    std::uint64_t lines() const {
+        std::uint64_t result = 0;
+        check(echoless_lines(handle_, &result));
+        return result;
+    }
+    void take() { check(echoless_take(handle_)); }
+    void leave() { check(echoless_leave(handle_)); }
+    void wait(std::uint64_t milliseconds) { check(echoless_wait(handle_, milliseconds)); }
+    /* End. */
+
+    echoless_report report() const { return report_by(echoless_read_report); }
+    std::string spec() const {
+        char text[1024];
+        std::size_t length = 0;
+        check(echoless_spec(handle_, echoless_into(text, sizeof text, &length)));
+        return std::string(text, length);
+    }
+    void save(const std::string &path, const void *position = nullptr, std::size_t length = 0) {
+        check(echoless_save(handle_, echoless_to_file(path.c_str()),
+                            echoless_bytes(position, length)));
+    }
+
+protected:
+    handle() noexcept = default;
+    echoless_report report_by(int (*call)(echoless_handle *, echoless_report *)) const {
+        echoless_report report{};
+        report.size = sizeof report;
+        check(call(handle_, &report));
+        return report;
+    }
+    handle(echoless_kind kind, const std::string &spec, const echoless_hashing *hashing,
+           std::size_t partitions = 1) {
+        check(echoless_new(kind, spec.c_str(), hashing, partitions, &handle_));
+    }
+    /* The access of one more thread. */
+    explicit handle(echoless_handle *owner) { check(echoless_open(owner, &handle_)); }
+    echoless_handle *handle_ = nullptr;
 };
 
 /* The verdicts of a call. The memory is used again by later ones. After a call that failed they are
@@ -70,19 +106,20 @@ public:
     std::uint64_t duplicates() const noexcept { return duplicates_; }
 
     /* Runs a call with memory for the verdicts of `keys`. */
-    template <class Handle, class Observe>
-    void of(Observe observe, Handle *handle, const echoless_keys &keys) {
+    void of(int (*observe)(echoless_handle *, echoless_keys, std::uint64_t *, std::uint64_t *),
+            echoless_handle *handle, const echoless_keys &keys) {
         next_.resize(keys.count / 64 + 1);
         std::uint64_t duplicates = 0;
         check(observe(handle, keys, next_.data(), &duplicates));
         take(keys.count, duplicates);
     }
     /* Waits for the oldest batch in flight; false if there is none. */
-    bool drain(echoless_port *port, std::size_t most) {
+    bool drain(echoless_handle *port, std::size_t most) {
         next_.resize(most / 64 + 1);
         std::size_t keys = 0;
         std::uint64_t duplicates = 0;
-        check(echoless_port_drain(port, next_.data(), next_.size(), &keys, &duplicates));
+        auto words = echoless_into(next_.data(), next_.size() * sizeof next_[0], nullptr);
+        check(echoless_drain(port, words, &keys, &duplicates));
         take(keys, duplicates);
         return keys > 0;
     }
@@ -110,37 +147,28 @@ inline std::vector<echoless_slice> slices(const std::vector<std::string_view> &t
     return slices;
 }
 
-template <class Handle>
-echoless_report report_of(int (*report)(Handle *, echoless_report *), Handle *handle) {
-    echoless_report fields{};
-    fields.size = sizeof fields;
-    check(report(handle, &fields));
-    return fields;
-}
-
-class packet_keys : public owner<echoless_packet_keys, echoless_packet_keys_free> {
+class packet_keys : public handle {
 public:
     explicit packet_keys(const echoless_packet_options *options = nullptr) {
-        fill(echoless_packet_keys_new, options);
+        check(echoless_packet_keys(options, &handle_));
     }
 };
 
-class filter : public owner<echoless_filter, echoless_filter_free> {
+/* What filters of all kinds have that judge by themselves. */
+template <echoless_kind Kind>
+class judge : public handle {
 public:
-    explicit filter(const std::string &spec, const echoless_hashing *hashing = nullptr) {
-        fill(echoless_filter_new, spec.c_str(), hashing);
-    }
     /* The filter of a state; `position` gets the bytes that were saved with it. */
-    static filter load(const std::string &path, std::vector<std::uint8_t> *position = nullptr,
-                       const echoless_hashing *hashing = nullptr,
-                       std::uint64_t memory_limit = UINT64_MAX) {
+    static judge load(const std::string &path, std::vector<std::uint8_t> *position = nullptr,
+                      const echoless_hashing *hashing = nullptr,
+                      std::uint64_t memory_limit = UINT64_MAX) {
         std::vector<std::uint8_t> bytes(position ? std::size_t{1} << 16 : 0);
         for (;;) {
             std::size_t length = 0;
-            filter loaded;
-            int status = echoless_filter_load_file(path.c_str(), hashing, memory_limit,
-                                                   position ? bytes.data() : nullptr,
-                                                   bytes.size(), &length, &loaded.handle_);
+            judge loaded;
+            auto room = echoless_into(position ? bytes.data() : nullptr, bytes.size(), &length);
+            int status = echoless_load(Kind, echoless_from_file(path.c_str()), hashing, 1,
+                                       memory_limit, room, &loaded.handle_);
             /* Again, with room for the bytes. */
             if (status != ECHOLESS_OK && position && length > bytes.size()) {
                 bytes.resize(length);
@@ -151,83 +179,55 @@ public:
             return loaded;
         }
     }
-    void save(const std::string &path, const void *position = nullptr, std::size_t length = 0) {
-        auto bytes = static_cast<const std::uint8_t *>(position);
-        check(echoless_filter_save_file(handle_, path.c_str(), bytes, length));
-    }
+    explicit judge(const std::string &spec, const echoless_hashing *hashing = nullptr)
+        : handle(Kind, spec, hashing) {}
     void observe(const echoless_keys &keys, verdicts &into) {
-        into.of(echoless_filter_observe, handle_, keys);
+        into.of(echoless_observe, handle_, keys);
     }
     void contains(const echoless_keys &keys, verdicts &into) const {
-        into.of(echoless_filter_contains, handle_, keys);
-    }
-    void advance(std::uint64_t tick) { check(echoless_filter_advance(handle_, tick)); }
-    void clear() { check(echoless_filter_clear(handle_)); }
-    echoless_report report() const { return report_of(echoless_filter_report, handle_); }
-    std::string spec() const {
-        char text[1024];
-        std::size_t length = 0;
-        check(echoless_filter_spec(handle_, text, sizeof text, &length));
-        return std::string(text, length);
+        into.of(echoless_contains, handle_, keys);
     }
 
 private:
-    filter() = default;
+    judge() = default;
 };
 
-class shared : public owner<echoless_shared, echoless_shared_free> {
-public:
-    explicit shared(const std::string &spec, const echoless_hashing *hashing = nullptr) {
-        fill(echoless_shared_new, spec.c_str(), hashing);
-    }
-    void observe(const echoless_keys &keys, verdicts &into) const {
-        into.of(echoless_shared_observe, handle_, keys);
-    }
-    void contains(const echoless_keys &keys, verdicts &into) const {
-        into.of(echoless_shared_contains, handle_, keys);
-    }
-    void clear() { check(echoless_shared_clear(handle_)); }
-    echoless_report report() const { return report_of(echoless_shared_report, handle_); }
-};
+using filter = judge<ECHOLESS_KIND_FILTER>;
+using shared = judge<ECHOLESS_KIND_SHARED>;
 
 /* The access of one thread to an ordered filter. */
-class thread : public owner<echoless_thread, echoless_thread_free> {
+class thread : public handle {
 public:
-    explicit thread(echoless_ordered *ordered) { fill(echoless_thread_new, ordered); }
-    void take() { check(echoless_thread_take(handle_)); }
-    void leave() { check(echoless_thread_leave(handle_)); }
+    explicit thread(echoless_handle *ordered) : handle(ordered) {}
     void observe(const echoless_keys &keys, verdicts &into) {
-        into.of(echoless_thread_observe, handle_, keys);
+        into.of(echoless_observe, handle_, keys);
     }
 };
 
-class ordered : public owner<echoless_ordered, echoless_ordered_free> {
+class ordered : public handle {
 public:
     ordered(const std::string &spec, std::size_t partitions,
-            const echoless_hashing *hashing = nullptr) {
-        fill(echoless_ordered_new, spec.c_str(), hashing, partitions);
-    }
+            const echoless_hashing *hashing = nullptr)
+        : handle(ECHOLESS_KIND_ORDERED, spec, hashing, partitions) {}
     echoless::thread thread() const { return echoless::thread(handle_); }
-    echoless_report report() const { return report_of(echoless_ordered_report, handle_); }
 };
 
 /* The way of one thread to the workers of an engine. */
-class port : public owner<echoless_port, echoless_port_free> {
+class port : public handle {
 public:
-    explicit port(echoless_engine *engine) { fill(echoless_port_new, engine); }
-    void submit(const echoless_keys &keys) { check(echoless_port_submit(handle_, keys)); }
+    explicit port(echoless_handle *engine) : handle(engine) {}
+    void submit(const echoless_keys &keys) { check(echoless_submit(handle_, keys)); }
     /* `most` is the number of keys of the largest batch. */
     bool drain(verdicts &into, std::size_t most) { return into.drain(handle_, most); }
 };
 
-class engine : public owner<echoless_engine, echoless_engine_free> {
+class engine : public handle {
 public:
     engine(const std::string &spec, std::size_t partitions,
-           const echoless_hashing *hashing = nullptr) {
-        fill(echoless_engine_new, spec.c_str(), hashing, partitions);
-    }
+           const echoless_hashing *hashing = nullptr)
+        : handle(ECHOLESS_KIND_ENGINE, spec, hashing, partitions) {}
     echoless::port port() const { return echoless::port(handle_); }
-    echoless_report shutdown() { return report_of(echoless_engine_shutdown, handle_); }
+    echoless_report shutdown() { return report_by(echoless_shutdown); }
 };
 
 } // namespace echoless

@@ -1,149 +1,38 @@
 //! The keys of a call, in any of the forms of [`echoless_form`].
 
 use std::cell::RefCell;
-use std::ffi::{c_char, c_int, c_void};
 use std::slice;
 
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Failure, Fixed, Hashes, Keys, Numbers, Packed, Table};
+use echoless_foreign::{Code, Failure, Fixed, Hashes, Numbers, Packed, TableEntry};
 use echoless_packets::key::{KeyError, KeyOptions, KeyReader};
 use echoless_packets::{InterfaceId, LinkType, Packet};
 
-use crate::call::{
-    Memory, Place, call, check_apart, check_not_written, check_pointer, memory, slice, slice_mut,
-    text,
-};
-
-/// How the keys of a call lie in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-pub enum echoless_form {
-    /// `const uint64_t *`: hashes that are uniform in all 64 bits. Ids and counters are not: they
-    /// are numbers.
-    Hashes = 1,
-    /// `const uint64_t *`: numbers, such as ids.
-    Numbers = 2,
-    /// `width` bytes each, `stride` bytes after the one before.
-    Fixed = 3,
-    /// `const echoless_slice *`.
-    Slices = 4,
-    /// Bytes behind each other, and `const int32_t *` offsets in `extra`, one more than keys.
-    Packed32 = 5,
-    /// As packed32, with `const int64_t *` offsets.
-    Packed64 = 6,
-    /// `const echoless_packet *`, and the `echoless_packet_keys *` in `extra`.
-    Packets = 7,
-}
-
-/// The keys of a call, by value. Make it with `echoless_hashes()`, `echoless_numbers()`,
-/// `echoless_fixed()`, `echoless_slices()`, `echoless_packed()`, `echoless_packed32()` or
-/// `echoless_packets()`, and add ticks with `echoless_at()`. What it points to is read during the call only.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct echoless_keys {
-    /// An `echoless_form`.
-    pub form: u32,
-    /// The bytes of a key, if its form is fixed.
-    pub width: usize,
-    /// The distance of two keys in bytes, if their form is fixed.
-    pub stride: usize,
-    /// The number of keys.
-    pub count: usize,
-    /// The keys; NULL is allowed if there are none.
-    pub data: *const c_void,
-    /// What else the form needs.
-    pub extra: *const c_void,
-    /// NULL, or the tick of each key, for a filter with a window.
-    pub ticks: *const u64,
-}
-
-/// Bytes of the caller.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct echoless_slice {
-    /// The bytes; NULL is allowed if there are none.
-    pub data: *const u8,
-    /// The number of bytes.
-    pub length: usize,
-}
-
-/// A captured packet.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct echoless_packet {
-    /// The captured bytes, from the link header on.
-    pub data: *const u8,
-    /// The number of captured bytes.
-    pub captured: u32,
-    /// The length of the packet on the wire; more than `captured` if the capture cut it.
-    pub length: u32,
-}
-
-/// What the keys of packets are made of. NULL and 0 stand for the defaults, which are those of
-/// `echoless packets`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct echoless_packet_options {
-    /// The link type of the packets, as pcap files number them; 1 is Ethernet.
-    pub link_type: u16,
-    /// "link", "network" (the default), "transport" or "payload": the layer a key begins at.
-    pub from: *const c_char,
-    /// Fields that copies may differ in, such as "lan-id,ttl,checksum" (the default); with
-    /// "tunnel" among them the packets inside of tunnels are compared.
-    pub ignore: *const c_char,
-    /// "none" (the default) or "vlan": what copies must have in common besides.
-    pub group: *const c_char,
-    /// The bytes of the payload that are compared; 0 are all.
-    pub payload_bytes: u32,
-    /// The bytes of a packet that every capture has, at least 40; 0 if captures do not cut.
-    pub snap_safe: u32,
-    /// The bytes in front of the link header that are left out.
-    pub skip_bytes: u32,
-}
-
-/// A handle: what the keys of packets are made of. All threads may use it at the same time.
-#[derive(Debug)]
-pub struct echoless_packet_keys {
-    _opaque: (),
-}
+use crate::argument::{Argument, Memory, Place, argument, text, values};
+use crate::exports::PACKET_KEYS;
+use crate::types::*;
 
 /// What a handle of packet keys stands for.
 #[derive(Debug)]
-struct PacketKeys {
+pub struct PacketKeys {
     reader: KeyReader,
     link: LinkType,
 }
 
-static PACKET_KEYS: Table<PacketKeys> = Table::new(1, "packet_keys");
-
-/// Makes packet keys. `options` may be NULL: Ethernet and all defaults. Free them with
-/// `echoless_packet_keys_free`. Any thread may call this.
-///
-/// # Safety
-/// `options` is NULL or points to options whose texts are NULL or end with a NUL; `out` points to
-/// memory for a handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn echoless_packet_keys_new(
-    options: *const echoless_packet_options,
-    out: *mut *mut echoless_packet_keys,
-) -> c_int {
-    call(|| {
-        // SAFETY: the caller answers for the memory.
-        let out = unsafe { Place::new("out", out)? };
+argument! {
+    /// The options of packet keys; NULL stands for all defaults.
+    PacketOptions(*const echoless_packet_options) "const echoless_packet_options *",
+    check |options, name, memory| memory.read(name, options, usize::from(!options.is_null())),
+    value PacketKeys: |options, _name, _memory| {
         let mut keys = KeyOptions::default();
         let mut link = LinkType::ETHERNET;
-        if !options.is_null() {
-            // SAFETY: not NULL; the caller answers for what it points to.
-            let typed = unsafe { slice("options", options, 1)?[0] };
+        if let Some(typed) = options.as_ref() {
             link = LinkType(typed.link_type);
-            let of_text = |name, value| {
-                // SAFETY: the texts of the options are NULL or end with a NUL.
-                unsafe { text(name, value, Some("")) }
-            };
+            // The texts of the options are NULL or end with a NUL.
             let [from, ignore, group] = [
-                of_text("from", typed.from)?,
-                of_text("ignore", typed.ignore)?,
-                of_text("group", typed.group)?,
+                text("from", typed.from, Some(""))?,
+                text("ignore", typed.ignore, Some(""))?,
+                text("group", typed.group, Some(""))?,
             ];
             if !from.is_empty() {
                 keys.from = from.parse().map_err(of_packets)?;
@@ -160,179 +49,198 @@ pub unsafe extern "C" fn echoless_packet_keys_new(
             keys.skip_bytes = typed.skip_bytes;
         }
         let reader = KeyReader::new(keys).map_err(of_packets)?;
-        out.write(PACKET_KEYS.insert(PacketKeys { reader, link })?.pointer());
-        Ok(())
-    })
+        Ok(PacketKeys { reader, link })
+    }
 }
 
-/// Frees packet keys; NULL has no effect. Calls that use them meanwhile end as usual.
-#[unsafe(no_mangle)]
-pub extern "C" fn echoless_packet_keys_free(packet_keys: *mut echoless_packet_keys) -> c_int {
-    call(|| PACKET_KEYS.remove(packet_keys))
+argument! {
+    /// A place for the handle of new packet keys.
+    PacketHandle(*mut *mut echoless_handle) "echoless_handle **",
+    check |out, name, memory| memory.write(name, out),
+    write PacketKeys: |out, keys| {
+        out.write(PACKET_KEYS.insert(keys)?.pointer());
+        Ok(())
+    }
 }
 
 fn of_packets(error: KeyError) -> Failure {
-    Failure::new(echoless_foreign::Code::InvalidSpec, error.to_string())
+    Failure::new(Code::InvalidSpec, error.to_string())
 }
 
-/// Memory that a call reads: a slice of it, once it is known to be apart from what is written.
-///
-/// # Errors
-/// As [`slice`] and [`check_not_written`].
-///
-/// # Safety
-/// As [`slice`].
-unsafe fn read<'a, T>(
-    written: &[Memory],
-    name: &'static str,
-    data: *const T,
-    count: usize,
-) -> Result<&'a [T], Failure> {
-    if count > 0 {
-        check_pointer(name, data, count)?;
-        check_not_written(written, &memory(name, data, count))?;
+argument! {
+    /// The keys of a call.
+    Keys(echoless_keys) "echoless_keys ",
+    check |keys, _name, memory| keys.check(memory),
+    value Batch<'a>: |keys, _name, _memory| keys.batch()
+}
+
+const HASHES: u32 = echoless_form::Hashes as u32;
+const NUMBERS: u32 = echoless_form::Numbers as u32;
+const FIXED: u32 = echoless_form::Fixed as u32;
+const SLICES: u32 = echoless_form::Slices as u32;
+const PACKED32: u32 = echoless_form::Packed32 as u32;
+const PACKED64: u32 = echoless_form::Packed64 as u32;
+const PACKETS: u32 = echoless_form::Packets as u32;
+
+impl echoless_keys {
+    /// Checks the pointers of the form, and notes the memory behind them.
+    #[inline]
+    unsafe fn check(self, memory: &mut Memory) -> Result<(), Failure> {
+        memory.set_keys(self.count);
+        if !self.ticks.is_null() {
+            memory.read("ticks", self.ticks, self.count)?;
+        }
+        match self.form {
+            HASHES | NUMBERS => memory.read("keys", self.data.cast::<u64>(), self.count),
+            FIXED => memory.read("keys", self.data.cast::<u8>(), self.fixed_bytes()?),
+            SLICES => memory.read("keys", self.data.cast::<echoless_slice>(), self.count),
+            // SAFETY: the caller answers for the offsets.
+            PACKED32 => unsafe { self.check_packed::<i32>(memory) },
+            // SAFETY: as above.
+            PACKED64 => unsafe { self.check_packed::<i64>(memory) },
+            PACKETS => memory.read("keys", self.data.cast::<echoless_packet>(), self.count),
+            form => Err(Failure::argument("form", form, "1 to 7, an echoless_form")),
+        }
     }
-    // SAFETY: as of the caller.
-    unsafe { slice(name, data, count) }
-}
 
-/// The keys of a call, which `with` gets in their form, and their ticks.
-///
-/// # Errors
-/// [`Failure`] if the form is unknown or does not fit its pointers, these are in memory that is
-/// `written`, or that of `with`.
-///
-/// # Safety
-/// What the keys point to is as their form says, and stays and does not change during the call.
-#[inline]
-pub(crate) unsafe fn with_keys<T>(
-    keys: &echoless_keys,
-    written: &[Memory],
-    with: impl FnOnce(&dyn Keys, Option<&[u64]>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let echoless_keys {
-        form,
-        width,
-        stride,
-        count,
-        data,
-        extra,
-        ticks,
-    } = *keys;
-    let ticks = match ticks.is_null() {
-        true => None,
-        // SAFETY: not NULL; the caller answers for as many ticks as keys.
-        false => Some(unsafe { read(written, "ticks", ticks, count)? }),
-    };
-    const HASHES: u32 = echoless_form::Hashes as u32;
-    const NUMBERS: u32 = echoless_form::Numbers as u32;
-    const FIXED: u32 = echoless_form::Fixed as u32;
-    const SLICES: u32 = echoless_form::Slices as u32;
-    const PACKED32: u32 = echoless_form::Packed32 as u32;
-    const PACKED64: u32 = echoless_form::Packed64 as u32;
-    const PACKETS: u32 = echoless_form::Packets as u32;
-    match form {
-        HASHES => {
-            // SAFETY: the caller answers for `count` hashes. A `KeyHash` is a `u64` in memory
-            // (`repr(transparent)`), and any number is one.
-            let hashes = unsafe { read(written, "keys", data.cast::<KeyHash>(), count)? };
-            with(&Hashes(hashes), ticks)
+    /// The bytes of keys of one width.
+    fn fixed_bytes(self) -> Result<usize, Failure> {
+        let Some(last) = self.count.checked_sub(1) else {
+            return Ok(0);
+        };
+        let bytes = last
+            .checked_mul(self.stride)
+            .and_then(|at| at.checked_add(self.width));
+        bytes.ok_or_else(|| Failure::argument("count", self.count, "what memory can hold"))
+    }
+
+    unsafe fn check_packed<O: Copy + TryInto<usize>>(
+        self,
+        memory: &mut Memory,
+    ) -> Result<(), Failure> {
+        let entries = self.count.checked_add(1);
+        let entries = entries.ok_or_else(|| Failure::argument("count", self.count, "less"))?;
+        memory.read("offsets", self.extra.cast::<O>(), entries)?;
+        // SAFETY: checked; the caller answers for the offsets.
+        let bytes = unsafe { self.packed_bytes::<O>()? };
+        memory.read("keys", self.data.cast::<u8>(), bytes)
+    }
+
+    /// The bytes of keys behind each other.
+    unsafe fn packed_bytes<O: Copy + TryInto<usize>>(self) -> Result<usize, Failure> {
+        // SAFETY: as of the caller.
+        let last = unsafe { *self.extra.cast::<O>().add(self.count) };
+        last.try_into()
+            .map_err(|_| Failure::argument("offset", format!("number {}", self.count), "0 or more"))
+    }
+
+    unsafe fn packed<'a, O: Copy + TryInto<usize>>(self) -> Result<Packed<'a, O>, Failure> {
+        // SAFETY: checked; the caller answers for the memory.
+        unsafe {
+            let bytes = values(self.data.cast(), self.packed_bytes::<O>()?);
+            Packed::new(bytes, values(self.extra.cast(), self.count + 1))
         }
-        NUMBERS => {
-            // SAFETY: the caller answers for `count` numbers.
-            let numbers = unsafe { read(written, "keys", data.cast::<u64>(), count)? };
-            with(&Numbers(numbers), ticks)
-        }
-        FIXED => {
-            let length = match count.checked_sub(1) {
-                Some(last) => last
-                    .checked_mul(stride)
-                    .and_then(|at| at.checked_add(width)),
-                None => Some(0),
-            };
-            let Some(length) = length else {
-                return Err(Failure::argument("count", count, "what memory can hold"));
-            };
-            // SAFETY: the caller answers for the keys up to the end of the last one.
-            let bytes = unsafe { read(written, "keys", data.cast::<u8>(), length)? };
-            with(&Fixed::new(bytes, width, stride, count)?, ticks)
-        }
-        SLICES => {
-            // SAFETY: the caller answers for `count` slices, and for the bytes of each.
-            let slices = unsafe { read(written, "keys", data.cast::<echoless_slice>(), count)? };
-            check_each(slices, |slice| (slice.data, slice.length))?;
-            with(&Slices(slices), ticks)
-        }
-        // SAFETY: the caller answers for the offsets, and for the bytes up to the last one.
-        PACKED32 => with(
-            &unsafe { packed::<i32>(written, data, extra, count)? },
-            ticks,
-        ),
-        // SAFETY: as above.
-        PACKED64 => with(
-            &unsafe { packed::<i64>(written, data, extra, count)? },
-            ticks,
-        ),
-        PACKETS => {
-            let reader = PACKET_KEYS.get(extra.cast::<echoless_packet_keys>())?;
-            // SAFETY: the caller answers for `count` packets, and for the bytes of each.
-            let packets = unsafe { read(written, "keys", data.cast::<echoless_packet>(), count)? };
-            check_each(packets, |packet| (packet.data, packet.captured as usize))?;
-            let reader = &*reader;
-            with(&Packets { packets, reader }, ticks)
-        }
-        _ => Err(Failure::argument("form", form, "1 to 7, an echoless_form")),
+    }
+
+    /// The keys in their form.
+    ///
+    /// # Safety
+    /// They were checked, and what they point to is as their form says, and stays and does not
+    /// change during the call.
+    #[inline]
+    unsafe fn batch<'a>(self) -> Result<Batch<'a>, Failure> {
+        let Self { data, count, .. } = self;
+        // SAFETY: the caller answers for the memory. A `KeyHash` is a `u64` in memory
+        // (`repr(transparent)`), and any number is one.
+        let form = unsafe {
+            match self.form {
+                HASHES => Form::Hashes(Hashes(values(data.cast::<KeyHash>(), count))),
+                NUMBERS => Form::Numbers(Numbers(values(data.cast::<u64>(), count))),
+                FIXED => {
+                    let bytes = values(data.cast::<u8>(), self.fixed_bytes()?);
+                    Form::Fixed(Fixed::new(bytes, self.width, self.stride, count)?)
+                }
+                SLICES => {
+                    let slices = values(data.cast::<echoless_slice>(), count);
+                    check_each(slices, |slice| (slice.data, slice.length))?;
+                    Form::Slices(slices)
+                }
+                PACKED32 => Form::Packed32(self.packed()?),
+                PACKED64 => Form::Packed64(self.packed()?),
+                _ => {
+                    let reader = PACKET_KEYS.get(self.extra.cast::<echoless_handle>())?;
+                    let packets = values(data.cast::<echoless_packet>(), count);
+                    check_each(packets, |packet| (packet.data, packet.captured as usize))?;
+                    Form::Packets(packets, reader)
+                }
+            }
+        };
+        let ticks = match self.ticks.is_null() {
+            true => None,
+            // SAFETY: not NULL; the caller answers for as many ticks as keys.
+            false => Some(unsafe { values(self.ticks, count) }),
+        };
+        Ok(Batch { form, ticks })
     }
 }
 
-/// Judges the keys of a call: `judge` gets them, their ticks and the words of the caller for the
-/// verdicts, and returns the number of duplicates, which the caller gets if it wants it.
-///
-/// # Errors
-/// As [`with_keys`]; nothing was judged then. All pointers are checked before.
-///
-/// # Safety
-/// As [`with_keys`]; `duplicates` points to a bit for each key, rounded up to words, and `count` is
-/// NULL or points to memory for a number. Nothing else uses either during the call.
-#[inline]
-pub(crate) unsafe fn judge_keys(
-    keys: &echoless_keys,
-    duplicates: *mut u64,
-    count: *mut u64,
-    judge: impl FnOnce(&dyn Keys, Option<&[u64]>, &mut [u64]) -> Result<u64, Failure>,
-) -> Result<(), Failure> {
-    let words = keys.count.div_ceil(64);
-    // SAFETY: the caller answers for the pointers.
-    unsafe {
-        let count = Place::optional("count", count)?;
-        let written = [memory("duplicates", duplicates, words), count.memory()];
-        check_apart(&written)?;
-        let found = with_keys(keys, &written, |keys, ticks| {
-            judge(keys, ticks, slice_mut("duplicates", duplicates, words)?)
-        })?;
-        count.write(found);
-    }
-    Ok(())
+/// Keys of the caller, checked.
+pub struct Batch<'a> {
+    form: Form<'a>,
+    ticks: Option<&'a [u64]>,
 }
 
-/// # Safety
-/// `offsets` points to one offset more than keys, and `data` to as many bytes as the last one says.
-unsafe fn packed<'a, O: Copy + TryInto<usize>>(
-    written: &[Memory],
-    data: *const c_void,
-    offsets: *const c_void,
-    count: usize,
-) -> Result<Packed<'a, O>, Failure> {
-    let entries = count.checked_add(1);
-    let entries = entries.ok_or_else(|| Failure::argument("count", count, "less"))?;
-    // SAFETY: as of the caller.
-    let offsets: &[O] = unsafe { read(written, "offsets", offsets.cast(), entries)? };
-    let end = offsets[count]
-        .try_into()
-        .map_err(|_| Failure::argument("offset", format!("number {count}"), "0 or more"))?;
-    // SAFETY: as of the caller.
-    let bytes = unsafe { read(written, "keys", data.cast::<u8>(), end)? };
-    Packed::new(bytes, offsets)
+enum Form<'a> {
+    Hashes(Hashes<'a>),
+    Numbers(Numbers<'a>),
+    Fixed(Fixed<'a>),
+    Slices(&'a [echoless_slice]),
+    Packed32(Packed<'a, i32>),
+    Packed64(Packed<'a, i64>),
+    Packets(&'a [echoless_packet], TableEntry<'static, PacketKeys>),
+}
+
+impl echoless_foreign::Keys for Batch<'_> {
+    fn len(&self) -> usize {
+        match &self.form {
+            Form::Hashes(keys) => keys.len(),
+            Form::Numbers(keys) => keys.len(),
+            Form::Fixed(keys) => keys.len(),
+            Form::Slices(slices) => slices.len(),
+            Form::Packed32(keys) => keys.len(),
+            Form::Packed64(keys) => keys.len(),
+            Form::Packets(packets, _) => packets.len(),
+        }
+    }
+
+    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        match &self.form {
+            Form::Hashes(keys) => keys.hash(hasher, from, hashes),
+            Form::Numbers(keys) => keys.hash(hasher, from, hashes),
+            Form::Fixed(keys) => keys.hash(hasher, from, hashes),
+            Form::Packed32(keys) => keys.hash(hasher, from, hashes),
+            Form::Packed64(keys) => keys.hash(hasher, from, hashes),
+            Form::Slices(slices) => {
+                for (slice, hash) in slices[from..from + hashes.len()].iter().zip(hashes) {
+                    *hash = hasher.hash(bytes(slice.data, slice.length));
+                }
+            }
+            Form::Packets(packets, reader) => {
+                reader.hash(hasher, &packets[from..from + hashes.len()], hashes);
+            }
+        }
+    }
+
+    fn hashes(&self) -> Option<&[KeyHash]> {
+        match &self.form {
+            Form::Hashes(Hashes(hashes)) => Some(hashes),
+            _ => None,
+        }
+    }
+
+    fn ticks(&self) -> Option<&[u64]> {
+        self.ticks
+    }
 }
 
 /// Checks pointer and length of each key.
@@ -357,21 +265,6 @@ fn check_each<T>(keys: &[T], parts: impl Fn(&T) -> (*const u8, usize)) -> Result
     Err(Failure::argument("keys", value, "bytes"))
 }
 
-/// Slices of the caller, checked by [`check_each`].
-struct Slices<'a>(&'a [echoless_slice]);
-
-impl Keys for Slices<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
-        for (slice, hash) in self.0[from..from + hashes.len()].iter().zip(hashes) {
-            *hash = hasher.hash(bytes(slice.data, slice.length));
-        }
-    }
-}
-
 /// Bytes that a caller has passed.
 #[inline(always)]
 fn bytes<'a>(data: *const u8, length: usize) -> &'a [u8] {
@@ -384,34 +277,24 @@ fn bytes<'a>(data: *const u8, length: usize) -> &'a [u8] {
     unsafe { slice::from_raw_parts(data, length) }
 }
 
-/// Packets of the caller, checked by [`check_each`].
-struct Packets<'a> {
-    packets: &'a [echoless_packet],
-    reader: &'a PacketKeys,
-}
-
 thread_local! {
     /// The encoded headers of a packet.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Keys for Packets<'_> {
-    fn len(&self) -> usize {
-        self.packets.len()
-    }
-
-    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
-        let PacketKeys { reader, link } = self.reader;
+impl PacketKeys {
+    /// Hashes packets that were checked.
+    fn hash(&self, hasher: &KeyHasher, packets: &[echoless_packet], hashes: &mut [KeyHash]) {
         SCRATCH.with_borrow_mut(|scratch| {
-            for (packet, hash) in self.packets[from..from + hashes.len()].iter().zip(hashes) {
+            for (packet, hash) in packets.iter().zip(hashes) {
                 let packet = Packet {
                     interface: InterfaceId::default(),
-                    link: *link,
+                    link: self.link,
                     bytes: bytes(packet.data, packet.captured as usize),
                     original_len: packet.length,
                     timestamp: None,
                 };
-                let key = reader.key(&packet, scratch);
+                let key = self.reader.key(&packet, scratch);
                 // The head holds the lengths of the other parts, so an empty one adds nothing.
                 let parts = key.parts();
                 let parts = parts.iter().filter(|part| !part.is_empty());

@@ -2,7 +2,8 @@
 //!
 //! A handle is a number in a table, not a pointer, so a handle that was freed, one of another kind
 //! and any other number are errors and not crashes. What the library must trust the caller for are
-//! the pointers to keys, masks and texts: each function says how much of them it reads and writes.
+//! the pointers to keys, masks and texts: each type of argument says how much of them is read and
+//! written, and [`argument`] checks all that can be checked before a call does anything.
 //!
 //! Every function returns 0 or the number of a [`Code`](echoless_foreign::Code), and the text of
 //! the error stays with the thread until its next error. No panic crosses the boundary.
@@ -11,9 +12,7 @@
 // The names are those of C.
 #![allow(non_camel_case_types)]
 
-pub mod call;
-pub mod engine;
-pub mod filter;
+pub mod argument;
+pub mod exports;
 pub mod keys;
-pub mod ordered;
-pub mod shared;
+pub mod types;

@@ -1,26 +1,58 @@
-//! Each function of the interface with each wrong argument: an error of one line, after which
-//! nothing was recorded, no place was written, and the next call works.
+//! Each function of the table of calls with each wrong argument: an error of one line, after which
+//! nothing was recorded, no place was written, and the next call works. Each also with handles of
+//! all kinds.
 
 #![allow(unsafe_code)]
 
-use std::collections::BTreeSet;
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::Path;
-use std::{fs, ptr};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
 
-use echoless_c::call::{echoless_hashing, echoless_last_error};
-use echoless_c::engine::*;
-use echoless_c::filter::*;
-use echoless_c::keys::*;
-use echoless_c::ordered::*;
-use echoless_c::shared::*;
-use echoless_foreign::ReportFields;
+use echoless_c::exports::{self, Function, Parameter, echoless_last_error, functions};
+use echoless_c::types::*;
+use echoless_foreign::{Code, ReportFields};
 
 const LINES: &CStr = c"fingerprint:fpr=1e-8,memory=64KiB";
+const ROWS: &CStr = c"row4x16:memory=64KiB";
 const UNTOUCHED: u64 = 0x5555_5555_5555_5555;
+/// The words of the caller for the bits of 70 keys, and a few more.
+const WORDS: usize = 80;
 
-fn null<T>() -> *mut T {
-    ptr::null_mut()
+/// The kinds of handles, which are their numbers in [`World::handles`].
+const FILTER: usize = 0;
+const SHARED: usize = 1;
+const ORDERED: usize = 2;
+const ENGINE: usize = 3;
+const THREAD: usize = 4;
+const PORT: usize = 5;
+const READER: usize = 6;
+
+/// The kinds that a function takes.
+fn kinds_of(function: &str) -> &'static [usize] {
+    match function {
+        "observe" => &[FILTER, SHARED, THREAD],
+        "contains" | "clear" => &[FILTER, SHARED],
+        "hash" => &[FILTER, SHARED, ORDERED, ENGINE, THREAD, PORT],
+        "advance" | "lines" => &[FILTER],
+        "memory_bytes" | "read_report" | "spec" => &[FILTER, SHARED, ORDERED, ENGINE],
+        "take" | "leave" => &[THREAD],
+        "wait" => &[THREAD, PORT],
+        "open" => &[ORDERED, ENGINE],
+        "submit" | "drain" => &[PORT],
+        "save" => &[FILTER, SHARED, ORDERED],
+        "save_at" => &[ORDERED],
+        "shutdown" => &[ENGINE],
+        "free" => &[FILTER, SHARED, ORDERED, ENGINE, THREAD, PORT, READER],
+        // The kind is an argument, or there is one only.
+        "new" => &[FILTER, SHARED, ORDERED, ENGINE],
+        "load" => &[FILTER, SHARED, ORDERED],
+        "packet_keys" => &[READER],
+        other => panic!("which kinds does {other} take?"),
+    }
+}
+
+/// A value in memory that is never freed.
+fn at<T>(value: T) -> *const c_void {
+    ptr::from_ref(Box::leak(Box::new(value))).cast()
 }
 
 /// A pointer that is not NULL and divisible by no alignment.
@@ -41,43 +73,8 @@ fn keys(form: echoless_form, data: *const c_void, count: usize) -> echoless_keys
 }
 
 fn numbers(numbers: &[u64]) -> echoless_keys {
-    keys(
-        echoless_form::Numbers,
-        numbers.as_ptr().cast(),
-        numbers.len(),
-    )
-}
-
-/// A handle of each kind, a good batch, and what a call can write.
-struct World {
-    packet_keys: *mut echoless_packet_keys,
-    filter: *mut echoless_filter,
-    shared: *mut echoless_shared,
-    ordered: *mut echoless_ordered,
-    thread: *mut echoless_thread,
-    engine: *mut echoless_engine,
-    port: *mut echoless_port,
-    /// The state of a filter and of a shared one, with bytes of the caller.
-    states: [std::ffi::CString; 2],
-    _folder: tempfile::TempDir,
-    ids: Vec<u64>,
-    words: Vec<u64>,
-    count: u64,
-    length: usize,
-    bytes: Vec<u8>,
-    out: *mut c_void,
-    report: ReportFields,
-    /// One that is too short for its own size.
-    short: ReportFields,
-}
-
-macro_rules! ok {
-    ($call:expr) => {
-        #[allow(unused_unsafe)]
-        // SAFETY: the arguments are right.
-        let status = unsafe { $call };
-        assert_eq!(status, 0, "{}: {}", stringify!($call), last_error())
-    };
+    let data = numbers.as_ptr().cast();
+    keys(echoless_form::Numbers, data, numbers.len())
 }
 
 fn last_error() -> String {
@@ -104,180 +101,475 @@ fn empty_report() -> ReportFields {
     }
 }
 
+/// What calls can write, at one address.
+#[derive(Clone, PartialEq, Debug)]
+#[repr(C)]
+struct Written {
+    words: [u64; WORDS],
+    count: u64,
+    length: usize,
+    bytes: [u64; 25],
+    out: usize,
+    report: ReportFields,
+    /// One that is too short for its own size.
+    short: ReportFields,
+    ids: [u64; 70],
+}
+
+/// A handle of each kind, and the memory of a caller.
+struct World {
+    handles: [*mut echoless_handle; 7],
+    memory: Box<Written>,
+    /// The states of a filter, a shared filter and an ordered one.
+    states: [CString; 3],
+    _folder: tempfile::TempDir,
+}
+
 impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = |name: &str| {
             let path = folder.path().join(name);
-            std::ffi::CString::new(path.to_str().unwrap()).unwrap()
+            CString::new(path.to_str().unwrap()).unwrap()
         };
         let mut world = Self {
-            packet_keys: ptr::null_mut(),
-            filter: ptr::null_mut(),
-            shared: ptr::null_mut(),
-            ordered: ptr::null_mut(),
-            thread: ptr::null_mut(),
-            engine: ptr::null_mut(),
-            port: ptr::null_mut(),
-            states: [state("filter"), state("shared")],
+            handles: [ptr::null_mut(); 7],
+            memory: Box::new(Written {
+                words: [UNTOUCHED; WORDS],
+                count: UNTOUCHED,
+                length: UNTOUCHED as usize,
+                bytes: [UNTOUCHED; 25],
+                out: UNTOUCHED as usize,
+                report: empty_report(),
+                short: ReportFields {
+                    size: 7,
+                    ..empty_report()
+                },
+                ids: std::array::from_fn(|id| id as u64),
+            }),
+            states: ["filter", "shared", "ordered"].map(state),
             _folder: folder,
-            ids: (0..70).collect(),
-            words: vec![UNTOUCHED; 80],
-            count: UNTOUCHED,
-            length: UNTOUCHED as usize,
-            bytes: vec![0x55; 200],
-            out: ptr::without_provenance_mut(UNTOUCHED as usize),
-            report: empty_report(),
-            short: ReportFields {
-                size: 7,
-                ..empty_report()
-            },
         };
-        ok!(echoless_packet_keys_new(null(), &raw mut world.packet_keys));
-        ok!(echoless_filter_new(
-            LINES.as_ptr(),
-            null(),
-            &raw mut world.filter
-        ));
-        let shared = c"row4x16:memory=64KiB";
-        ok!(echoless_shared_new(
-            shared.as_ptr(),
-            null(),
-            &raw mut world.shared
-        ));
-        ok!(echoless_ordered_new(
-            LINES.as_ptr(),
-            null(),
-            2,
-            &raw mut world.ordered
-        ));
-        ok!(echoless_thread_new(world.ordered, &raw mut world.thread));
-        ok!(echoless_engine_new(
-            LINES.as_ptr(),
-            null(),
-            2,
-            &raw mut world.engine
-        ));
-        ok!(echoless_port_new(world.engine, &raw mut world.port));
-        let [filter, shared] = &world.states;
-        ok!(echoless_filter_save_file(
-            world.filter,
-            filter.as_ptr(),
-            b"at 7".as_ptr(),
-            4
-        ));
-        ok!(echoless_shared_save_file(
-            world.shared,
-            shared.as_ptr(),
-            b"at 7".as_ptr(),
-            4
-        ));
+        for kind in [FILTER, SHARED, ORDERED, ENGINE, READER] {
+            let name = if kind == READER { "packet_keys" } else { "new" };
+            world.handles[kind] = world.made(name, kind);
+        }
+        for (kind, owner) in [(THREAD, ORDERED), (PORT, ENGINE)] {
+            world.handles[kind] = world.made("open", owner);
+        }
+        for kind in [FILTER, SHARED, ORDERED] {
+            world.works("save", kind);
+        }
+        // A batch whose verdicts nothing takes before the end.
+        world.works("submit", PORT);
+        world.works("wait", PORT);
         world
     }
 
-    fn good(&self) -> echoless_keys {
-        numbers(&self.ids)
+    /// The arguments of a call that works.
+    fn good(&mut self, function: &Function, kind: usize) -> Vec<*const c_void> {
+        let arguments = function.arguments.iter();
+        arguments
+            .map(|argument| self.good_argument(argument, kind))
+            .collect()
     }
 
-    /// The keys that each filter has observed.
-    fn observed(&self) -> [u64; 4] {
-        let mut reports = [empty_report(); 4];
-        let [filter, shared, ordered, engine] = &mut reports;
-        ok!(echoless_filter_report(self.filter, filter));
-        ok!(echoless_shared_report(self.shared, shared));
-        ok!(echoless_ordered_report(self.ordered, ordered));
-        ok!(echoless_engine_report(self.engine, engine));
-        [
-            filter.observed,
-            // It counts what it has recorded.
-            shared.fresh,
-            ordered.observed,
-            engine.observed,
-        ]
-    }
-
-    fn text(&mut self) -> *mut c_char {
-        self.bytes.as_mut_ptr().cast()
-    }
-
-    /// A handle of the only kind that no other function takes.
-    fn other<H>(&self) -> *mut H {
-        self.packet_keys.cast()
-    }
-
-    /// What a call can write.
-    fn written(&self) -> impl PartialEq + use<> {
-        (
-            self.words.clone(),
-            self.count,
-            self.length,
-            self.bytes.clone(),
-            self.out,
-            (self.report, self.short),
-            self.ids.clone(),
-        )
-    }
-
-    /// The batch works with every filter.
-    fn works(&mut self) {
-        let (good, words, count) = (self.good(), self.words.as_mut_ptr(), &raw mut self.count);
-        for expected in [0, 70] {
-            ok!(echoless_filter_observe(self.filter, good, words, count));
-            assert_eq!(self.count, expected);
-            ok!(echoless_shared_observe(self.shared, good, words, count));
-            assert_eq!(self.count, expected);
-            ok!(echoless_thread_observe(self.thread, good, words, count));
-            assert_eq!(self.count, expected);
-            ok!(echoless_port_submit(self.port, good));
-            ok!(echoless_port_drain(
-                self.port,
-                words,
-                2,
-                &raw mut self.length,
-                count
-            ));
-            // It has observed the batch before.
-            assert_eq!((self.length, self.count), (70, 70));
+    fn good_argument(&mut self, argument: &Parameter, kind: usize) -> *const c_void {
+        let memory = &mut *self.memory;
+        match argument.role {
+            "Instance" => at(self.handles[kind]),
+            "Kind" => at(kind as u32 + 1),
+            "Text" => at(if kind == SHARED { ROWS } else { LINES }.as_ptr()),
+            "Count" => at(if kind < ORDERED { 1_usize } else { 2 }),
+            "Number" if argument.name == "memory_limit" => at(u64::MAX),
+            "Number" => at(60_000_u64),
+            "Hashing" | "PacketOptions" => at(ptr::null::<c_void>()),
+            "Keys" => at(numbers(&memory.ids)),
+            "Verdicts" | "Hashes" => at(memory.words.as_mut_ptr()),
+            "Words" => at(self.room(WORDS * 8)),
+            "OptionalNumber" => at(&raw mut memory.count),
+            "OptionalCount" => at(&raw mut memory.length),
+            "Handle" | "PacketHandle" => at(&raw mut memory.out),
+            "Report" | "OptionalReport" => at(&raw mut memory.report),
+            "TextRoom" | "OptionalRoom" => at(self.byte_room(200)),
+            "Bytes" => at(echoless_slice {
+                data: b"at 7".as_ptr(),
+                length: 4,
+            }),
+            "Target" => at(to_file(&self.states[kind])),
+            "Source" => at(from_file(&self.states[kind])),
+            "Cut" => at(cut(None)),
+            other => panic!("what is a good {other}?"),
         }
     }
+
+    fn room(&mut self, capacity: usize) -> echoless_room {
+        echoless_room {
+            data: self.memory.words.as_mut_ptr().cast(),
+            capacity,
+            length: ptr::null_mut(),
+        }
+    }
+
+    fn byte_room(&mut self, capacity: usize) -> echoless_room {
+        echoless_room {
+            data: self.memory.bytes.as_mut_ptr().cast(),
+            capacity,
+            length: &raw mut self.memory.length,
+        }
+    }
+
+    /// Runs a call that works.
+    fn works(&mut self, name: &str, kind: usize) {
+        let function = functions().find(|function| function.name == name);
+        let function = function.expect("a function of this name");
+        let arguments = self.good(function, kind);
+        // SAFETY: the arguments are right.
+        let status = unsafe { (function.call)(&arguments) };
+        assert_eq!(status, 0, "{name}: {}", last_error());
+    }
+
+    /// The handle that a call makes.
+    fn made(&mut self, name: &str, kind: usize) -> *mut echoless_handle {
+        self.works(name, kind);
+        ptr::without_provenance_mut(std::mem::replace(&mut self.memory.out, UNTOUCHED as usize))
+    }
+
+    /// The keys that each filter has recorded.
+    fn recorded(&self) -> [u64; 4] {
+        [FILTER, SHARED, ORDERED, ENGINE].map(|kind| {
+            let mut report = empty_report();
+            let handle = exports_handle(self.handles[kind]);
+            // SAFETY: the report has the size that it says.
+            let status = unsafe {
+                exports::read_report(handle, echoless_c::argument::Report(&raw mut report))
+            };
+            assert_eq!(status, 0, "{}", last_error());
+            report.fresh
+        })
+    }
+
+    /// The arguments of a role that are wrong in one way each, and why. What they write would be
+    /// seen.
+    fn wrong(
+        &mut self,
+        function: &Function,
+        argument: &Parameter,
+        kind: usize,
+    ) -> Vec<(String, *const c_void)> {
+        let mut wrong = Vec::new();
+        let mut add = |what: &str, value| wrong.push((what.to_owned(), value));
+        let has = |role| function.arguments.iter().any(|other| other.role == role);
+        let (room, byte_room) = (self.room(WORDS * 8), self.byte_room(200));
+        let memory = &mut *self.memory;
+        let (words, ids) = (memory.words.as_mut_ptr(), memory.ids.as_mut_ptr());
+        match argument.role {
+            "Kind" => {
+                for kind in [0, 5, u32::MAX] {
+                    add(&kind.to_string(), at(kind));
+                }
+            }
+            "Text" => {
+                add("no text", at(ptr::null::<c_char>()));
+                add("no UTF-8", at(c"\xff".as_ptr()));
+                add("no filter", at(c"\n\x1b[2J".as_ptr()));
+            }
+            "Count" => {
+                for count in [0, usize::MAX] {
+                    add(&count.to_string(), at(count));
+                }
+            }
+            "Number" if argument.name == "memory_limit" => add("little memory", at(63_u64)),
+            "Hashing" => add("odd", at(odd(ids.cast::<echoless_hashing>()))),
+            "PacketOptions" => {
+                let options = echoless_packet_options {
+                    link_type: 1,
+                    from: c"a\nb".as_ptr(),
+                    ignore: ptr::null(),
+                    group: ptr::null(),
+                    payload_bytes: 0,
+                    snap_safe: 0,
+                    skip_bytes: 0,
+                };
+                add("odd", at(odd(&options)));
+                add("no layer", at(at(options)));
+            }
+            "Keys" => {
+                for kind in Wrong::all() {
+                    let what = format!("{kind:?}");
+                    wrong.push((what, at(kind.keys(self))));
+                }
+                if has("Verdicts") {
+                    let ticks = self.memory.words.as_ptr();
+                    let keys = echoless_keys {
+                        ticks,
+                        ..numbers(&self.memory.ids)
+                    };
+                    wrong.push(("ticks in the words".to_owned(), at(keys)));
+                }
+            }
+            "Verdicts" | "Hashes" => {
+                add("NULL", at(ptr::null::<u64>()));
+                add("odd", at(odd(words)));
+                add("the end of memory", at(usize::MAX - 7));
+                add("in the keys", at(ids.wrapping_add(69)));
+            }
+            "Words" => {
+                add(
+                    "few",
+                    at(echoless_room {
+                        capacity: 8,
+                        ..room
+                    }),
+                );
+                add(
+                    "none",
+                    at(echoless_room {
+                        capacity: 0,
+                        ..room
+                    }),
+                );
+                add(
+                    "NULL",
+                    at(echoless_room {
+                        data: ptr::null_mut(),
+                        ..room
+                    }),
+                );
+                add(
+                    "odd",
+                    at(echoless_room {
+                        data: odd(room.data),
+                        ..room
+                    }),
+                );
+                add(
+                    "too many",
+                    at(echoless_room {
+                        capacity: usize::MAX,
+                        ..room
+                    }),
+                );
+            }
+            "OptionalNumber" => {
+                add("odd", at(odd(&raw const memory.count)));
+                if has("Verdicts") || has("Words") {
+                    add("in the words", at(words.wrapping_add(1)));
+                }
+                if has("Keys") {
+                    add("in the keys", at(ids.wrapping_add(69)));
+                }
+                if has("OptionalCount") {
+                    add("one place for both", at(&raw mut memory.length));
+                }
+            }
+            "OptionalCount" => add("odd", at(odd(&raw const memory.length))),
+            "Handle" | "PacketHandle" => {
+                add("NULL", at(ptr::null::<c_void>()));
+                add("odd", at(odd(&raw const memory.out)));
+            }
+            "Report" | "OptionalReport" => {
+                if argument.role == "Report" {
+                    add("NULL", at(ptr::null::<c_void>()));
+                }
+                add("odd", at(odd(&raw const memory.report)));
+                add("no size", at(&raw mut memory.short));
+            }
+            "TextRoom" | "OptionalRoom" => {
+                let length = ptr::null_mut();
+                add(
+                    "few bytes",
+                    at(echoless_room {
+                        capacity: 3,
+                        length,
+                        ..byte_room
+                    }),
+                );
+                add(
+                    "too many",
+                    at(echoless_room {
+                        capacity: usize::MAX,
+                        ..byte_room
+                    }),
+                );
+                let length = odd(byte_room.length);
+                add(
+                    "odd length",
+                    at(echoless_room {
+                        length,
+                        ..byte_room
+                    }),
+                );
+                let length = byte_room.data.cast();
+                add(
+                    "its length in it",
+                    at(echoless_room {
+                        length,
+                        ..byte_room
+                    }),
+                );
+                if argument.role == "TextRoom" {
+                    add(
+                        "NULL",
+                        at(echoless_room {
+                            data: ptr::null_mut(),
+                            ..byte_room
+                        }),
+                    );
+                } else {
+                    let length = &raw mut memory.out;
+                    add(
+                        "its length in the handle",
+                        at(echoless_room {
+                            length,
+                            ..byte_room
+                        }),
+                    );
+                }
+            }
+            "Bytes" => {
+                let data = ptr::null();
+                add("NULL", at(echoless_slice { data, length: 4 }));
+                let data = b"".as_ptr();
+                add(
+                    "too many",
+                    at(echoless_slice {
+                        data,
+                        length: usize::MAX,
+                    }),
+                );
+            }
+            "Target" => {
+                let none = to_file(c"");
+                add(
+                    "nothing",
+                    at(echoless_target {
+                        path: ptr::null(),
+                        ..none
+                    }),
+                );
+                add("nowhere", at(to_file(c"/nowhere/at/all")));
+                for (first, end) in [
+                    (5, 5),
+                    (6, 5),
+                    (0, 1025),
+                    (1, u64::MAX),
+                    (u64::MAX, u64::MAX),
+                ] {
+                    let target = echoless_target {
+                        path: ptr::null(),
+                        write: Some(write_nothing),
+                        first,
+                        end,
+                        ..none
+                    };
+                    add(&format!("{first}..{end}"), at(target));
+                }
+            }
+            "Source" => {
+                add("nothing", at(parts(None, &[ptr::null_mut()], 1)));
+                add("nowhere", at(from_file(c"/nowhere/at/all")));
+                let other = if kind == SHARED { FILTER } else { SHARED };
+                add("another state", at(from_file(&self.states[other])));
+                let contexts: &'static [_] = vec![ptr::null_mut(); 2].leak();
+                let read: echoless_read = Some(read_nothing);
+                let two = parts(read, contexts, 2);
+                add(
+                    "no contexts",
+                    at(echoless_source {
+                        contexts: ptr::null(),
+                        ..two
+                    }),
+                );
+                let contexts = odd(two.contexts);
+                add("odd contexts", at(echoless_source { contexts, ..two }));
+                add(
+                    "too many",
+                    at(echoless_source {
+                        count: usize::MAX,
+                        ..two
+                    }),
+                );
+                add("no parts", at(echoless_source { count: 0, ..two }));
+                add("empty parts", at(two));
+            }
+            "Cut" => add("a failure", at(cut(Some(read_wrongly)))),
+            _ => {}
+        }
+        wrong
+    }
+}
+
+fn exports_handle(handle: *const echoless_handle) -> echoless_c::argument::Instance {
+    echoless_c::argument::Instance(handle)
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        for status in [
-            echoless_port_free(self.port),
-            echoless_engine_free(self.engine),
-            echoless_thread_free(self.thread),
-            echoless_ordered_free(self.ordered),
-            echoless_shared_free(self.shared),
-            echoless_filter_free(self.filter),
-            echoless_packet_keys_free(self.packet_keys),
-        ] {
-            assert_eq!(status, 0);
+        for kind in [PORT, ENGINE, THREAD, ORDERED, SHARED, FILTER, READER] {
+            self.works("free", kind);
         }
     }
 }
 
-/// A call with one wrong argument.
-struct Case {
-    function: &'static str,
-    what: String,
-    run: Box<dyn Fn(&mut World) -> c_int>,
+fn to_file(path: &CStr) -> echoless_target {
+    echoless_target {
+        path: path.as_ptr(),
+        write: None,
+        context: ptr::null_mut(),
+        first: 0,
+        end: u64::MAX,
+    }
 }
 
-/// Adds a call of `$function` with the world `$world`.
-macro_rules! case {
-    ($cases:ident, $what:expr, $world:ident => $function:ident($($argument:expr),* $(,)?)) => {
-        $cases.push(Case {
-            function: stringify!($function),
-            what: $what.to_string(),
-            run: Box::new(move |$world: &mut World| {
-                // SAFETY: what the pointers of the case do not have, the function must find out.
-                #[allow(unused_unsafe)]
-                unsafe { $function($($argument),*) }
-            }),
-        })
-    };
+fn from_file(path: &CStr) -> echoless_source {
+    echoless_source {
+        path: path.as_ptr(),
+        ..parts(None, &[], 0)
+    }
+}
+
+fn parts(read: echoless_read, contexts: &[*mut c_void], count: usize) -> echoless_source {
+    echoless_source {
+        path: ptr::null(),
+        read,
+        contexts: contexts.as_ptr(),
+        count,
+    }
+}
+
+fn cut(position: echoless_read) -> echoless_cut {
+    echoless_cut {
+        before: None,
+        position,
+        context: ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn write_nothing(_: *mut c_void, _: *const u8, _: usize) -> c_int {
+    0
+}
+
+unsafe extern "C" fn read_nothing(
+    _: *mut c_void,
+    _: *mut u8,
+    _: usize,
+    length: *mut usize,
+) -> c_int {
+    // SAFETY: the library passes a place.
+    unsafe { *length = 0 };
+    0
+}
+
+unsafe extern "C" fn read_wrongly(
+    _: *mut c_void,
+    _: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> c_int {
+    // SAFETY: the library passes a place.
+    unsafe { *length = capacity + 1 };
+    0
 }
 
 /// Keys that are wrong in one way each.
@@ -383,7 +675,7 @@ impl Wrong {
                 right.data = slices.as_ptr().cast();
             } else if form == echoless_form::Packets as u32 {
                 right.data = packets.as_ptr().cast();
-                right.extra = world.packet_keys.cast();
+                right.extra = world.handles[READER].cast();
             } else if form == echoless_form::Packed32 as u32 {
                 right.extra = Vec::from_iter((0..=70_i32).map(|index| 8 * index))
                     .leak()
@@ -463,7 +755,7 @@ impl Wrong {
                 ..of_form(echoless_form::Packets as u32)
             },
             Self::OtherReader => echoless_keys {
-                extra: world.filter.cast(),
+                extra: world.handles[FILTER].cast(),
                 ..of_form(echoless_form::Packets as u32)
             },
             Self::NullPacket => {
@@ -478,650 +770,94 @@ impl Wrong {
     }
 }
 
-unsafe extern "C" fn write_nothing(_: *mut c_void, _: *const u8, _: usize) -> c_int {
-    0
-}
-
-unsafe extern "C" fn read_nothing(
-    _: *mut c_void,
-    _: *mut u8,
-    _: usize,
-    length: *mut usize,
-) -> c_int {
-    // SAFETY: the library passes a place.
-    unsafe { *length = 0 };
-    0
-}
-
-fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-
-    // Keys and the memory for their verdicts.
-    macro_rules! judges {
-        ($function:ident, $handle:ident) => {
-            case!(cases, "no handle", w => $function(
-                null(),
-                w.good(),
-                w.words.as_mut_ptr(),
-                &raw mut w.count
-            ));
-            case!(cases, "another handle", w => $function(
-                w.packet_keys.cast(),
-                w.good(),
-                w.words.as_mut_ptr(),
-                &raw mut w.count
-            ));
-            for wrong in Wrong::all() {
-                case!(cases, format!("{wrong:?}"), w => $function(
-                    w.$handle,
-                    wrong.keys(w),
-                    w.words.as_mut_ptr(),
-                    &raw mut w.count
-                ));
-            }
-            case!(cases, "no words", w => $function(
-                w.$handle,
-                w.good(),
-                null(),
-                &raw mut w.count
-            ));
-            case!(cases, "odd words", w => $function(
-                w.$handle,
-                w.good(),
-                odd(w.words.as_ptr()),
-                &raw mut w.count
-            ));
-            case!(cases, "words at the end of the memory", w => $function(
-                w.$handle,
-                w.good(),
-                ptr::without_provenance_mut(usize::MAX - 7),
-                &raw mut w.count
-            ));
-            case!(cases, "odd count", w => $function(
-                w.$handle,
-                w.good(),
-                w.words.as_mut_ptr(),
-                odd(&raw const w.count)
-            ));
-            case!(cases, "the count in the words", w => $function(
-                w.$handle,
-                w.good(),
-                w.words.as_mut_ptr(),
-                w.words.as_mut_ptr().add(1)
-            ));
-            case!(cases, "the count in the keys", w => $function(
-                w.$handle,
-                w.good(),
-                w.words.as_mut_ptr(),
-                w.ids.as_mut_ptr().add(69)
-            ));
-            case!(cases, "the words in the keys", w => $function(
-                w.$handle,
-                w.good(),
-                w.ids.as_mut_ptr().add(69),
-                &raw mut w.count
-            ));
-            case!(cases, "the words in the ticks", w => $function(
-                w.$handle,
-                echoless_keys {
-                    ticks: w.words.as_ptr(),
-                    ..w.good()
-                },
-                w.words.as_mut_ptr().add(1),
-                &raw mut w.count
-            ));
-        };
-    }
-    judges!(echoless_filter_observe, filter);
-    judges!(echoless_filter_contains, filter);
-    judges!(echoless_shared_observe, shared);
-    judges!(echoless_shared_contains, shared);
-    judges!(echoless_thread_observe, thread);
-    for wrong in Wrong::all() {
-        case!(cases, format!("{wrong:?}"), w => echoless_filter_hash(
-            w.filter,
-            wrong.keys(w),
-            w.words.as_mut_ptr()
-        ));
-        case!(cases, format!("{wrong:?}"), w => echoless_port_submit(
-            w.port,
-            wrong.keys(w)
-        ));
-    }
-    case!(cases, "no hashes", w => echoless_filter_hash(
-        w.filter,
-        w.good(),
-        null()
-    ));
-    case!(cases, "odd hashes", w => echoless_filter_hash(
-        w.filter,
-        w.good(),
-        odd(w.words.as_ptr())
-    ));
-    case!(cases, "the hashes in the keys", w => echoless_filter_hash(
-        w.filter,
-        w.good(),
-        w.ids.as_mut_ptr()
-    ));
-    case!(cases, "no handle", w => echoless_filter_hash(
-        null(),
-        w.good(),
-        w.words.as_mut_ptr()
-    ));
-    case!(cases, "no handle", w => echoless_port_submit(null(), w.good()));
-
-    // A batch that is answered stays until it can be written.
-    case!(cases, "few words", w => echoless_port_drain(
-        w.port,
-        w.words.as_mut_ptr(),
-        0,
-        &raw mut w.length,
-        &raw mut w.count
-    ));
-    case!(cases, "no words", w => echoless_port_drain(
-        w.port,
-        null(),
-        2,
-        &raw mut w.length,
-        &raw mut w.count
-    ));
-    case!(cases, "odd words", w => echoless_port_drain(
-        w.port,
-        odd(w.words.as_ptr()),
-        2,
-        &raw mut w.length,
-        &raw mut w.count
-    ));
-    case!(cases, "too many words", w => echoless_port_drain(
-        w.port,
-        w.words.as_mut_ptr(),
-        usize::MAX,
-        &raw mut w.length,
-        &raw mut w.count
-    ));
-    case!(cases, "odd number", w => echoless_port_drain(
-        w.port,
-        w.words.as_mut_ptr(),
-        2,
-        odd(&raw const w.length),
-        &raw mut w.count
-    ));
-    case!(cases, "odd count", w => echoless_port_drain(
-        w.port,
-        w.words.as_mut_ptr(),
-        2,
-        &raw mut w.length,
-        odd(&raw const w.count)
-    ));
-    case!(cases, "the count in the words", w => echoless_port_drain(
-        w.port,
-        w.words.as_mut_ptr(),
-        2,
-        &raw mut w.length,
-        w.words.as_mut_ptr().add(1)
-    ));
-    case!(cases, "one place for both", w => echoless_port_drain(
-        w.port,
-        w.words.as_mut_ptr(),
-        2,
-        &raw mut w.length,
-        (&raw mut w.length).cast()
-    ));
-    case!(cases, "no handle", w => echoless_port_drain(
-        null(),
-        w.words.as_mut_ptr(),
-        2,
-        &raw mut w.length,
-        &raw mut w.count
-    ));
-
-    // Reports. A shutdown without a place for its report has not shut down.
-    macro_rules! reports {
-        ($function:ident, $handle:ident) => {
-            case!(cases, "odd report", w => $function(
-                w.$handle,
-                odd(&raw const w.report)
-            ));
-            case!(cases, "no size", w => $function(w.$handle, &raw mut w.short));
-            case!(cases, "no handle", w => $function(null(), &raw mut w.report));
-            case!(cases, "another handle", w => $function(
-                w.packet_keys.cast(),
-                &raw mut w.report
-            ));
-        };
-    }
-    reports!(echoless_filter_report, filter);
-    reports!(echoless_shared_report, shared);
-    reports!(echoless_ordered_report, ordered);
-    reports!(echoless_engine_report, engine);
-    reports!(echoless_engine_shutdown, engine);
-    case!(cases, "no report", w => echoless_filter_report(
-        w.filter,
-        null()
-    ));
-    case!(cases, "no report", w => echoless_shared_report(
-        w.shared,
-        null()
-    ));
-    case!(cases, "no report", w => echoless_ordered_report(
-        w.ordered,
-        null()
-    ));
-    case!(cases, "no report", w => echoless_engine_report(
-        w.engine,
-        null()
-    ));
-
-    // New handles.
-    let spec = LINES.as_ptr();
-    let default: *const echoless_hashing = ptr::null();
-    macro_rules! makes {
-        ($function:ident, |$spec:ident, $hashing:ident, $out:ident| ($($argument:expr),*)) => {
-            makes!(@one $function, "no text",
-                $spec = ptr::null(), $hashing = default, $out = |w| (&raw mut w.out).cast(), ($($argument),*));
-            makes!(@one $function, "no UTF-8",
-                $spec = c"\xff".as_ptr(), $hashing = default, $out = |w| (&raw mut w.out).cast(), ($($argument),*));
-            makes!(@one $function, "no filter",
-                $spec = c"\n\x1b[2J".as_ptr(), $hashing = default, $out = |w| (&raw mut w.out).cast(), ($($argument),*));
-            makes!(@one $function, "odd hashing",
-                $spec = spec, $hashing = odd(default.wrapping_add(1)), $out = |w| (&raw mut w.out).cast(), ($($argument),*));
-            makes!(@one $function, "no place",
-                $spec = spec, $hashing = default, $out = |_w| ptr::null_mut(), ($($argument),*));
-            makes!(@one $function, "odd place",
-                $spec = spec, $hashing = default, $out = |w| odd(&raw const w.out).cast(), ($($argument),*));
-        };
-        (@one $function:ident, $what:expr, $spec:ident = $a:expr, $hashing:ident = $b:expr,
-            $out:ident = |$w:ident| $c:expr, ($($argument:expr),*)) => {{
-            let ($spec, $hashing): (*const c_char, *const echoless_hashing) = ($a, $b);
-            cases.push(Case {
-                function: stringify!($function),
-                what: $what.to_owned(),
-                run: Box::new(move |$w: &mut World| {
-                    let $out = $c;
-                    // SAFETY: as in `case`.
-                    unsafe { $function($($argument),*) }
-                }),
-            });
-        }};
-    }
-    makes!(echoless_filter_new, |spec, hashing, out| (
-        spec, hashing, out
-    ));
-    makes!(echoless_shared_new, |spec, hashing, out| (
-        spec, hashing, out
-    ));
-    makes!(echoless_ordered_new, |spec, hashing, out| (
-        spec, hashing, 2, out
-    ));
-    makes!(echoless_engine_new, |spec, hashing, out| (
-        spec, hashing, 2, out
-    ));
-    for partitions in [0, usize::MAX] {
-        case!(cases, format!("{partitions} partitions"), w => echoless_ordered_new(spec, default, partitions, (&raw mut w.out).cast()));
-        case!(cases, format!("{partitions} partitions"), w => echoless_engine_new(spec, default, partitions, (&raw mut w.out).cast()));
-    }
-    case!(cases, "no place", w => echoless_thread_new(w.ordered, null()));
-    case!(cases, "odd place", w => echoless_thread_new(
-        w.ordered,
-        odd(&raw const w.out).cast()
-    ));
-    case!(cases, "no handle", w => echoless_thread_new(
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    case!(cases, "no place", w => echoless_port_new(w.engine, null()));
-    case!(cases, "odd place", w => echoless_port_new(
-        w.engine,
-        odd(&raw const w.out).cast()
-    ));
-    case!(cases, "no handle", w => echoless_port_new(
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    let options = |from: &'static CStr| echoless_packet_options {
-        link_type: 1,
-        from: from.as_ptr(),
-        ignore: ptr::null(),
-        group: ptr::null(),
-        payload_bytes: 0,
-        snap_safe: 0,
-        skip_bytes: 0,
-    };
-    case!(cases, "no place", _w => echoless_packet_keys_new(
-        ptr::null(),
-        null()
-    ));
-    case!(cases, "odd place", w => echoless_packet_keys_new(
-        ptr::null(),
-        odd(&raw const w.out).cast()
-    ));
-    case!(cases, "odd options", w => echoless_packet_keys_new(
-        odd(&options(c"link")),
-        (&raw mut w.out).cast()
-    ));
-    case!(cases, "no layer", w => echoless_packet_keys_new(
-        &options(c"a\nb"),
-        (&raw mut w.out).cast()
-    ));
-
-    // Texts and numbers.
-    case!(cases, "few bytes", w => echoless_filter_spec(
-        w.filter,
-        w.text(),
-        5,
-        null()
-    ));
-    case!(cases, "no bytes", w => echoless_filter_spec(
-        w.filter,
-        null(),
-        200,
-        &raw mut w.length
-    ));
-    case!(cases, "too many bytes", w => echoless_filter_spec(
-        w.filter,
-        w.text(),
-        usize::MAX,
-        &raw mut w.length
-    ));
-    case!(cases, "odd length", w => echoless_filter_spec(
-        w.filter,
-        w.text(),
-        200,
-        odd(&raw const w.length)
-    ));
-    case!(cases, "the length in the text", w => echoless_filter_spec(
-        w.filter,
-        w.words.as_mut_ptr().cast(),
-        200,
-        w.words.as_mut_ptr().cast()
-    ));
-    case!(cases, "no handle", w => echoless_filter_spec(
-        null(),
-        w.text(),
-        200,
-        &raw mut w.length
-    ));
-    case!(cases, "odd number", w => echoless_filter_lines(
-        w.filter,
-        odd(&raw const w.count)
-    ));
-    case!(cases, "no handle", w => echoless_filter_lines(
-        null(),
-        &raw mut w.count
-    ));
-
-    // States.
-    let here = c"/nowhere/at/all".as_ptr();
-    macro_rules! saves {
-        ($function:ident, $handle:ident) => {
-            case!(cases, "no path", w => $function(
-                w.$handle,
-                ptr::null(),
-                b"".as_ptr(),
-                0
-            ));
-            case!(cases, "no bytes", w => $function(w.$handle, here, null(), 4));
-            case!(cases, "too many bytes", w => $function(
-                w.$handle,
-                here,
-                b"".as_ptr(),
-                usize::MAX
-            ));
-            case!(cases, "no handle", _w => $function(
-                null(),
-                here,
-                b"".as_ptr(),
-                0
-            ));
-            case!(cases, "no folder", w => $function(
-                w.$handle,
-                here,
-                b"".as_ptr(),
-                0
-            ));
-        };
-    }
-    saves!(echoless_filter_save_file, filter);
-    saves!(echoless_shared_save_file, shared);
-    case!(cases, "no path", w => echoless_ordered_save_file(
-        w.ordered,
-        ptr::null(),
-        None,
-        None,
-        null()
-    ));
-    case!(cases, "no handle", _w => echoless_ordered_save_file(
-        null(),
-        here,
-        None,
-        None,
-        null()
-    ));
-    case!(cases, "no function", w => echoless_filter_save_part(
-        w.filter,
-        0,
-        1024,
-        b"".as_ptr(),
-        0,
-        None,
-        null()
-    ));
-    case!(cases, "no bytes", w => echoless_filter_save_part(
-        w.filter,
-        0,
-        1024,
-        null(),
-        1,
-        Some(write_nothing),
-        null()
-    ));
-    for (first, end) in [
-        (5, 5),
-        (6, 5),
-        (0, 1025),
-        (0, u64::MAX),
-        (u64::MAX, u64::MAX),
-    ] {
-        case!(cases, format!("{first}..{end}"), w => echoless_filter_save_part(w.filter, first, end, null(), 0, Some(write_nothing), null()));
-    }
-    macro_rules! loads {
-        ($function:ident, $state:literal $(, $partitions:literal)?) => {
-            case!(cases, "no path", w => $function(
-                null(), null(), $($partitions,)? u64::MAX, w.bytes.as_mut_ptr(), 200, &raw mut w.length,
-                (&raw mut w.out).cast()));
-            case!(cases, "odd hashing", w => $function(
-                w.states[$state].as_ptr(), odd(default.wrapping_add(1)), $($partitions,)? u64::MAX,
-                w.bytes.as_mut_ptr(), 200, &raw mut w.length, (&raw mut w.out).cast()));
-            case!(cases, "no place", w => $function(
-                w.states[$state].as_ptr(), null(), $($partitions,)? u64::MAX, w.bytes.as_mut_ptr(), 200,
-                &raw mut w.length, null()));
-            case!(cases, "odd place", w => $function(
-                w.states[$state].as_ptr(), null(), $($partitions,)? u64::MAX, w.bytes.as_mut_ptr(), 200,
-                &raw mut w.length, odd(&raw const w.out).cast()));
-            case!(cases, "odd length", w => $function(
-                w.states[$state].as_ptr(), null(), $($partitions,)? u64::MAX, w.bytes.as_mut_ptr(), 200,
-                odd(&raw const w.length), (&raw mut w.out).cast()));
-            case!(cases, "few bytes", w => $function(
-                w.states[$state].as_ptr(), null(), $($partitions,)? u64::MAX, w.bytes.as_mut_ptr(), 3, null(),
-                (&raw mut w.out).cast()));
-            case!(cases, "too many bytes", w => $function(
-                w.states[$state].as_ptr(), null(), $($partitions,)? u64::MAX, w.bytes.as_mut_ptr(),
-                usize::MAX, &raw mut w.length, (&raw mut w.out).cast()));
-            case!(cases, "the length in the handle", w => $function(
-                w.states[$state].as_ptr(), null(), $($partitions,)? u64::MAX, w.bytes.as_mut_ptr(), 200,
-                (&raw mut w.out).cast(), (&raw mut w.out).cast()));
-            case!(cases, "little memory", w => $function(
-                w.states[$state].as_ptr(), null(), $($partitions,)? 63, w.bytes.as_mut_ptr(), 200,
-                null(), (&raw mut w.out).cast()));
-        };
-    }
-    loads!(echoless_filter_load_file, 0);
-    loads!(echoless_shared_load_file, 1);
-    loads!(echoless_ordered_load_file, 0, 2);
-    case!(cases, "no partitions", w => echoless_ordered_load_file(
-        w.states[0].as_ptr(),
-        null(),
-        0,
-        u64::MAX,
-        null(),
-        0,
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    let context: &'static [*mut c_void] = vec![ptr::null_mut(); 2].leak();
-    let read: echoless_read = Some(read_nothing);
-    case!(cases, "no function", w => echoless_filter_load_parts(
-        None,
-        context.as_ptr(),
-        1,
-        null(),
-        u64::MAX,
-        null(),
-        0,
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    case!(cases, "no contexts", w => echoless_filter_load_parts(
-        read,
-        null(),
-        1,
-        null(),
-        u64::MAX,
-        null(),
-        0,
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    case!(cases, "odd contexts", w => echoless_filter_load_parts(
-        read,
-        odd(context.as_ptr()),
-        1,
-        null(),
-        u64::MAX,
-        null(),
-        0,
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    case!(cases, "too many contexts", w => echoless_filter_load_parts(
-        read,
-        context.as_ptr(),
-        usize::MAX,
-        null(),
-        u64::MAX,
-        null(),
-        0,
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    case!(cases, "no parts", w => echoless_filter_load_parts(
-        read,
-        context.as_ptr(),
-        0,
-        null(),
-        u64::MAX,
-        null(),
-        0,
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    case!(cases, "empty parts", w => echoless_filter_load_parts(
-        read,
-        context.as_ptr(),
-        2,
-        null(),
-        u64::MAX,
-        null(),
-        0,
-        null(),
-        (&raw mut w.out).cast()
-    ));
-    case!(cases, "odd place", w => echoless_filter_load_parts(
-        read,
-        context.as_ptr(),
-        1,
-        null(),
-        u64::MAX,
-        null(),
-        0,
-        null(),
-        odd(&raw const w.out).cast()
-    ));
-
-    // Nothing but a handle, which is of another kind, or NULL where that has a meaning.
-    macro_rules! handles {
-        ($($function:ident($($argument:expr),*)),* $(,)?) => {$(
-            case!(cases, "another handle", w => $function(w.other() $(, $argument)*));
-            case!(cases, "no handle", _w => $function(
-                ptr::without_provenance_mut(0x4711) $(, $argument)*));
-        )*};
-    }
-    handles!(
-        echoless_filter_advance(7),
-        echoless_filter_clear(),
-        echoless_filter_free(),
-        echoless_shared_clear(),
-        echoless_shared_free(),
-        echoless_ordered_free(),
-        echoless_thread_take(),
-        echoless_thread_wait(1),
-        echoless_thread_leave(),
-        echoless_thread_free(),
-        echoless_engine_free(),
-        echoless_port_wait(1),
-        echoless_port_free(),
-    );
-    case!(cases, "another handle", w => echoless_packet_keys_free(
-        w.filter.cast()
-    ));
-    cases
+/// Runs a call that must fail, and checks that it has changed nothing.
+fn fails(world: &World, function: &Function, arguments: &[*const c_void], what: &str) -> String {
+    let name = format!("{} with {what}", function.name);
+    let (recorded, written) = (world.recorded(), world.memory.clone());
+    // SAFETY: what the pointers of the case do not have, the function must find out.
+    let status = unsafe { (function.call)(arguments) };
+    assert!(status != 0, "{name}: no error");
+    let text = last_error();
+    assert!(status != Code::Panicked.number(), "{name}: {text}");
+    assert!(!text.chars().any(char::is_control), "{name}: {text:?}");
+    assert!(text.len() > 10 && text.len() < 300, "{name}: {text}");
+    assert!(world.memory == written, "{name}: a place was written");
+    assert_eq!(world.recorded(), recorded, "{name}: keys were recorded");
+    text
 }
 
 #[test]
 fn a_wrong_argument_is_one_line_and_changes_nothing() {
     let mut world = World::new();
-    // A batch whose verdicts nothing takes before the end.
-    ok!(echoless_port_submit(world.port, world.good()));
-    ok!(echoless_port_wait(world.port, 60_000));
-    let (observed, written) = (world.observed(), world.written());
-    for case in cases() {
-        let name = format!("{} with {}", case.function, case.what);
-        let status = (case.run)(&mut world);
-        assert!(status != 0, "{name}: no error");
-        let text = last_error();
-        assert!(status != 15, "{name}: {text}");
-        assert!(!text.chars().any(char::is_control), "{name}: {text:?}");
-        assert!(text.len() > 10 && text.len() < 300, "{name}: {text}");
-        assert!(world.written() == written, "{name}: a place was written");
-        assert_eq!(world.observed(), observed, "{name}: keys were recorded");
+    for function in functions() {
+        let mut cases = 0;
+        for kind in kinds_of(function.name) {
+            for (index, argument) in function.arguments.iter().enumerate() {
+                for (what, value) in world.wrong(function, argument, *kind) {
+                    let mut arguments = world.good(function, *kind);
+                    arguments[index] = value;
+                    let what = format!("{} of kind {kind}: {what}", argument.name);
+                    fails(&world, function, &arguments, &what);
+                    cases += 1;
+                }
+            }
+        }
+        let takes_a_handle_alone = matches!(function.arguments, [_])
+            || function
+                .arguments
+                .iter()
+                .all(|argument| matches!(argument.role, "Instance" | "Number"));
+        assert!(cases > 0 || takes_a_handle_alone, "{}", function.name);
     }
-    let (words, length) = (world.words.as_mut_ptr(), &raw mut world.length);
-    ok!(echoless_port_drain(
-        world.port,
-        words,
-        2,
-        length,
-        ptr::null_mut()
-    ));
-    assert_eq!(world.length, 70);
-    world.works();
+    // The batch that was answered before is still there, and everything works.
+    world.works("drain", PORT);
+    assert_eq!((world.memory.length, world.memory.count), (70, 0));
+    for expected in [0, 70] {
+        for kind in [FILTER, SHARED, THREAD] {
+            world.works("observe", kind);
+            assert_eq!(world.memory.count, expected);
+        }
+        world.works("submit", PORT);
+        world.works("drain", PORT);
+        // It has observed the batch before.
+        assert_eq!((world.memory.length, world.memory.count), (70, 70));
+    }
 }
 
-/// Each function of the header is in the table, but for those that no argument can make fail.
+/// NULL, a freed handle, what never was one, and one of another kind.
 #[test]
-fn the_table_has_every_function() {
-    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/echoless.h");
-    let header = fs::read_to_string(header).unwrap();
-    let functions: BTreeSet<&str> = header
-        .lines()
-        .filter(|line| !line.starts_with([' ', '/', '*', '#']) && !line.contains("inline"))
-        .filter_map(|line| line.split_once('('))
-        .filter_map(|(before, _)| before.rsplit([' ', '*']).next())
-        .filter(|name| name.starts_with("echoless_"))
-        .collect();
-    assert!(functions.len() > 30, "{functions:?}");
-    let cases = cases();
-    let tested: BTreeSet<&str> = cases.iter().map(|case| case.function).collect();
-    let missing: Vec<_> = functions.difference(&tested).collect();
-    assert_eq!(missing, [&"echoless_last_error", &"echoless_version"]);
+fn a_wrong_handle_is_an_error() {
+    let mut world = World::new();
+    let freed = world.made("open", ORDERED);
+    let free = functions()
+        .find(|function| function.name == "free")
+        .unwrap();
+    // SAFETY: it is a handle.
+    assert_eq!(unsafe { (free.call)(&[at(freed)]) }, 0);
+    for function in functions() {
+        let Some(Parameter {
+            role: "Instance", ..
+        }) = function.arguments.first()
+        else {
+            continue;
+        };
+        let right = kinds_of(function.name);
+        let mut arguments = world.good(function, right[0]);
+        for (what, handle) in [
+            ("NULL", ptr::null_mut()),
+            ("a freed one", freed),
+            ("no handle", ptr::without_provenance_mut(0x4711)),
+        ] {
+            if !(what == "NULL" && function.name == "free") {
+                arguments[0] = at(handle);
+                let text = fails(&world, function, &arguments, what);
+                assert!(text.starts_with("invalid handle="), "{text}");
+            }
+        }
+        for kind in (FILTER..=READER).filter(|kind| !right.contains(kind)) {
+            arguments[0] = at(world.handles[kind]);
+            let text = fails(&world, function, &arguments, &format!("kind {kind}"));
+            assert!(text.starts_with("invalid handle="), "{text}");
+        }
+    }
 }

@@ -1,18 +1,25 @@
-//! The committed header is that of the source, and so is the copy in the Go module, whose folder
-//! must have all that it needs. `UPDATE_HEADER=1` writes both.
+//! The committed headers are those of the source and of the table of calls: that of C, the part of
+//! `echoless.hpp` that wraps the calls with numbers, and the copy in the Go module, whose folder
+//! must have all that it needs. `UPDATE_HEADER=1` writes them.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
+
+use echoless_c::exports::{Function, functions};
+use echoless_foreign::Call;
 
 /// What stands before everything else.
 const HEAD: &str = "\
 /* echoless: duplicate detection on endless streams, in fixed memory.
  *
- * Every function returns 0 or an echoless_status, and echoless_last_error() has the text. Handles
- * are freed with the _free function of their kind; one that was freed, or is of another kind, is an
- * error in every call. Pointers to keys, masks and texts are trusted: each function says how much
- * it reads and writes there, and the one must be apart from the other. Before 1.0 the interface may change with every version; the name of
- * the shared library has the whole version. */
+ * Every function returns 0 or an echoless_status, and echoless_last_error() has the text. All
+ * handles are freed with echoless_free(); one that was freed, or is of another kind than the
+ * function takes, is an error. Pointers to keys, masks and texts are trusted: each function and
+ * type says how much it reads and writes there, and the one must be apart from the other. Any
+ * thread may call any function, unless the kind of the handle says otherwise. After an error
+ * nothing has changed, unless the function says otherwise. Before 1.0 the interface may change with
+ * every version; the name of the shared library has the whole version. */
 ";
 
 /// The constructors of keys. As functions they are checked by the compiler, and cost nothing.
@@ -64,7 +71,7 @@ static inline echoless_keys echoless_packed32(const void *bytes, const int32_t *
 
 /* Captured packets, compared as `reader` says. */
 static inline echoless_keys echoless_packets(const echoless_packet *packets, size_t count,
-                                             const echoless_packet_keys *reader) {
+                                             const echoless_handle *reader) {
     echoless_keys keys = {ECHOLESS_FORM_PACKETS, 0, 0, count, packets, reader, NULL};
     return keys;
 }
@@ -75,6 +82,49 @@ static inline echoless_keys echoless_at(echoless_keys keys, const uint64_t *tick
     return keys;
 }
 
+/* Bytes to be saved with a state. */
+static inline echoless_slice echoless_bytes(const void *data, size_t length) {
+    echoless_slice slice = {(const uint8_t *)data, length};
+    return slice;
+}
+
+/* Memory for bytes. `length` may be NULL. */
+static inline echoless_room echoless_into(void *data, size_t capacity, size_t *length) {
+    echoless_room room = {data, capacity, length};
+    return room;
+}
+
+/* A file that is replaced as a whole. */
+static inline echoless_target echoless_to_file(const char *path) {
+    echoless_target target = {path, NULL, NULL, 0, UINT64_MAX};
+    return target;
+}
+
+/* A part of a state: the lines from `first` to before `end`. */
+static inline echoless_target echoless_to_lines(uint64_t first, uint64_t end, echoless_write write,
+                                                void *context) {
+    echoless_target target = {NULL, write, context, first, end};
+    return target;
+}
+
+/* A whole state, passed to a function. */
+static inline echoless_target echoless_to_stream(echoless_write write, void *context) {
+    return echoless_to_lines(0, UINT64_MAX, write, context);
+}
+
+/* The file of a whole state. */
+static inline echoless_source echoless_from_file(const char *path) {
+    echoless_source source = {path, NULL, NULL, 0};
+    return source;
+}
+
+/* The parts of a state, each read by `read` with a context of its own. */
+static inline echoless_source echoless_from_streams(echoless_read read, void *const *contexts,
+                                                    size_t count) {
+    echoless_source source = {NULL, read, contexts, count};
+    return source;
+}
+
 /* Whether key `index` is a duplicate. */
 static inline int echoless_is_duplicate(const uint64_t *duplicates, size_t index) {
     return (int)(duplicates[index / 64] >> (index % 64) & 1);
@@ -82,6 +132,82 @@ static inline int echoless_is_duplicate(const uint64_t *duplicates, size_t index
 
 #endif /* ECHOLESS_H */
 "#;
+
+/// A declaration, wrapped as the rest of the header.
+fn wrapped(start: &str, parts: &[String], end: &str) -> String {
+    let mut text = start.to_owned();
+    let mut column = start.len();
+    for (index, part) in parts.iter().enumerate() {
+        let part = format!("{part}{}", if index + 1 < parts.len() { "," } else { end });
+        if index > 0 && column + 1 + part.len() > 100 {
+            column = start.find('(').expect("arguments") + 1;
+            write!(text, "\n{:column$}", "").unwrap();
+        } else if index > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        column += part.len();
+        text += &part;
+    }
+    text + "\n"
+}
+
+/// The paragraphs of a text in lines of the width of the header.
+fn filled(doc: &[&str]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in doc.split(|line| line.trim().is_empty()) {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        let mut line = String::new();
+        for word in paragraph.iter().flat_map(|line| line.split_whitespace()) {
+            if !line.is_empty() && line.len() + 1 + word.len() > 97 {
+                lines.push(std::mem::take(&mut line));
+            }
+            let space = if line.is_empty() { "" } else { " " };
+            line += space;
+            line += word;
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// The functions of the table, with their documentation.
+fn prototypes() -> String {
+    let mut text = String::from("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    let own = include_str!("../src/exports.rs");
+    let mut declare = |doc: &[&str], start: &str, parts: &[String]| {
+        for line in filled(doc) {
+            writeln!(text, "{}", format!("// {line}").trim_end()).unwrap();
+        }
+        text += &wrapped(start, parts, ");");
+        text.push('\n');
+    };
+    for name in ["last_error", "version"] {
+        let (before, _) = own.split_once(&format!("fn echoless_{name}(")).unwrap();
+        let start = before.rfind("}\n\n").unwrap();
+        let doc: Vec<&str> = (before[start..].lines())
+            .filter_map(|line| line.strip_prefix("///"))
+            .collect();
+        declare(
+            &doc,
+            &format!("const char *echoless_{name}("),
+            &["void".to_owned()],
+        );
+    }
+    for function in functions() {
+        let parts: Vec<String> = (function.arguments.iter())
+            .map(|argument| format!("{}{}", argument.c, argument.name))
+            .collect();
+        declare(
+            function.doc,
+            &format!("int echoless_{}(", function.name),
+            &parts,
+        );
+    }
+    text + "#ifdef __cplusplus\n}\n#endif\n\n"
+}
 
 fn header() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -101,18 +227,78 @@ fn header() -> String {
          /* A count that the filter does not keep. An unknown rate or age is NaN. */\n\
          #define ECHOLESS_UNKNOWN UINT64_MAX\n"
     ));
-    for file in ["call", "keys", "filter", "shared", "ordered", "engine"] {
-        builder = builder.with_src(folder.join(format!("src/{file}.rs")));
-    }
-    for file in ["failure", "report"] {
-        builder = builder.with_src(folder.join(format!("../foreign/src/{file}.rs")));
+    for file in [
+        "src/types",
+        "../foreign/src/failure",
+        "../foreign/src/object",
+        "../foreign/src/report",
+    ] {
+        builder = builder.with_src(folder.join(format!("{file}.rs")));
     }
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
     let text = String::from_utf8(text).unwrap();
-    // The constructors stand inside of the guard.
+    // The functions and constructors stand inside of the guard.
     let (before, _) = text.rsplit_once("#endif").expect("an include guard");
-    format!("{}\n{}", before.trim_end(), KEYS.trim_start_matches('\n'))
+    let before = before.trim_end();
+    format!(
+        "{before}\n\n{}{}",
+        prototypes(),
+        KEYS.trim_start_matches('\n')
+    )
+}
+
+/// A header without its documentation, for a compiler alone.
+fn bare(header: &str) -> String {
+    let mut text = String::from(
+        "/* Generated: tools/capi/include/echoless.h without its documentation; do not edit. */\n",
+    );
+    for line in header.lines() {
+        let code = line.trim_start();
+        if !code.is_empty() && !code.starts_with(['/', '*']) {
+            text += line;
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The methods of C++ for the calls with numbers.
+fn methods() -> String {
+    let is_of_numbers =
+        |function: &&Function| Call::ALL.iter().any(|call| call.name() == function.name);
+    let mut text = String::new();
+    for Function {
+        name, arguments, ..
+    } in functions().filter(is_of_numbers)
+    {
+        let (given, passed, result) = match arguments {
+            [_] => (String::new(), String::new(), false),
+            [_, argument] if argument.role.starts_with("Optional") => {
+                (String::new(), ", &result".to_owned(), true)
+            }
+            [_, argument] => (
+                format!("std::uint64_t {}", argument.name),
+                format!(", {}", argument.name),
+                false,
+            ),
+            _ => panic!("one number in {name}"),
+        };
+        if result {
+            write!(
+                text,
+                "    std::uint64_t {name}() const {{\n        std::uint64_t result = 0;\n        \
+                 check(echoless_{name}(handle_{passed}));\n        return result;\n    }}\n"
+            )
+        } else {
+            writeln!(
+                text,
+                "    void {name}({given}) {{ check(echoless_{name}(handle_{passed})); }}"
+            )
+        }
+        .unwrap();
+    }
+    text
 }
 
 /// Compares a file with what it must have, or writes it.
@@ -129,11 +315,31 @@ fn check(path: &str, expected: &str) {
     );
 }
 
+/// Compares the part of a file between two lines.
+fn check_part(path: &str, begin: &str, end: &str, expected: &str) {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let (before, rest) = text.split_once(begin).expect("the beginning of the part");
+    let (_, after) = rest.split_once(end).expect("the end of the part");
+    check(path, &format!("{before}{begin}{expected}{end}{after}"));
+}
+
 #[test]
-fn the_header_is_that_of_the_source() {
+fn the_headers_are_those_of_the_source() {
     let generated = header();
     check("include/echoless.h", &generated);
-    check("../go/echoless.h", &generated);
+    check("../go/echoless.h", &bare(&generated));
+    check_part(
+        "include/echoless.hpp",
+        "    /* Generated: the calls with numbers. */\n",
+        "    /* End. */\n",
+        &methods(),
+    );
+}
+
+#[test]
+fn the_interface_is_small() {
+    let functions = functions().count() + 2;
+    assert!(functions <= 25, "{functions} functions");
 }
 
 #[test]

@@ -41,40 +41,40 @@ int main(void) {
     uint64_t *ids = calloc(KEYS, sizeof *ids), *words = calloc(KEYS, sizeof *words);
     CHECK(ids && words);
     for (size_t i = 0; i < KEYS; i++) ids[i] = i;
-    echoless_filter *filter = NULL;
-    echoless_shared *shared = NULL;
-    echoless_ordered *ordered = NULL;
-    echoless_thread *thread = NULL;
-    echoless_engine *engine = NULL;
-    echoless_port *port = NULL;
+    echoless_handle *filter = NULL;
+    echoless_handle *shared = NULL;
+    echoless_handle *ordered = NULL;
+    echoless_handle *thread = NULL;
+    echoless_handle *engine = NULL;
+    echoless_handle *port = NULL;
     const char *spec = "fingerprint:memory=1MiB";
-    OK(echoless_filter_new(spec, NULL, &filter));
-    OK(echoless_shared_new("row4x16:memory=1MiB", NULL, &shared));
-    OK(echoless_ordered_new(spec, NULL, 2, &ordered));
-    OK(echoless_thread_new(ordered, &thread));
-    OK(echoless_engine_new(spec, NULL, 2, &engine));
-    OK(echoless_port_new(engine, &port));
+    OK(echoless_new(ECHOLESS_KIND_FILTER, spec, NULL, 1, &filter));
+    OK(echoless_new(ECHOLESS_KIND_SHARED, "row4x16:memory=1MiB", NULL, 1, &shared));
+    OK(echoless_new(ECHOLESS_KIND_ORDERED, spec, NULL, 2, &ordered));
+    OK(echoless_open(ordered, &thread));
+    OK(echoless_new(ECHOLESS_KIND_ENGINE, spec, NULL, 2, &engine));
+    OK(echoless_open(engine, &port));
     echoless_keys forms[] = {echoless_numbers(ids, KEYS), echoless_hashes(ids, KEYS),
                              echoless_at(echoless_numbers(ids, KEYS), ids)};
     for (int form = 0; form < 3; form++) {
         echoless_keys keys = forms[form];
-        KEEPS_LITTLE(echoless_filter_observe(filter, keys, words, NULL));
-        KEEPS_LITTLE(echoless_filter_contains(filter, keys, words, NULL));
-        KEEPS_LITTLE(echoless_filter_hash(filter, keys, words));
-        KEEPS_LITTLE(echoless_shared_observe(shared, keys, words, NULL));
-        KEEPS_LITTLE(echoless_shared_contains(shared, keys, words, NULL));
-        KEEPS_LITTLE(echoless_thread_observe(thread, keys, words, NULL));
+        KEEPS_LITTLE(echoless_observe(filter, keys, words, NULL));
+        KEEPS_LITTLE(echoless_contains(filter, keys, words, NULL));
+        KEEPS_LITTLE(echoless_hash(filter, keys, words));
+        KEEPS_LITTLE(echoless_observe(shared, keys, words, NULL));
+        KEEPS_LITTLE(echoless_contains(shared, keys, words, NULL));
+        KEEPS_LITTLE(echoless_observe(thread, keys, words, NULL));
         size_t count = 0;
-        KEEPS_LITTLE((echoless_port_submit(port, keys) ||
-                      echoless_port_drain(port, words, KEYS, &count, NULL)));
+        KEEPS_LITTLE((echoless_submit(port, keys) ||
+                      echoless_drain(port, echoless_into(words, 8 * KEYS, NULL), &count, NULL)));
         CHECK(count == KEYS);
     }
-    OK(echoless_port_free(port));
-    OK(echoless_engine_free(engine));
-    OK(echoless_thread_free(thread));
-    OK(echoless_ordered_free(ordered));
-    OK(echoless_shared_free(shared));
-    OK(echoless_filter_free(filter));
+    OK(echoless_free(port));
+    OK(echoless_free(engine));
+    OK(echoless_free(thread));
+    OK(echoless_free(ordered));
+    OK(echoless_free(shared));
+    OK(echoless_free(filter));
     free(ids), free(words);
     CHECK(!failed);
     puts("ok");

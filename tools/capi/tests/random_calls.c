@@ -132,21 +132,9 @@ static void release(struct model *model) {
     if (model && --model->owners == 0) free(model);
 }
 
-static int free_handle(enum kind kind, void *handle) {
-    switch (kind) {
-    case FILTER: return echoless_filter_free(handle);
-    case SHARED: return echoless_shared_free(handle);
-    case ORDERED: return echoless_ordered_free(handle);
-    case THREAD: return echoless_thread_free(handle);
-    case ENGINE: return echoless_engine_free(handle);
-    case PORT: return echoless_port_free(handle);
-    default: return echoless_packet_keys_free(handle);
-    }
-}
-
 static void drop_entry(size_t index) {
     struct entry *entry = &entries[index];
-    OK(free_handle(entry->kind, entry->handle));
+    OK(echoless_free(entry->handle));
     if (entry->kind == THREAD && entry->model->holder == entry->handle)
         entry->model->holder = NULL;
     if (entry->kind == ENGINE) entry->model->freed = true;
@@ -165,18 +153,22 @@ static struct entry *any(enum kind kind) {
     return NULL;
 }
 
-/* What is no handle of the kind: NULL, freed, of another kind, or never a handle. */
-static void *wrong_handle(enum kind kind) {
+/* What is no handle: NULL, freed, or never one. */
+static void *no_handle(void) {
     static uint64_t word;
-    struct entry *other = any((kind + 1 + below(KINDS - 1)) % KINDS);
-    switch (below(5)) {
+    switch (below(4)) {
     case 0: return NULL;
     case 1: if (count_stale > 0) return stale[below(count_stale < STALE ? count_stale : STALE)];
         return NULL;
-    case 2: return other ? other->handle : NULL;
-    case 3: return &word;
+    case 2: return &word;
     default: return (void *)(uintptr_t)draw(8);
     }
+}
+
+/* What no call with a handle of the kind takes: no handle, or one of another kind. */
+static void *wrong_handle(enum kind kind) {
+    struct entry *other = any(kind == READER ? FILTER : READER);
+    return other && one_in(5) ? other->handle : no_handle();
 }
 
 /* ---- keys ---- */
@@ -375,7 +367,8 @@ static void make_call(struct call *call) {
 
 /* ---- calls ---- */
 
-typedef int judge(void *handle, echoless_keys keys, uint64_t *duplicates, uint64_t *count);
+typedef int judge(echoless_handle *handle, echoless_keys keys, uint64_t *duplicates,
+                  uint64_t *count);
 
 /* Observes or probes, with right arguments or wrong ones, and compares with the model. */
 static void judge_with(judge *function, struct entry *entry, bool records) {
@@ -409,27 +402,17 @@ static void judge_with(judge *function, struct entry *entry, bool records) {
     if (records) model->observed += keys, model->fresh += keys - found;
 }
 
-#define JUDGE(name)                                                                                \
-    static int name##_(void *handle, echoless_keys keys, uint64_t *duplicates, uint64_t *count) {  \
-        return echoless_##name(handle, keys, duplicates, count);                                   \
-    }
-JUDGE(filter_observe)
-JUDGE(filter_contains)
-JUDGE(shared_observe)
-JUDGE(shared_contains)
-JUDGE(thread_observe)
-
 static const char *any_spec(enum kind kind, bool *exact, bool *lines, bool *valid) {
     static const char *const specs[] = {
         "fingerprint:fpr=1e-9,memory=1MiB",
         "clocked:window=300,form=line,memory=64KiB",
-        "rowlru:form=line,memory=64KiB",
-        "bloom:k=4,memory=64KiB",
-        "rlbsbf:memory=64KiB",
+        "stamped:window=300,memory=64KiB",
+        "dense:replacement=fifo,memory=64KiB",
     };
     static const char *const wrong[] = {
-        "", ":", "fingerprint", "fingerprint:memory=", "no such:memory=1MiB", "lru:memory=-1",
-        "bloom:k=4,memory=16EiB", "fingerprint:fpr=2,memory=1MiB", "\xc3\x28",
+        "", ":", "fingerprint", "fingerprint:memory=", "no such:memory=1MiB",
+        "fingerprint:memory=-1",
+        "dense:memory=16EiB", "fingerprint:fpr=2,memory=1MiB", "\xc3\x28",
         "clocked:window=0,memory=1MiB", "fingerprint:memory=1MiB,memory=1MiB",
         "fingerprint:fpr=1e-9,memory=256PiB",
     };
@@ -439,8 +422,8 @@ static const char *any_spec(enum kind kind, bool *exact, bool *lines, bool *vali
         *exact = *lines = false;
         return one_in(2) ? "row2x32:memory=256KiB" : "row4x16:memory=64KiB";
     }
-    size_t index = below(kind == FILTER ? 5 : 2);
-    *exact = index == 0, *lines = index < 3;
+    size_t index = below(kind == FILTER ? 4 : 2);
+    *exact = index == 0, *lines = true;
     return specs[index];
 }
 
@@ -468,49 +451,34 @@ static void create(void) {
     echoless_hashing hashing = {0, secret ? SECRET : NULL};
     size_t partitions = (size_t[]){1, 2, 3, 0, SIZE_MAX, 1 << 20}[below(one_in(4) ? 6 : 3)];
     const char *spec = any_spec(kind, &exact, &lines, &valid);
-    bool divided = kind == ORDERED || kind == ENGINE;
-    valid = valid && !(divided && (partitions < 1 || partitions > 3));
+    size_t most = kind == ORDERED || kind == ENGINE ? 3 : 1;
+    if (partitions <= 3 && most == 1) partitions = 1;
+    valid = valid && partitions >= 1 && partitions <= most;
     struct entry *owner = kind == THREAD ? any(ORDERED) : kind == PORT ? any(ENGINE) : NULL;
     if ((kind == THREAD || kind == PORT) && !owner) return;
     if (owner) valid = !one_in(6), lines = exact = false;
     void *of = owner && valid ? owner->handle : owner ? wrong_handle(owner->kind) : NULL;
-    int status;
-    if (one_in(30)) {
+    /* All have the same options: a model does not tell the keys of two readers apart. */
+    echoless_packet_options options = {.link_type = 1};
+    if (kind == READER && !(valid = !one_in(6))) options.snap_safe = 1;
+    echoless_handle *made = NULL, **place = one_in(30) ? NULL : &made;
+    static const echoless_kind kinds[KINDS] = {[FILTER] = ECHOLESS_KIND_FILTER,
+                                               [SHARED] = ECHOLESS_KIND_SHARED,
+                                               [ORDERED] = ECHOLESS_KIND_ORDERED,
+                                               [ENGINE] = ECHOLESS_KIND_ENGINE};
+    int status = kind == READER ? echoless_packet_keys(&options, place)
+                 : owner        ? echoless_open(of, place)
+                                : echoless_new(kinds[kind], spec, &hashing, partitions, place);
+    if (!place) {
         /* Without a place for the handle nothing stays behind. */
-        status = kind == FILTER   ? echoless_filter_new(spec, &hashing, NULL)
-                 : kind == SHARED ? echoless_shared_new(spec, &hashing, NULL)
-                 : kind == READER ? echoless_packet_keys_new(NULL, NULL)
-                 : kind == THREAD ? echoless_thread_new(of, NULL)
-                 : kind == PORT   ? echoless_port_new(of, NULL)
-                                  : ECHOLESS_STATUS_INVALID_ARGUMENT;
         CHECK(status != ECHOLESS_OK);
         return;
     }
-    switch (kind) {
-    case FILTER: status = echoless_filter_new(spec, &hashing, (echoless_filter **)&handle); break;
-    case SHARED: status = echoless_shared_new(spec, &hashing, (echoless_shared **)&handle); break;
-    case ORDERED:
-        status = echoless_ordered_new(spec, &hashing, partitions, (echoless_ordered **)&handle);
-        break;
-    case ENGINE:
-        status = echoless_engine_new(spec, &hashing, partitions, (echoless_engine **)&handle);
-        break;
-    case THREAD: status = echoless_thread_new(of, (echoless_thread **)&handle); break;
-    case PORT:
-        status = echoless_port_new(of, (echoless_port **)&handle);
-        if (owner->model->shut_down && valid) {
-            CHECK(status == ECHOLESS_STATUS_DISCONNECTED && !handle);
-            return;
-        }
-        break;
-    default: {
-        /* All have the same options: a model does not tell the keys of two readers apart. */
-        echoless_packet_options options = {.link_type = 1};
-        valid = !one_in(6);
-        if (!valid) options.snap_safe = 1;
-        status = echoless_packet_keys_new(&options, (echoless_packet_keys **)&handle);
+    if (kind == PORT && owner->model->shut_down && valid) {
+        CHECK(status == ECHOLESS_STATUS_DISCONNECTED && !made);
+        return;
     }
-    }
+    handle = made;
     CHECK((status == ECHOLESS_OK) == valid && (handle != NULL) == valid);
     if (!valid) return;
     struct model *model = owner ? owner->model : kind == READER ? NULL : new_model();
@@ -530,9 +498,7 @@ static void report(struct entry *entry) {
     void *handle = one_in(20) ? wrong_handle(entry->kind) : entry->handle;
     bool wrong = handle != entry->handle || size < sizeof(size_t);
     if (entry->kind == ORDERED && entry->model->holder) return;
-    int status = entry->kind == FILTER   ? echoless_filter_report(handle, into)
-                 : entry->kind == SHARED ? echoless_shared_report(handle, into)
-                                         : echoless_ordered_report(handle, into);
+    int status = echoless_read_report(handle, into);
     CHECK(status == (wrong ? ECHOLESS_STATUS_INVALID_ARGUMENT : ECHOLESS_OK));
     for (size_t i = wrong ? sizeof(size_t) : size < known ? size : known; i < room; i++)
         CHECK(bytes[i] == 0x5a);
@@ -555,7 +521,7 @@ struct memory {
     size_t length, capacity, position;
     /* The call at which the function fails; 0 is never. */
     uint64_t fails_at, calls;
-    echoless_filter *filter;
+    echoless_handle *filter;
 };
 
 static int append(void *context, const uint8_t *bytes, size_t length) {
@@ -563,7 +529,7 @@ static int append(void *context, const uint8_t *bytes, size_t length) {
     if (++memory->calls == memory->fails_at) return 7;
     /* The filter is in use: an error, and no deadlock. */
     if (memory->calls == 1)
-        CHECK(echoless_filter_clear(memory->filter) == ECHOLESS_STATUS_BUSY);
+        CHECK(echoless_clear(memory->filter) == ECHOLESS_STATUS_BUSY);
     if (memory->length + length > memory->capacity) {
         memory->capacity = 2 * (memory->length + length);
         memory->bytes = realloc(memory->bytes, memory->capacity);
@@ -587,7 +553,7 @@ static int take(void *context, uint8_t *bytes, size_t capacity, size_t *length) 
 
 static void parts(struct entry *entry) {
     uint64_t lines = 0;
-    int status = echoless_filter_lines(entry->handle, &lines);
+    int status = echoless_lines(entry->handle, &lines);
     CHECK(status == (entry->model->lines ? ECHOLESS_OK : ECHOLESS_STATUS_UNSUPPORTED));
     if (status != ECHOLESS_OK) return;
     struct memory memory[2] = {{0}};
@@ -597,10 +563,9 @@ static void parts(struct entry *entry) {
     if (fails) memory[0].fails_at = 1;
     for (size_t part = 0; part < count; part++) {
         memory[part].filter = entry->handle;
-        status = echoless_filter_save_part(entry->handle, part ? middle : 0,
-                                           part || count == 1 ? lines : middle,
-                                           (const uint8_t *)"position", below(9), append,
-                                           &memory[part]);
+        status = echoless_save(entry->handle,
+                               echoless_to_lines(part ? middle : 0, part || count == 1 ? lines : middle, append, &memory[part]),
+                               echoless_bytes("position", below(9)));
         CHECK(status == (part == 0 && fails ? ECHOLESS_STATUS_IO : ECHOLESS_OK));
         memory[part].fails_at = memory[part].calls = 0;
     }
@@ -611,10 +576,11 @@ static void parts(struct entry *entry) {
     if (one_in(2)) contexts[0] = &memory[count - 1], contexts[count - 1] = &memory[0];
     uint8_t bytes[16];
     size_t length = 0;
-    echoless_filter *loaded = NULL;
+    echoless_handle *loaded = NULL;
     echoless_hashing hashing = {0, entry->model->secret ? SECRET : NULL};
-    status = echoless_filter_load_parts(take, contexts, count, &hashing, 1 << 20, bytes,
-                                        sizeof bytes, &length, &loaded);
+    status = echoless_load(ECHOLESS_KIND_FILTER, echoless_from_streams(take, contexts, count),
+                           &hashing, 1, 1 << 20, echoless_into(bytes, sizeof bytes, &length),
+                           &loaded);
     CHECK((status == ECHOLESS_OK) == (!fails && !damaged && !refused));
     CHECK((loaded != NULL) == (status == ECHOLESS_OK));
     if (loaded && count_entries < ENTRIES) {
@@ -623,7 +589,7 @@ static void parts(struct entry *entry) {
         model->owners = 0;
         add(FILTER, loaded, model);
     } else {
-        OK(echoless_filter_free(loaded));
+        OK(echoless_free(loaded));
     }
     free(memory[0].bytes);
     free(memory[1].bytes);
@@ -639,16 +605,18 @@ static const char *state_file(void) {
 static void file(struct entry *entry) {
     const char *path = state_file();
     const char *into = one_in(6) ? NULL : path;
-    int status = echoless_filter_save_file(entry->handle, into, NULL, 0);
+    int status = echoless_save(entry->handle, echoless_to_file(into), echoless_bytes(NULL, 0));
     if (!into) CHECK(status == ECHOLESS_STATUS_INVALID_ARGUMENT || status == ECHOLESS_STATUS_IO);
     else CHECK(status == (entry->model->lines ? ECHOLESS_OK : ECHOLESS_STATUS_UNSUPPORTED));
     if (status != ECHOLESS_OK) return;
     echoless_hashing hashing = {0, entry->model->secret ? SECRET : NULL}, other = {1, NULL};
-    echoless_filter *loaded = NULL;
-    CHECK(echoless_filter_load_file(path, &other, UINT64_MAX, NULL, 0, NULL, &loaded) ==
+    echoless_handle *loaded = NULL;
+    CHECK(echoless_load(ECHOLESS_KIND_FILTER, echoless_from_file(path), &other, 1, UINT64_MAX,
+                        echoless_into(NULL, 0, NULL), &loaded) ==
           ECHOLESS_STATUS_STATE_MISMATCH);
-    OK(echoless_filter_load_file(path, &hashing, UINT64_MAX, NULL, 0, NULL, &loaded));
-    OK(echoless_filter_free(loaded));
+    OK(echoless_load(ECHOLESS_KIND_FILTER, echoless_from_file(path), &hashing, 1, UINT64_MAX,
+                     echoless_into(NULL, 0, NULL), &loaded));
+    OK(echoless_free(loaded));
     unlink(path);
 }
 
@@ -659,16 +627,16 @@ static void call_filter(struct entry *entry) {
     case 0: report(entry); break;
     case 1:
         if (one_in(4)) {
-            OK(echoless_filter_clear(entry->handle));
+            OK(echoless_clear(entry->handle));
             forget(entry->model);
         }
         break;
-    case 2: OK(echoless_filter_advance(entry->handle, one_in(9) ? draw(8) >> 8 : step)); break;
+    case 2: OK(echoless_advance(entry->handle, one_in(9) ? draw(8) >> 8 : step)); break;
     case 3: {
         char text[200];
         size_t length = 0, capacity = below(sizeof text);
-        int status = echoless_filter_spec(entry->handle, guarded(REPORT, capacity), capacity,
-                                          &length);
+        int status = echoless_spec(entry->handle,
+                                   echoless_into(guarded(REPORT, capacity), capacity, &length));
         CHECK(length > 5 && (status == ECHOLESS_OK) == (length < capacity));
         break;
     }
@@ -679,24 +647,24 @@ static void call_filter(struct entry *entry) {
         make_call(&call);
         if (call.wrong) break;
         uint64_t *hashes = guarded(HASHES, 8 * call.keys.count);
-        OK(echoless_filter_hash(entry->handle, call.keys, hashes));
+        OK(echoless_hash(entry->handle, call.keys, hashes));
         for (size_t i = 1; i < call.keys.count; i++)
             CHECK((hashes[i] == hashes[0]) == (call.ids[i] == call.ids[0]));
         break;
     }
     case 7:
-    case 8: judge_with(filter_contains_, entry, false); break;
-    default: judge_with(filter_observe_, entry, true);
+    case 8: judge_with(echoless_contains, entry, false); break;
+    default: judge_with(echoless_observe, entry, true);
     }
 }
 
 static void call_shared(struct entry *entry) {
     if (one_in(8)) report(entry);
     else if (one_in(20)) {
-        OK(echoless_shared_clear(entry->handle));
+        OK(echoless_clear(entry->handle));
         forget(entry->model);
-    } else if (one_in(3)) judge_with(shared_contains_, entry, false);
-    else judge_with(shared_observe_, entry, true);
+    } else if (one_in(3)) judge_with(echoless_contains, entry, false);
+    else judge_with(echoless_observe, entry, true);
 }
 
 static void call_ordered(struct entry *entry) {
@@ -704,7 +672,8 @@ static void call_ordered(struct entry *entry) {
         report(entry);
     } else if (!entry->model->holder && entry->model->lines && one_in(4)) {
         const char *path = state_file();
-        OK(echoless_ordered_save_file(entry->handle, path, NULL, NULL, NULL));
+        OK(echoless_save_at(entry->handle, echoless_to_file(path),
+                            (echoless_cut){NULL, NULL, NULL}));
         unlink(path);
     }
 }
@@ -712,23 +681,23 @@ static void call_ordered(struct entry *entry) {
 static void call_thread(struct entry *entry) {
     void **holder = &entry->model->holder;
     if (one_in(4) && !*holder) {
-        OK(echoless_thread_take(entry->handle));
+        OK(echoless_take(entry->handle));
         *holder = entry->handle;
     } else if (one_in(6)) {
-        OK(echoless_thread_leave(entry->handle));
+        OK(echoless_leave(entry->handle));
         if (*holder == entry->handle) *holder = NULL;
     } else if (!*holder || *holder == entry->handle) {
         /* Only this thread has a ticket, or takes one to wait for, so it is its turn. */
         if (one_in(8)) {
-            OK(echoless_thread_wait(entry->handle, below(3)));
+            OK(echoless_wait(entry->handle, below(3)));
             *holder = entry->handle;
         }
         uint64_t before = entry->model->observed;
-        judge_with(thread_observe_, entry, true);
+        judge_with(echoless_observe, entry, true);
         /* After a wrong argument the ticket is still there. */
         if (entry->model->observed != before) *holder = NULL;
         else if (*holder) {
-            OK(echoless_thread_leave(entry->handle));
+            OK(echoless_leave(entry->handle));
             *holder = NULL;
         }
     }
@@ -740,7 +709,7 @@ static void call_port(struct entry *entry) {
         struct call call;
         make_call(&call);
         if (call.keys.count == 0) return;
-        int status = echoless_port_submit(entry->handle, call.keys);
+        int status = echoless_submit(entry->handle, call.keys);
         if (call.wrong) {
             CHECK(status == ECHOLESS_STATUS_INVALID_ARGUMENT);
         } else if (model->shut_down || (model->freed && status != ECHOLESS_OK)) {
@@ -758,16 +727,19 @@ static void call_port(struct entry *entry) {
         return;
     }
     if (one_in(8)) {
-        int status = echoless_port_wait(entry->handle, below(2));
+        int status = echoless_wait(entry->handle, below(2));
         CHECK(status == ECHOLESS_OK || status == ECHOLESS_STATUS_TIMED_OUT ||
               (status == ECHOLESS_STATUS_DISCONNECTED && (model->freed || model->shut_down)));
     }
-    size_t keys = 99, expected = entry->in_flight ? entry->keys[0] : 0, words = (expected + 63) / 64;
+    size_t keys = 99, expected = entry->in_flight ? entry->keys[0] : 0;
+    size_t words = (expected + 63) / 64;
     uint64_t *mask = guarded(MASK, 8 * words), count = 0;
     if (expected && !model->freed && one_in(4))
-        CHECK(echoless_port_drain(entry->handle, mask, below(words), &keys, &count) ==
+        CHECK(echoless_drain(entry->handle, echoless_into(mask, 8 * below(words), NULL), &keys,
+                             &count) ==
               ECHOLESS_STATUS_INVALID_ARGUMENT);
-    int status = echoless_port_drain(entry->handle, mask, words, &keys, &count);
+    int status = echoless_drain(entry->handle, echoless_into(mask, 8 * words, NULL), &keys,
+                                &count);
     if (status == ECHOLESS_STATUS_DISCONNECTED) {
         CHECK(model->freed || (model->shut_down && !expected));
         return;
@@ -786,7 +758,7 @@ static void call_port(struct entry *entry) {
 static void call_engine(struct entry *entry) {
     if (!one_in(10)) return;
     echoless_report report = {.size = sizeof report};
-    int status = echoless_engine_shutdown(entry->handle, one_in(3) ? NULL : &report);
+    int status = echoless_shutdown(entry->handle, one_in(3) ? NULL : &report);
     CHECK(status == (entry->model->shut_down ? ECHOLESS_STATUS_DISCONNECTED : ECHOLESS_OK));
     if (!entry->model->shut_down && entry->model->exact && report.memory_bytes)
         CHECK(report.observed == entry->model->observed && report.fresh == entry->model->fresh);
@@ -794,9 +766,8 @@ static void call_engine(struct entry *entry) {
 }
 
 static void wrong_frees(void) {
-    enum kind kind = below(KINDS);
-    void *handle = wrong_handle(kind);
-    CHECK(free_handle(kind, handle) == (handle ? ECHOLESS_STATUS_INVALID_ARGUMENT : ECHOLESS_OK));
+    void *handle = no_handle();
+    CHECK(echoless_free(handle) == (handle ? ECHOLESS_STATUS_INVALID_ARGUMENT : ECHOLESS_OK));
 }
 
 static void one_step(void) {
@@ -825,8 +796,9 @@ static void one_step(void) {
 
 #define STORM_HANDLES 6
 
-static void *storm_filters[STORM_HANDLES], *storm_shared[STORM_HANDLES], *storm_ports[STORM_HANDLES];
-static echoless_engine *storm_engine;
+static void *storm_filters[STORM_HANDLES], *storm_shared[STORM_HANDLES];
+static void *storm_ports[STORM_HANDLES];
+static echoless_handle *storm_engine;
 
 static void *swap_handle(void **place, void *with) {
     return __atomic_exchange_n(place, with, __ATOMIC_ACQ_REL);
@@ -841,32 +813,34 @@ static void *storm(void *context) {
         void *filter = __atomic_load_n(&storm_filters[place], __ATOMIC_ACQUIRE);
         void *shared = __atomic_load_n(&storm_shared[place], __ATOMIC_ACQUIRE);
         void *port = __atomic_load_n(&storm_ports[place], __ATOMIC_ACQUIRE);
-        void *made = NULL;
+        echoless_handle *made = NULL;
         echoless_keys numbers = echoless_numbers(ids, 100);
         int status = ECHOLESS_OK;
         switch (next(&random) % 10) {
         case 0:
-            OK(echoless_filter_new("fingerprint:fpr=1e-6,memory=4KiB", NULL,
-                                   (echoless_filter **)&made));
-            OK(echoless_filter_free(swap_handle(&storm_filters[place], made)));
+            OK(echoless_new(ECHOLESS_KIND_FILTER, "fingerprint:fpr=1e-6,memory=4KiB", NULL, 1,
+                            &made));
+            OK(echoless_free(swap_handle(&storm_filters[place], made)));
             break;
         case 1:
-            OK(echoless_shared_new("row4x16:memory=4KiB", NULL, (echoless_shared **)&made));
-            OK(echoless_shared_free(swap_handle(&storm_shared[place], made)));
+            OK(echoless_new(ECHOLESS_KIND_SHARED, "row4x16:memory=4KiB", NULL, 1, &made));
+            OK(echoless_free(swap_handle(&storm_shared[place], made)));
             break;
         case 2:
-            OK(echoless_port_new(storm_engine, (echoless_port **)&made));
-            OK(echoless_port_free(swap_handle(&storm_ports[place], made)));
+            OK(echoless_open(storm_engine, &made));
+            OK(echoless_free(swap_handle(&storm_ports[place], made)));
             break;
         case 3:
-        case 4: status = echoless_filter_observe(filter, numbers, mask, &count); break;
+        case 4: status = echoless_observe(filter, numbers, mask, &count); break;
         case 5:
-        case 6: status = echoless_shared_observe(shared, numbers, mask, &count); break;
-        case 7: status = echoless_port_submit(port, numbers); break;
-        case 8: status = echoless_port_drain(port, mask, 2, &keys, &count); break;
+        case 6: status = echoless_observe(shared, numbers, mask, &count); break;
+        case 7: status = echoless_submit(port, numbers); break;
+        case 8:
+            status = echoless_drain(port, echoless_into(mask, sizeof mask, NULL), &keys, &count);
+            break;
         default: {
             echoless_report report = {.size = sizeof report};
-            status = echoless_filter_report(filter, &report);
+            status = echoless_read_report(filter, &report);
         }
         }
         /* Freed by another thread meanwhile, or in use by it. */
@@ -878,16 +852,17 @@ static void *storm(void *context) {
 
 static void storms(void) {
     pthread_t threads[4];
-    OK(echoless_engine_new("fingerprint:fpr=1e-6,memory=64KiB", NULL, 2, &storm_engine));
+    OK(echoless_new(ECHOLESS_KIND_ENGINE, "fingerprint:fpr=1e-6,memory=64KiB", NULL, 2,
+                    &storm_engine));
     for (uintptr_t i = 0; i < 4; i++)
         CHECK(pthread_create(&threads[i], NULL, storm, (void *)(seed * 4 + i)) == 0);
     for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < STORM_HANDLES; i++) {
-        OK(echoless_filter_free(storm_filters[i]));
-        OK(echoless_shared_free(storm_shared[i]));
-        OK(echoless_port_free(storm_ports[i]));
+        OK(echoless_free(storm_filters[i]));
+        OK(echoless_free(storm_shared[i]));
+        OK(echoless_free(storm_ports[i]));
     }
-    OK(echoless_engine_free(storm_engine));
+    OK(echoless_free(storm_engine));
 }
 
 static void drop_all(void) {

@@ -1,12 +1,12 @@
 //! A filter for one thread at a time.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::ops::Range;
 use std::path::Path;
 
 use echoless::spec::Form;
-use echoless::state::{SavedState, StateError, replace_file, restore_parts};
+use echoless::state::replace_file;
 use echoless::{BuildError, FilterSpec, KeyHasher, LineFilter, Partitioned, Report};
 
 use crate::failure::{Code, Failure};
@@ -167,33 +167,12 @@ impl Filter {
         Ok(())
     }
 
-    /// As [`save`](Self::save), into a file that is replaced as a whole: it has the old content or
-    /// the new one, also after a power cut.
-    ///
-    /// # Errors
-    /// As [`save`](Self::save).
-    pub fn save_file(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-        self.lines()?;
-        write_file(path, |file| self.save(None, bytes, file))
-    }
-
-    /// Restores the filter of a state, and the bytes of the caller in it. Several states are parts
-    /// of one filter, and the bytes those of each, in the order of their lines.
-    ///
-    /// # Errors
-    /// [`Code::StateMismatch`] if the keys were hashed otherwise, or the parts are of different
-    /// filters; [`Code::InvalidState`] if a state is damaged or incomplete, and
-    /// [`Code::InvalidSpec`] if the filter has more memory than `memory_limit`.
-    pub fn load<R: Read>(
-        parts: impl IntoIterator<Item = R>,
+    /// The filter of one partition.
+    pub(crate) fn of_restored(
+        filter: Partitioned<Box<dyn LineFilter>>,
+        spec: FilterSpec,
         hasher: KeyHasher,
-        memory_limit: u64,
-    ) -> Result<(Self, Vec<Vec<u8>>), Failure> {
-        let (spec, filter, bytes) = restore(parts, &hasher, memory_limit, 1)?;
-        Ok((Self::of_restored(spec, filter, hasher), bytes))
-    }
-
-    fn of_restored(spec: FilterSpec, filter: Partitions, hasher: KeyHasher) -> Self {
+    ) -> Self {
         let Some(filter) = filter.into_parts().1.pop() else {
             unreachable!("one partition");
         };
@@ -204,62 +183,6 @@ impl Filter {
             hashes: Vec::new(),
         }
     }
-
-    /// As [`load`](Self::load), from a file.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn load_file(
-        path: &Path,
-        hasher: KeyHasher,
-        memory_limit: u64,
-    ) -> Result<(Self, Vec<u8>), Failure> {
-        let (spec, filter, bytes) = restore_file(path, &hasher, memory_limit, 1)?;
-        Ok((Self::of_restored(spec, filter, hasher), bytes))
-    }
-}
-
-/// Restores the filter of some states in `partitions` partitions: its specification, the partitions
-/// and the bytes of the caller in each state, in the order of their lines.
-///
-/// # Errors
-/// As [`Filter::load`], and if there are more partitions than the filter can have.
-pub fn restore<R: Read>(
-    parts: impl IntoIterator<Item = R>,
-    hasher: &KeyHasher,
-    memory_limit: u64,
-    partitions: usize,
-) -> Result<(FilterSpec, Partitions, Vec<Vec<u8>>), Failure> {
-    let open = |part| {
-        let state = SavedState::open(part)?.limit_memory(memory_limit)?;
-        state.check(*state.spec(), hasher)?;
-        Ok::<_, StateError>(state)
-    };
-    let parts: Vec<SavedState<R>> = parts.into_iter().map(open).collect::<Result<_, _>>()?;
-    let Some(first) = parts.first() else {
-        return Err(Failure::argument("parts", 0, "one state or more"));
-    };
-    let spec = *first.spec().lines()?;
-    let restored = restore_parts(parts, partitions)?;
-    Ok((spec, restored.filter, restored.bytes))
-}
-
-type Partitions = Partitioned<Box<dyn LineFilter>>;
-
-/// As [`restore`], from a file.
-///
-/// # Errors
-/// As [`restore`].
-pub fn restore_file(
-    path: &Path,
-    hasher: &KeyHasher,
-    memory_limit: u64,
-    partitions: usize,
-) -> Result<(FilterSpec, Partitions, Vec<u8>), Failure> {
-    let restored = read_file(path, |file| {
-        restore([file], hasher, memory_limit, partitions)
-    });
-    restored.map(|(spec, filter, bytes)| (spec, filter, bytes.concat()))
 }
 
 /// Reads a file; an error names it.

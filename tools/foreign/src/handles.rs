@@ -64,6 +64,9 @@ impl Config for TableKeys {
 const KIND_BITS: usize = 4;
 const KIND_SHIFT: u32 = usize::BITS - KIND_BITS as u32;
 
+/// A thing of a table, which stays while this is held.
+pub type TableEntry<'a, T> = Entry<'a, T, TableKeys>;
+
 /// The things of one kind.
 #[derive(Debug)]
 pub struct Table<T> {
@@ -93,10 +96,10 @@ impl<T> Table<T> {
     /// # Errors
     /// [`Failure`] if the table is full.
     pub fn insert(&self, value: T) -> Result<Handle, Failure> {
-        let key = self.slab.insert(value).ok_or_else(|| {
-            let text = format!("there are too many handles of {}s", self.name);
-            Failure::new(Code::OutOfMemory, text)
-        })?;
+        let key = self
+            .slab
+            .insert(value)
+            .ok_or_else(|| Failure::new(Code::OutOfMemory, "there are too many handles"))?;
         Ok(Handle(key | self.kind << KIND_SHIFT))
     }
 
@@ -105,7 +108,7 @@ impl<T> Table<T> {
     /// # Errors
     /// [`Failure`] if the handle is NULL, of another kind, or freed.
     #[inline]
-    pub fn get(&self, handle: impl Into<Handle>) -> Result<Entry<'_, T, TableKeys>, Failure> {
+    pub fn get(&self, handle: impl Into<Handle>) -> Result<TableEntry<'_, T>, Failure> {
         let handle = handle.into();
         let entry = self.key(handle).and_then(|key| self.slab.get(key));
         entry.ok_or_else(|| self.unknown(handle))
@@ -124,6 +127,11 @@ impl<T> Table<T> {
         Err(self.unknown(handle))
     }
 
+    /// Whether a handle is of this table, be it freed or not.
+    pub fn is_of(&self, handle: impl Into<Handle>) -> bool {
+        handle.into().0 >> KIND_SHIFT == self.kind
+    }
+
     /// The key of a handle of this kind.
     fn key(&self, Handle(number): Handle) -> Option<usize> {
         (number >> KIND_SHIFT == self.kind).then_some(number & !(self.kind << KIND_SHIFT))
@@ -135,8 +143,7 @@ impl<T> Table<T> {
         if number == 0 {
             return Failure::argument(name, "NULL", "a handle");
         }
-        let allowed = format!("a handle of a {name} that is not freed");
-        Failure::argument(name, format!("{number:#x}"), allowed)
+        Failure::argument(name, format!("{number:#x}"), "one that is not freed")
     }
 }
 

@@ -45,6 +45,51 @@ pub trait Keys {
     fn hashes(&self) -> Option<&[KeyHash]> {
         None
     }
+
+    /// The tick of each key, if they have some.
+    fn ticks(&self) -> Option<&[u64]> {
+        None
+    }
+}
+
+impl<K: Keys + ?Sized> Keys for &K {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        (**self).hash(hasher, from, hashes);
+    }
+
+    fn hashes(&self) -> Option<&[KeyHash]> {
+        (**self).hashes()
+    }
+
+    fn ticks(&self) -> Option<&[u64]> {
+        (**self).ticks()
+    }
+}
+
+/// Keys, each at its tick if there are some.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a, K>(pub K, pub Option<&'a [u64]>);
+
+impl<K: Keys> Keys for At<'_, K> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        self.0.hash(hasher, from, hashes);
+    }
+
+    fn hashes(&self) -> Option<&[KeyHash]> {
+        self.0.hashes()
+    }
+
+    fn ticks(&self) -> Option<&[u64]> {
+        self.1
+    }
 }
 
 /// Hashes that are uniform in all 64 bits; see [`KeyHash::from_uniform`].

@@ -24,22 +24,30 @@
 //! # Ok::<(), echoless_foreign::Failure>(())
 //! ```
 
+mod calls;
+mod engine;
 mod failure;
 mod filter;
 mod handles;
 mod keys;
+mod object;
+mod ordered;
 mod partitions;
 mod report;
 mod shared;
 mod snapshot;
 
+pub use calls::Call;
+pub use engine::{Port, Workers};
 pub use failure::{CODES, Code, Failure, catch};
-pub use filter::{Filter, restore, restore_file};
-pub use handles::{Handle, Table, TableKeys, exclusive};
+pub use filter::Filter;
+pub use handles::{Handle, Table, TableEntry, TableKeys, exclusive};
 pub use keys::{
-    Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, give_back,
+    At, Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, give_back,
     give_back_verdicts, hash_all,
 };
+pub use object::{Kind, Object, Source, Target};
+pub use ordered::{Cut, Ordered, Thread};
 pub use partitions::Partitions;
 pub use report::{ReportFields, UNKNOWN_COUNT};
 pub use shared::Shared;

@@ -1,14 +1,11 @@
 //! A filter for all threads at the same time.
 
 use std::cell::RefCell;
-use std::io::{Read, Write};
-use std::path::Path;
+use std::io::Write;
 
-use echoless::state::SavedState;
 use echoless::{KeyHash, KeyHasher, Report, SharedFilter, SharedSpec, Verdicts};
 
 use crate::failure::Failure;
-use crate::filter::{read_file, write_file};
 use crate::keys::{Keys, check_masks, give_back_verdicts, observe_blocks};
 
 /// A filter that any number of threads use at the same time; see [`SharedFilter`]. No call waits
@@ -34,12 +31,7 @@ impl Shared {
     /// [`Failure`] as [`SharedSpec::build`] has them.
     pub fn new(spec: &str, hasher: KeyHasher) -> Result<Self, Failure> {
         let spec: SharedSpec = spec.parse()?;
-        let filter = spec.build()?;
-        Ok(Self {
-            filter,
-            spec,
-            hasher,
-        })
+        Ok(Self::of_restored(spec.build()?, spec, hasher))
     }
 
     /// The specification.
@@ -123,45 +115,20 @@ impl Shared {
         Ok(self.filter.save(&self.hasher, bytes, output)?)
     }
 
-    /// As [`save`](Self::save), into a file that is replaced as a whole.
-    ///
-    /// # Errors
-    /// As [`save`](Self::save).
-    pub fn save_file(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-        write_file(path, |file| self.save(bytes, file))
+    /// The hasher of the keys.
+    pub(crate) const fn hasher(&self) -> &KeyHasher {
+        &self.hasher
     }
 
-    /// Restores the filter of a state, and the bytes of the caller in it.
-    ///
-    /// # Errors
-    /// As [`Filter::load`](crate::Filter::load); [`Code::StateMismatch`](crate::Code::StateMismatch) also if the state is not
-    /// that of a shared filter.
-    pub fn load(
-        input: impl Read,
+    pub(crate) const fn of_restored(
+        filter: SharedFilter,
+        spec: SharedSpec,
         hasher: KeyHasher,
-        memory_limit: u64,
-    ) -> Result<(Self, Vec<u8>), Failure> {
-        let state = SavedState::open(input)?.limit_memory(memory_limit)?;
-        let spec = *state.spec().shared()?;
-        state.check(&spec, &hasher)?;
-        let restored = state.restore_shared()?;
-        let shared = Self {
-            filter: restored.filter,
+    ) -> Self {
+        Self {
+            filter,
             spec,
             hasher,
-        };
-        Ok((shared, restored.bytes))
-    }
-
-    /// As [`load`](Self::load), from a file.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn load_file(
-        path: &Path,
-        hasher: KeyHasher,
-        memory_limit: u64,
-    ) -> Result<(Self, Vec<u8>), Failure> {
-        read_file(path, |file| Self::load(file, hasher, memory_limit))
+        }
     }
 }

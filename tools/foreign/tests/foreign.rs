@@ -2,8 +2,9 @@
 
 use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, Verdicts};
 use echoless_foreign::{
-    CODES, Code, Failure, Filter, Fixed, Hashes, Keys, Numbers, Packed, ReportFields, Shared,
-    Table, UNKNOWN_COUNT, give_back, give_back_verdicts, hash_all,
+    At, CODES, Call, Code, Cut, Failure, Filter, Fixed, Hashes, Keys, Kind, Numbers, Object,
+    Packed, ReportFields, Shared, Source, Table, Target, UNKNOWN_COUNT, give_back,
+    give_back_verdicts, hash_all,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,6 +13,18 @@ const SPEC: &str = "fingerprint:fpr=1e-8,memory=64KiB";
 
 fn hasher() -> KeyHasher {
     KeyHasher::seeded(7)
+}
+
+/// The object of some states, and the bytes that were saved with it.
+fn load<'a>(
+    kind: Kind,
+    states: impl IntoIterator<Item = &'a [u8]>,
+    hasher: KeyHasher,
+    limit: u64,
+) -> Result<(Vec<u8>, Object), Failure> {
+    let stream = |state| -> Box<dyn std::io::Read + 'a> { Box::new(state) };
+    let states = states.into_iter().map(stream).collect();
+    Object::load(kind, Source::Streams(states), hasher, 1, limit)
 }
 
 fn words(keys: usize) -> Vec<u64> {
@@ -83,13 +96,14 @@ proptest! {
             })
             .collect();
         let reversed = states.iter().rev().map(|state| &state[..]);
-        let (mut loaded, bytes) = Filter::load(reversed, hasher(), u64::MAX).unwrap();
-        prop_assert_eq!(bytes.concat(), (0..parts as u8).collect::<Vec<_>>());
+        let (bytes, loaded) = load(Kind::Filter, reversed, hasher(), u64::MAX).unwrap();
+        prop_assert_eq!(bytes, (0..parts as u8).collect::<Vec<_>>());
         let (mut one, mut two) = (words(ids.len() - cut), words(ids.len() - cut));
         filter.observe(&Numbers(&ids[cut..]), None, &mut one).unwrap();
-        loaded.observe(&Numbers(&ids[cut..]), None, &mut two).unwrap();
+        loaded.observe(Numbers(&ids[cut..]), &mut two).unwrap();
         prop_assert_eq!(one, two);
-        prop_assert_eq!(filter.report().tally.fresh, loaded.report().tally.fresh);
+        let report = loaded.read_report().unwrap();
+        prop_assert_eq!(filter.report().tally.fresh, report.tally.fresh);
     }
 }
 
@@ -180,29 +194,106 @@ fn a_shared_filter_is_saved_while_its_output_uses_it() {
     shared.save(b"line 2", &mut output).unwrap();
     let state = output.1;
 
-    let load = |hasher, limit| Shared::load(&state[..], hasher, limit);
-    let (loaded, bytes) = load(hasher(), u64::MAX).unwrap();
+    let load = |kind, hasher, limit| load(kind, [&state[..]], hasher, limit);
+    let (bytes, loaded) = load(Kind::Shared, hasher(), u64::MAX).unwrap();
     assert_eq!(bytes, b"line 2");
-    assert_eq!(loaded.spec(), shared.spec());
-    let keys = Numbers(&[2, 3]);
-    assert_eq!(loaded.observe(&keys, &mut [0]).unwrap(), 1);
+    assert_eq!(loaded.spec().unwrap(), shared.spec().to_string());
+    assert_eq!(loaded.observe(Numbers(&[2, 3]), &mut [0]).unwrap(), 1);
     let failed = |result: Result<_, Failure>| result.map(drop).unwrap_err().code;
     assert_eq!(
-        failed(load(KeyHasher::seeded(8), u64::MAX)),
+        failed(load(Kind::Shared, KeyHasher::seeded(8), u64::MAX)),
         Code::StateMismatch
     );
-    assert_eq!(failed(load(hasher(), 1 << 10)), Code::InvalidSpec);
-    let lines = Filter::load([&state[..]], hasher(), u64::MAX);
-    assert_eq!(lines.unwrap_err().code, Code::StateMismatch);
+    assert_eq!(
+        failed(load(Kind::Shared, hasher(), 1 << 10)),
+        Code::InvalidSpec
+    );
+    let lines = load(Kind::Filter, hasher(), u64::MAX);
+    assert_eq!(failed(lines), Code::StateMismatch);
 }
 
 #[test]
 fn counts_that_a_filter_does_not_keep_are_unknown() {
-    let filter = Filter::new("bloom:k=4,memory=64KiB", hasher()).unwrap();
-    let fields = ReportFields::from(&filter.report());
-    assert_eq!((fields.evictions, fields.window_ticks), (UNKNOWN_COUNT, 0));
-    assert!(fields.miss_age.is_nan());
+    let shared = Shared::new("row2x32:memory=64KiB", hasher()).unwrap();
+    let fields = ReportFields::from(&shared.report());
+    assert_eq!((fields.observed, fields.window_ticks), (UNKNOWN_COUNT, 0));
     assert!(fields.memory_bytes >= 64 << 10);
+}
+
+/// The verdicts of each kind are those of one filter, and so are its counts.
+#[test]
+fn objects_of_all_kinds_agree() {
+    let ids: Vec<u64> = (0..5000).map(|index| index * 7919 % 3001).collect();
+    let mut expected = words(ids.len());
+    let filter = Object::new(Kind::Filter, SPEC, hasher(), 1).unwrap();
+    let count = filter.observe(Numbers(&ids), &mut expected).unwrap();
+    for kind in [Kind::Ordered, Kind::Engine] {
+        let object = Object::new(kind, SPEC, hasher(), 2).unwrap();
+        let access = object.open().unwrap();
+        let mut found = words(ids.len());
+        if kind == Kind::Engine {
+            access.submit(Numbers(&ids)).unwrap();
+            assert_eq!(access.call(Call::wait, 60_000), Ok(0));
+            assert_eq!(access.drain(&mut found).unwrap(), (ids.len(), count));
+        } else {
+            assert_eq!(access.call(Call::take, 0), Ok(0));
+            let keys = At(Numbers(&ids), None);
+            assert_eq!(access.observe(keys, &mut found).unwrap(), count);
+        }
+        assert_eq!(found, expected);
+        let report = object.read_report().unwrap();
+        assert_eq!(report.tally, filter.read_report().unwrap().tally);
+        for call in [Call::memory_bytes, Call::advance, Call::take] {
+            let is_right = call == Call::memory_bytes;
+            let result = object.call(call, 1);
+            assert_eq!(result.is_ok(), is_right, "{}", call.name());
+            assert_eq!(
+                result.ok() == filter.call(call, 1).ok(),
+                is_right || call == Call::take
+            );
+        }
+        assert_eq!(object.spec(), filter.spec());
+    }
+}
+
+#[test]
+fn an_ordered_filter_is_saved_with_the_position_of_its_cut() {
+    let ordered = Object::new(Kind::Ordered, SPEC, hasher(), 3).unwrap();
+    let thread = ordered.open().unwrap();
+    thread.observe(Numbers(&[1, 2]), &mut [0]).unwrap();
+    let mut state = Vec::new();
+    let called = std::cell::RefCell::new(Vec::new());
+    let cut = Cut {
+        before: Box::new(|| called.borrow_mut().push("before")),
+        position: Box::new(|| {
+            called.borrow_mut().push("position");
+            let inside = thread.observe(Numbers(&[3]), &mut [0]);
+            assert_eq!(inside.unwrap_err().code, Code::Busy);
+            Ok(b"line 2".to_vec())
+        }),
+    };
+    let target = Target::Stream(None, Box::new(&mut state));
+    ordered.save_at(target, cut).unwrap();
+    assert_eq!(called.into_inner(), ["before", "position"]);
+    for kind in [Kind::Filter, Kind::Ordered] {
+        let (bytes, loaded) = load(kind, [&state[..]], hasher(), u64::MAX).unwrap();
+        assert_eq!(bytes, b"line 2");
+        let access = if kind == Kind::Filter {
+            loaded
+        } else {
+            loaded.open().unwrap()
+        };
+        assert_eq!(access.observe(Numbers(&[1, 2, 3]), &mut [0]).unwrap(), 2);
+    }
+    let failed = Cut {
+        before: Box::new(|| ()),
+        position: Box::new(|| Err(Failure::new(Code::Io, "no position"))),
+    };
+    let target = Target::Stream(None, Box::new(std::io::sink()));
+    assert_eq!(
+        ordered.save_at(target, failed).unwrap_err().text,
+        "no position"
+    );
 }
 
 #[test]
@@ -212,12 +303,12 @@ fn every_error_has_its_code_and_says_what_is_allowed() {
         ("nonsense:memory=1MiB", Code::InvalidSpec, "nonsense"),
         ("fingerprint:fpr=1e-8", Code::InvalidSpec, "missing memory"),
         (
-            "lru:memory=64KiB,form=line,k=5",
+            "fingerprint:memory=64KiB,k=5",
             Code::InvalidSpec,
             "expected one of",
         ),
         (
-            "bloom:k=4,memory=1000PiB",
+            "fingerprint:fpr=1e-2,memory=1000PiB",
             Code::OutOfMemory,
             "cannot allocate",
         ),
@@ -296,7 +387,8 @@ fn every_error_has_its_code_and_says_what_is_allowed() {
 
     let mut state = Vec::new();
     filter.save(None, b"", &mut state).unwrap();
-    let load = |state: &[u8], hasher, limit| Filter::load([state], hasher, limit).map(|it| it.0);
+    let failed = |result: Result<(Vec<u8>, Object), Failure>| result.map(drop).unwrap_err();
+    let load = |state, hasher, limit| load(Kind::Filter, [state], hasher, limit);
     assert!(load(&state, hasher(), u64::MAX).is_ok());
     let other = KeyHasher::seeded(8);
     assert_eq!(
@@ -311,21 +403,14 @@ fn every_error_has_its_code_and_says_what_is_allowed() {
         failed(load(&state[..100], hasher(), u64::MAX)).code,
         Code::InvalidState
     );
-    let none = Filter::load::<&[u8]>([], hasher(), u64::MAX).unwrap_err();
+    let parts = Source::Streams(Vec::new());
+    let none = failed(Object::load(Kind::Filter, parts, hasher(), 1, u64::MAX));
     assert_eq!(none.text, "invalid parts=0: expected one state or more");
-    let mut scattered = Filter::new("bloom:k=4,memory=64KiB", hasher()).unwrap();
-    let failure = scattered.save(None, b"", &mut state).unwrap_err();
-    assert_eq!(failure.code, Code::Unsupported);
+    let two = Object::new(Kind::Filter, SPEC, hasher(), 2).unwrap_err();
     assert!(
-        failure.text.contains("expected a filter in lines"),
-        "{failure}"
+        two.text.starts_with("invalid partitions=2: expected 1"),
+        "{two}"
     );
-    let slices = Filter::new(
-        "horizontal:slices=2/bloom:k=4,form=line,memory=64KiB",
-        hasher(),
-    );
-    let failure = slices.unwrap().lines().unwrap_err();
-    assert_eq!(failure.code, Code::Unsupported);
 }
 
 #[test]
@@ -379,10 +464,17 @@ fn texts_of_errors_are_one_line() {
         Failure::argument("name", nasty, nasty),
         Failure::new(Code::Io, nasty).of_path(&path),
         Failure::from(std::io::Error::other(nasty)),
-        Filter::load_file(&path, hasher(), u64::MAX).unwrap_err(),
-        Filter::new(SPEC, hasher())
+        Object::load(
+            Kind::Filter,
+            Source::File(path.clone()),
+            hasher(),
+            1,
+            u64::MAX,
+        )
+        .unwrap_err(),
+        Object::new(Kind::Filter, SPEC, hasher(), 1)
             .unwrap()
-            .save_file(&path, b"")
+            .save(Target::File(path), b"")
             .unwrap_err(),
         echoless_foreign::catch::<()>(|| panic!("{nasty}")).unwrap_err(),
     ] {

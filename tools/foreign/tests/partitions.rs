@@ -41,7 +41,7 @@ proptest! {
         batches in vec(vec(0..30_000_u64, 0..3000), 1..8),
         filter in prop::sample::select(vec![
             SPEC,
-            "rowlru:form=line,memory=64KiB",
+            "stamped:window=1000,memory=64KiB",
             "clocked:window=1000,memory=64KiB",
             "dense:replacement=fifo,memory=64KiB",
         ]),

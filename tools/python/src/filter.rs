@@ -1,21 +1,20 @@
 //! `echoless.Filter`: a filter for one thread at a time.
 
-use std::fs::File;
-use std::io::{BufReader, Cursor};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use echoless::KeyHasher;
-use echoless_foreign::{Filter as Inner, Hashes, ReportFields, UNKNOWN_COUNT};
+use echoless_foreign::{At, Call, Kind, Object, Source, Target};
 use echoless_stream::Unit;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::blocks::verdicts;
-use crate::errors::{invalid, raise, raise_of_path};
-use crate::keys::{Input, hash_key};
-use crate::options::{self, hasher};
+use crate::errors::{invalid, raise};
+use crate::keys::Input;
+use crate::object::{self, About};
+use crate::options;
 use crate::times::{Times, parse_tick};
 
 /// Reports for each key of an endless stream whether it came before, in fixed memory.
@@ -45,28 +44,24 @@ use crate::times::{Times, parse_tick};
 #[pyclass(frozen, module = "echoless")]
 pub(crate) struct Filter {
     /// No call waits for the lock: a second thread gets an error. `None` if the filter is closed.
-    inner: Mutex<Option<Inner>>,
-    hasher: KeyHasher,
-    spec: String,
-    seed: u64,
-    is_secret: bool,
+    object: Mutex<Option<Object>>,
+    about: About,
     tick: Option<Unit>,
-    data: Vec<u8>,
 }
 
 /// The filter of a call.
-struct Locked<'a>(MutexGuard<'a, Option<Inner>>);
+struct Locked<'a>(MutexGuard<'a, Option<Object>>);
 
 impl Locked<'_> {
-    fn get(&mut self) -> PyResult<&mut Inner> {
+    fn get(&self) -> PyResult<&Object> {
         let closed = || PyValueError::new_err("the filter is closed");
-        self.0.as_mut().ok_or_else(closed)
+        self.0.as_ref().ok_or_else(closed)
     }
 }
 
 impl Filter {
     fn lock(&self) -> PyResult<Locked<'_>> {
-        match self.inner.try_lock() {
+        match self.object.try_lock() {
             Ok(guard) => Ok(Locked(guard)),
             Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
                 "another thread uses the filter: use SharedFilter, a filter for each thread, or a \
@@ -78,22 +73,19 @@ impl Filter {
         }
     }
 
-    fn of_inner(
-        inner: Inner,
-        seed: u64,
-        is_secret: bool,
-        tick: Option<Unit>,
-        data: Vec<u8>,
-    ) -> Self {
+    fn of_object((object, about): (Object, About), tick: Option<Unit>) -> Self {
         Self {
-            hasher: inner.hasher().clone(),
-            spec: inner.spec().to_string(),
-            inner: Mutex::new(Some(inner)),
-            seed,
-            is_secret,
+            object: Mutex::new(Some(object)),
+            about,
             tick,
-            data,
         }
+    }
+
+    /// Runs a call with numbers, without the interpreter.
+    fn call(&self, py: Python<'_>, call: Call, argument: u64) -> PyResult<u64> {
+        let locked = self.lock()?;
+        let object = locked.get()?;
+        py.detach(|| object.call(call, argument)).map_err(raise)
     }
 }
 
@@ -144,15 +136,8 @@ impl Filter {
                 format!("fingerprint:{}", options.join(","))
             }
         };
-        let hasher = hasher(seed, secret)?;
-        let inner = py.detach(|| Inner::new(&text, hasher)).map_err(raise)?;
-        Ok(Self::of_inner(
-            inner,
-            seed,
-            secret.is_some(),
-            tick,
-            Vec::new(),
-        ))
+        let made = object::make(py, Kind::Filter, &text, 1, seed, secret)?;
+        Ok(Self::of_object(made, tick))
     }
 
     /// Reports which keys are duplicates, in order, and records the others.
@@ -197,22 +182,22 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         times: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hasher)?;
+        let input = Input::read(keys, &self.about.hasher)?;
         let times = times
             .map(|times| Times::read(times, self.tick, input.len()))
             .transpose()?;
-        let mut locked = self.lock()?;
+        let locked = self.lock()?;
         let filter = locked.get()?;
         let ticks = match &times {
             None => None,
             Some(Times::All(tick)) => {
-                filter.advance_to(*tick);
+                filter.call(Call::advance, *tick).map_err(raise)?;
                 None
             }
             Some(Times::Each(ticks)) => Some(&ticks[..]),
         };
         verdicts(py, &input, ticks, |keys, ticks, words| {
-            filter.observe(keys, ticks, words)
+            filter.observe(At(keys, ticks), words)
         })
     }
 
@@ -225,16 +210,12 @@ impl Filter {
     /// (False, True)
     #[pyo3(signature = (key, time = None))]
     fn observe_one(&self, key: &Bound<'_, PyAny>, time: Option<u64>) -> PyResult<bool> {
-        let hash = hash_key(key, &self.hasher)?;
-        let mut locked = self.lock()?;
+        let locked = self.lock()?;
         let filter = locked.get()?;
         if let Some(tick) = time {
-            filter.advance_to(tick);
+            filter.call(Call::advance, tick).map_err(raise)?;
         }
-        Ok(filter
-            .observe(&Hashes(&[hash]), None, &mut [0])
-            .map_err(raise)?
-            == 1)
+        self.about.observe_one(filter, key)
     }
 
     /// Reports which keys would be duplicates now, and records nothing. The arguments and results
@@ -251,8 +232,8 @@ impl Filter {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hasher)?;
-        let mut locked = self.lock()?;
+        let input = Input::read(keys, &self.about.hasher)?;
+        let locked = self.lock()?;
         let filter = locked.get()?;
         verdicts(py, &input, None, |keys, _, words| {
             filter.contains(keys, words)
@@ -260,17 +241,19 @@ impl Filter {
     }
 
     /// Moves the clock of a window. An earlier tick has no effect.
-    fn advance_to(&self, tick: u64) -> PyResult<()> {
-        self.lock()?.get()?.advance_to(tick);
-        Ok(())
+    fn advance_to(&self, py: Python<'_>, tick: u64) -> PyResult<()> {
+        self.call(py, Call::advance, tick).map(drop)
     }
 
     /// Removes all keys, and resets the counters and the clock.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        let mut locked = self.lock()?;
-        let filter = locked.get()?;
-        py.detach(|| filter.clear());
-        Ok(())
+        self.call(py, Call::clear, 0).map(drop)
+    }
+
+    /// The memory of the filter's state, in bytes.
+    #[getter]
+    fn memory_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.call(py, Call::memory_bytes, 0)
     }
 
     /// Counters and error estimates as a dict; None is what the filter does not know. This may
@@ -283,16 +266,13 @@ impl Filter {
     /// >>> report["observed"], report["fresh"], report["memory_bytes"]
     /// (3, 2, 1048576)
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut locked = self.lock()?;
-        let filter = locked.get()?;
-        let report = py.detach(|| ReportFields::from(&filter.report()));
-        report_dict(py, &report)
+        object::report(py, self.lock()?.get()?)
     }
 
     /// The specification; ``Filter(filter.spec)`` makes an empty filter of it.
     #[getter]
     fn spec(&self) -> &str {
-        &self.spec
+        &self.about.spec
     }
 
     /// The length of a tick, or None.
@@ -304,7 +284,7 @@ impl Filter {
     /// The bytes that were saved with the state that the filter was loaded from.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.data)
+        PyBytes::new(py, &self.about.data)
     }
 
     /// Writes the state into a file, with bytes of the caller such as a position in the input. The
@@ -323,10 +303,7 @@ impl Filter {
     /// (b'record 2', True)
     #[pyo3(signature = (path, data = None))]
     fn save(&self, py: Python<'_>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
-        let mut locked = self.lock()?;
-        let filter = locked.get()?;
-        py.detach(|| filter.save_file(&path, data.unwrap_or_default()))
-            .map_err(raise)
+        object::save(py, self.lock()?.get()?, path, data)
     }
 
     /// The filter of a state that ``save``, the command or another program wrote. Seed and secret
@@ -343,36 +320,33 @@ impl Filter {
         memory_limit: Option<u64>,
     ) -> PyResult<Self> {
         let tick = tick.map(parse_tick).transpose()?;
-        let hasher = hasher(seed, secret)?;
-        let file = File::open(&path).map_err(|error| raise_of_path(&path, &error))?;
-        let limit = memory_limit.unwrap_or(u64::MAX);
-        let loaded = py.detach(|| Inner::load([BufReader::new(file)], hasher, limit));
-        let (inner, data) = loaded.map_err(|failure| raise(failure.of_path(&path)))?;
-        Ok(Self::of_inner(
-            inner,
-            seed,
-            secret.is_some(),
-            tick,
-            data.concat(),
-        ))
+        let loaded = object::load(py, Kind::Filter, &path, 1, seed, secret, memory_limit)?;
+        Ok(Self::of_object(loaded, tick))
     }
 
     /// Pickles the state. A secret must not be in a pickle.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
-        if self.is_secret {
+        if self.about.is_secret {
             return Err(PyTypeError::new_err(
                 "a filter with a secret cannot be pickled: use save and load",
             ));
         }
-        let mut locked = self.lock()?;
+        let locked = self.lock()?;
         let filter = locked.get()?;
         let mut state = Vec::new();
-        py.detach(|| filter.save(None, &self.data, &mut state))
-            .map_err(raise)?;
+        py.detach(|| {
+            let stream = Target::Stream(None, Box::new(&mut state));
+            filter.save(stream, &self.about.data)
+        })
+        .map_err(raise)?;
         let restore = py.get_type::<Self>().getattr("_restore")?;
         Ok((
             restore,
-            (PyBytes::new(py, &state).unbind(), self.seed, self.tick()),
+            (
+                PyBytes::new(py, &state).unbind(),
+                self.about.seed,
+                self.tick(),
+            ),
         ))
     }
 
@@ -380,9 +354,13 @@ impl Filter {
     fn _restore(py: Python<'_>, state: &[u8], seed: u64, tick: Option<&str>) -> PyResult<Self> {
         let tick = tick.map(parse_tick).transpose()?;
         let hasher = KeyHasher::seeded(seed);
-        let loaded = py.detach(|| Inner::load([Cursor::new(state)], hasher, u64::MAX));
-        let (inner, data) = loaded.map_err(raise)?;
-        Ok(Self::of_inner(inner, seed, false, tick, data.concat()))
+        let loaded = py.detach(|| {
+            let from = Source::Streams(vec![Box::new(state)]);
+            Object::load(Kind::Filter, from, hasher.clone(), 1, u64::MAX)
+        });
+        let (data, object) = loaded.map_err(raise)?;
+        let restored = object::about(object, hasher, seed, None, data)?;
+        Ok(Self::of_object(restored, tick))
     }
 
     /// Frees the memory. Later calls are errors; closing again is none. A ``with`` block closes
@@ -407,54 +385,9 @@ impl Filter {
     }
 
     fn __repr__(&self) -> String {
-        repr("Filter", &self.spec, self.seed, self.is_secret)
+        self.about.repr("Filter")
     }
 }
 
 /// What a pickle has: the state, the seed and the tick.
 type Pickled = (Py<PyBytes>, u64, Option<&'static str>);
-
-/// How a filter is shown. The secret is not.
-pub(crate) fn repr(class: &str, spec: &str, seed: u64, is_secret: bool) -> String {
-    let seed = if seed == 0 {
-        String::new()
-    } else {
-        format!(", seed={seed}")
-    };
-    let secret = if is_secret { ", secret=..." } else { "" };
-    format!("{class}(\"{spec}\"{seed}{secret})")
-}
-
-/// The names are those of C.
-pub(crate) fn report_dict<'py>(
-    py: Python<'py>,
-    report: &ReportFields,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("memory_bytes", report.memory_bytes)?;
-    for (name, count) in [
-        ("observed", report.observed),
-        ("fresh", report.fresh),
-        ("evictions", report.evictions),
-        ("expired", report.expired),
-    ] {
-        dict.set_item(name, Some(count).filter(|count| *count != UNKNOWN_COUNT))?;
-    }
-    for (name, value) in [
-        ("fill", report.fill),
-        ("expected_fpr", report.expected_fpr),
-        ("most_fpr", report.most_fpr),
-        (
-            "expected_false_duplicates",
-            report.expected_false_duplicates,
-        ),
-        ("miss_age", report.miss_age),
-    ] {
-        dict.set_item(name, Some(value).filter(|value| !value.is_nan()))?;
-    }
-    dict.set_item(
-        "window_ticks",
-        Some(report.window_ticks).filter(|ticks| *ticks > 0),
-    )?;
-    Ok(dict)
-}

@@ -14,7 +14,9 @@ mod keys;
 mod lab;
 mod numbers;
 mod numpy;
+mod object;
 mod options;
+mod ordered;
 mod output;
 mod pandas;
 mod shared;
@@ -32,6 +34,8 @@ fn _echoless(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<filter::Filter>()?;
     module.add_class::<shared::SharedFilter>()?;
+    module.add_class::<ordered::OrderedFilter>()?;
+    module.add_class::<ordered::OrderedThread>()?;
     module.add_function(wrap_pyfunction!(lab::plan, module)?)?;
     module.add_function(wrap_pyfunction!(lab::evaluate, module)?)?;
     Ok(())

@@ -1,19 +1,16 @@
 //! `echoless.SharedFilter`: a filter for all threads at the same time.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
 
-use echoless::KeyHasher;
-use echoless_foreign::{Hashes, ReportFields, Shared};
+use echoless_foreign::{Call, Kind, Object};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::blocks::verdicts;
-use crate::errors::{invalid, raise, raise_of_path};
-use crate::filter::{report_dict, repr};
-use crate::keys::{Input, hash_key};
-use crate::options::{self, hasher};
+use crate::errors::{invalid, raise};
+use crate::keys::Input;
+use crate::object::{self, About};
+use crate::options;
 
 /// A filter that any number of threads use at the same time. Of equal keys of several threads
 /// exactly one is fresh. No call waits for another one.
@@ -31,11 +28,8 @@ use crate::options::{self, hasher};
 /// [False, True, True, True]
 #[pyclass(frozen, module = "echoless")]
 pub(crate) struct SharedFilter {
-    inner: Shared,
-    hasher: KeyHasher,
-    seed: u64,
-    is_secret: bool,
-    data: Vec<u8>,
+    object: Object,
+    about: About,
 }
 
 #[pymethods]
@@ -60,17 +54,8 @@ impl SharedFilter {
                 ));
             }
         };
-        let hasher = hasher(seed, secret)?;
-        let inner = py
-            .detach(|| Shared::new(&text, hasher.clone()))
-            .map_err(raise)?;
-        Ok(Self {
-            inner,
-            hasher,
-            seed,
-            is_secret: secret.is_some(),
-            data: Vec::new(),
-        })
+        let (object, about) = object::make(py, Kind::Shared, &text, 1, seed, secret)?;
+        Ok(Self { object, about })
     }
 
     /// Reports which keys are duplicates, and records the others; see ``Filter.observe``.
@@ -79,20 +64,15 @@ impl SharedFilter {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hasher)?;
+        let input = Input::read(keys, &self.about.hasher)?;
         verdicts(py, &input, None, |keys, _, words| {
-            self.inner.observe(keys, words)
+            self.object.observe(keys, words)
         })
     }
 
     /// Reports whether one key is a duplicate, and records it if not.
     fn observe_one(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = hash_key(key, &self.hasher)?;
-        Ok(self
-            .inner
-            .observe(&Hashes(&[hash]), &mut [0])
-            .map_err(raise)?
-            == 1)
+        self.about.observe_one(&self.object, key)
     }
 
     /// Reports which keys would be duplicates now, and records nothing.
@@ -101,21 +81,27 @@ impl SharedFilter {
         py: Python<'py>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hasher)?;
+        let input = Input::read(keys, &self.about.hasher)?;
         verdicts(py, &input, None, |keys, _, words| {
-            self.inner.contains(keys, words)
+            self.object.contains(keys, words)
         })
     }
 
     /// Removes all keys. If threads observe keys meanwhile, some of these are forgotten.
-    fn clear(&self, py: Python<'_>) {
-        py.detach(|| self.inner.clear());
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        let cleared = py.detach(|| self.object.call(Call::clear, 0));
+        cleared.map(drop).map_err(raise)
+    }
+
+    /// The memory of the filter's state, in bytes.
+    #[getter]
+    fn memory_bytes(&self) -> PyResult<u64> {
+        self.object.call(Call::memory_bytes, 0).map_err(raise)
     }
 
     /// Counters and error estimates as a dict; None is what the filter does not know.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let report = py.detach(|| ReportFields::from(&self.inner.report()));
-        report_dict(py, &report)
+        object::report(py, &self.object)
     }
 
     /// Saves the filter and ``data`` of the program as ``Filter.save`` does, while other threads use
@@ -134,8 +120,7 @@ impl SharedFilter {
     /// (b'record 2', True)
     #[pyo3(signature = (path, data = None))]
     fn save(&self, py: Python<'_>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
-        py.detach(|| self.inner.save_file(&path, data.unwrap_or_default()))
-            .map_err(raise)
+        object::save(py, &self.object, path, data)
     }
 
     /// The filter of a state that ``save`` or another program wrote; see ``Filter.load``.
@@ -148,33 +133,23 @@ impl SharedFilter {
         secret: Option<&[u8]>,
         memory_limit: Option<u64>,
     ) -> PyResult<Self> {
-        let hasher = hasher(seed, secret)?;
-        let file = File::open(&path).map_err(|error| raise_of_path(&path, &error))?;
-        let limit = memory_limit.unwrap_or(u64::MAX);
-        let loaded = py.detach(|| Shared::load(BufReader::new(file), hasher.clone(), limit));
-        let (inner, data) = loaded.map_err(raise)?;
-        Ok(Self {
-            inner,
-            hasher,
-            seed,
-            is_secret: secret.is_some(),
-            data,
-        })
+        let (object, about) = object::load(py, Kind::Shared, &path, 1, seed, secret, memory_limit)?;
+        Ok(Self { object, about })
     }
 
     /// The bytes that were saved with the filter.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.data)
+        PyBytes::new(py, &self.about.data)
     }
 
     /// The specification.
     #[getter]
-    fn spec(&self) -> String {
-        self.inner.spec().to_string()
+    fn spec(&self) -> &str {
+        &self.about.spec
     }
 
     fn __repr__(&self) -> String {
-        repr("SharedFilter", &self.spec(), self.seed, self.is_secret)
+        self.about.repr("SharedFilter")
     }
 }

@@ -1,456 +1,294 @@
-//! The native methods. Their names and types are those that Java expects; what a filter does with
+//! The native methods. Their names and types are those that Java expects; what an object does with
 //! the arguments is in `echoless-foreign`.
 #![allow(non_snake_case, clippy::too_many_arguments)]
 
-use std::io::BufReader;
-use std::sync::{Mutex, MutexGuard};
+use std::cell::RefCell;
 
-use echoless::Report;
 use echoless_foreign::{
-    Code, Failure, Filter, Handle, Keys, Partitions, ReportFields, Shared, Snapshot, Table,
-    exclusive,
+    At, Call, Cut, Failure, Handle, Keys, Kind, Object, ReportFields, Source, Table, Target,
 };
-use jni::EnvUnowned;
 use jni::objects::{
-    JByteArray, JByteBuffer, JClass, JIntArray, JLongArray, JObject, JObjectArray, JString,
+    JByteArray, JByteBuffer, JIntArray, JLongArray, JObject, JObjectArray, JString,
 };
 use jni::sys::{jboolean, jint, jlong};
+use jni::{Env, EnvUnowned};
 
 use crate::call::{bytes, call, check_length, count, hasher, of_java, text};
 use crate::keys::{HashArray, NumberArray, check_tick, direct, judge, with_packed, write_hashes};
-use crate::streams::Stream;
+use crate::streams::{Stream, position, run};
 
-/// What a `Resource` of Java stands for. Its subclasses pass their own handles only.
-enum Thing {
-    Filter(Mutex<Filter>),
-    Shared(Shared),
-    Partitions(Box<Mutex<Partitions>>),
-    Snapshot(Snapshot),
+/// The objects that a `Resource` of Java stands for. Its subclasses pass their own handles only.
+static OBJECTS: Table<Object> = Table::new(1, "filter");
+
+fn insert(object: Object) -> Result<jlong, Failure> {
+    OBJECTS.insert(object).map(Handle::number)
 }
 
-static THINGS: Table<Thing> = Table::new(1, FILTER);
-const FILTER: &str = "filter";
-
-fn unsupported() -> Failure {
-    Failure::new(Code::Unsupported, "the object has no such method")
+/// The kind of objects with a number.
+fn kind(number: jint) -> Kind {
+    match number {
+        1 => Kind::Filter,
+        2 => Kind::Shared,
+        _ => Kind::Ordered,
+    }
 }
 
-fn insert(thing: Thing) -> Result<jlong, Failure> {
-    THINGS.insert(thing).map(Handle::number)
+/// Judges a batch, at its ticks if there are some.
+fn judge_keys(
+    env: &Env<'_>,
+    handle: jlong,
+    inserts: jboolean,
+    keys: &dyn Keys,
+    ticks: &JLongArray<'_>,
+    verdicts: &JLongArray<'_>,
+) -> Result<jlong, Failure> {
+    let object = OBJECTS.get(handle)?;
+    judge(
+        env,
+        ticks,
+        keys.len(),
+        verdicts,
+        |ticks, words| match inserts {
+            true => object.observe(At(keys, ticks), words),
+            false => object.contains(keys, words),
+        },
+    )
 }
 
-impl Thing {
-    fn filter(&self) -> Result<MutexGuard<'_, Filter>, Failure> {
-        match self {
-            Self::Filter(filter) => exclusive(FILTER, filter),
-            _ => Err(unsupported()),
+/// Declares native methods: each gets the environment and its arguments, and returns a value or a
+/// failure.
+macro_rules! natives {
+    ($local:lifetime, $env:ident; $(
+        $(#[doc = $doc:literal])*
+        $class:ident.$name:ident($($argument:ident: $type:ty),*) -> $result:ty $run:block
+    )*) => {$(
+        $(#[doc = $doc])*
+        #[unsafe(export_name = concat!("Java_echoless_", stringify!($class), "_", stringify!($name)))]
+        extern "system" fn $name<$local>(
+            env: EnvUnowned<$local>,
+            _: JObject<$local>,
+            $($argument: $type),*
+        ) -> $result {
+            call(env, |$env| $run)
         }
-    }
-
-    fn partitions(&self) -> Result<MutexGuard<'_, Partitions>, Failure> {
-        match self {
-            Self::Partitions(filter) => exclusive(FILTER, filter),
-            _ => Err(unsupported()),
-        }
-    }
-
-    fn observe_or_find(
-        &self,
-        inserts: bool,
-        keys: &(impl Keys + ?Sized),
-        ticks: Option<&[u64]>,
-        words: &mut [u64],
-    ) -> Result<u64, Failure> {
-        match (self, inserts) {
-            (Self::Shared(filter), true) => filter.observe(keys, words),
-            (Self::Shared(filter), false) => filter.contains(keys, words),
-            (Self::Partitions(_), true) => self.partitions()?.observe(keys, ticks, words),
-            (_, true) => self.filter()?.observe(keys, ticks, words),
-            (_, false) => self.filter()?.contains(keys, words),
-        }
-    }
-
-    /// A report that reads some lines, or all of them at once if `most_lines` is 0.
-    fn report(&self, most_lines: usize) -> Result<Report, Failure> {
-        Ok(match (self, most_lines) {
-            (Self::Shared(filter), 0) => filter.report(),
-            (Self::Partitions(_), 0) => self.partitions()?.report(),
-            (_, 0) => self.filter()?.report(),
-            _ => self.partitions()?.report_in_slices(most_lines),
-        })
-    }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_newFilter<'local>(
-    env: EnvUnowned<'local>,
-    _: JClass<'local>,
-    spec: JString<'local>,
-    seed: jlong,
-    secret: JByteArray<'local>,
-) -> jlong {
-    call(env, |env| {
+natives! { 'local, env;
+    Resource.newObject(
+        number: jint,
+        spec: JString<'local>,
+        seed: jlong,
+        secret: JByteArray<'local>,
+        partitions: jint
+    ) -> jlong {
         let hasher = hasher(env, seed, &secret)?;
-        let filter = Filter::new(&text(env, "spec", &spec)?, hasher)?;
-        insert(Thing::Filter(Mutex::new(filter)))
-    })
-}
+        let partitions = count("partitions", partitions)?;
+        let spec = text(env, "spec", &spec)?;
+        insert(Object::new(kind(number), &spec, hasher, partitions)?)
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_newShared<'local>(
-    env: EnvUnowned<'local>,
-    _: JClass<'local>,
-    spec: JString<'local>,
-    seed: jlong,
-    secret: JByteArray<'local>,
-) -> jlong {
-    call(env, |env| {
-        let hasher = hasher(env, seed, &secret)?;
-        insert(Thing::Shared(Shared::new(
-            &text(env, "spec", &spec)?,
-            hasher,
-        )?))
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_newPartitions<'local>(
-    env: EnvUnowned<'local>,
-    _: JClass<'local>,
-    spec: JString<'local>,
-    seed: jlong,
-    secret: JByteArray<'local>,
-    number: jint,
-    first: jint,
-    last: jint,
-) -> jlong {
-    call(env, |env| {
+    Resource.newPartitions(
+        spec: JString<'local>,
+        seed: jlong,
+        secret: JByteArray<'local>,
+        number: jint,
+        first: jint,
+        last: jint
+    ) -> jlong {
         let hasher = hasher(env, seed, &secret)?;
         let number = count("count", number)?;
         let owned = count("first", first)?..count("last", last)? + 1;
         let spec = text(env, "spec", &spec)?;
-        let partitions = Partitions::open(&spec, hasher, number, owned)?;
-        insert(Thing::Partitions(Box::new(Mutex::new(partitions))))
-    })
-}
+        insert(Object::partitions(&spec, hasher, number, owned)?)
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_newSnapshot<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-) -> jlong {
-    call(env, |_| {
-        let snapshot = THINGS.get(handle)?.partitions()?.snapshot();
-        insert(Thing::Snapshot(snapshot))
-    })
-}
+    Resource.open(handle: jlong) -> jlong {
+        let _ = env;
+        let opened = OBJECTS.get(handle)?.open()?;
+        insert(opened)
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_free<'local>(
-    env: EnvUnowned<'local>,
-    _: JClass<'local>,
-    handle: jlong,
-) {
-    call(env, |_| THINGS.remove(handle));
-}
+    Resource.free(handle: jlong) -> () {
+        let _ = env;
+        OBJECTS.remove(handle)
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_judgeHashes<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-    inserts: jboolean,
-    hashes: JLongArray<'local>,
-    ticks: JLongArray<'local>,
-    number: jint,
-    verdicts: JLongArray<'local>,
-) -> jlong {
-    call(env, |env| {
-        let thing = THINGS.get(handle)?;
-        let number = count("n", number)?;
-        let keys = HashArray::new(env, &hashes, number)?;
-        judge(env, &ticks, number, &verdicts, |ticks, words| {
-            thing.observe_or_find(inserts, &keys, ticks, words)
+    Resource.judgeHashes(
+        handle: jlong,
+        inserts: jboolean,
+        hashes: JLongArray<'local>,
+        ticks: JLongArray<'local>,
+        number: jint,
+        verdicts: JLongArray<'local>
+    ) -> jlong {
+        let keys = HashArray::new(env, &hashes, count("n", number)?)?;
+        judge_keys(env, handle, inserts, &keys, &ticks, &verdicts)
+    }
+
+    Resource.judgePacked(
+        handle: jlong,
+        inserts: jboolean,
+        packed: JByteArray<'local>,
+        offsets: JIntArray<'local>,
+        ticks: JLongArray<'local>,
+        number: jint,
+        verdicts: JLongArray<'local>
+    ) -> jlong {
+        with_packed(env, &packed, &offsets, count("n", number)?, |keys| {
+            judge_keys(env, handle, inserts, keys, &ticks, &verdicts)
         })
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_judgePacked<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-    inserts: jboolean,
-    packed: JByteArray<'local>,
-    offsets: JIntArray<'local>,
-    ticks: JLongArray<'local>,
-    number: jint,
-    verdicts: JLongArray<'local>,
-) -> jlong {
-    call(env, |env| {
-        let thing = THINGS.get(handle)?;
-        let number = count("n", number)?;
-        with_packed(env, &packed, &offsets, number, |keys| {
-            judge(env, &ticks, number, &verdicts, |ticks, words| {
-                thing.observe_or_find(inserts, keys, ticks, words)
-            })
-        })
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_judgeDirect<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-    inserts: jboolean,
-    hashes: JByteBuffer<'local>,
-    position: jint,
-    limit: jint,
-    ticks: JLongArray<'local>,
-    number: jint,
-    verdicts: JLongArray<'local>,
-) -> jlong {
-    call(env, |env| {
-        let thing = THINGS.get(handle)?;
-        let number = count("n", number)?;
+    Resource.judgeDirect(
+        handle: jlong,
+        inserts: jboolean,
+        hashes: JByteBuffer<'local>,
+        position: jint,
+        limit: jint,
+        number: jint,
+        verdicts: JLongArray<'local>
+    ) -> jlong {
         let bounds = [count("position", position)?, count("limit", limit)?];
         // SAFETY: the documentation of the method says that nothing may write or free the buffer
         // meanwhile.
-        let keys = unsafe { direct(env, &hashes, bounds, number)? };
-        judge(env, &ticks, number, &verdicts, |ticks, words| {
-            thing.observe_or_find(inserts, &keys, ticks, words)
-        })
-    })
-}
+        let keys = unsafe { direct(env, &hashes, bounds, count("n", number)?)? };
+        judge_keys(env, handle, inserts, &keys, &JLongArray::null(), &verdicts)
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_advance<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-    tick: jlong,
-) {
-    call(env, |_| {
-        let tick = tick.cast_unsigned();
-        check_tick(tick)?;
-        THINGS.get(handle)?.filter()?.advance_to(tick);
-        Ok(())
-    });
-}
-
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_clear<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-) {
-    call(env, |_| {
-        match &*THINGS.get(handle)? {
-            Thing::Shared(filter) => filter.clear(),
-            filter => filter.filter()?.clear(),
+    /// Runs a call with numbers, by its place in the table.
+    Resource.number(handle: jlong, number: jint, argument: jlong) -> jlong {
+        let _ = env;
+        let call = Call::ALL[number as usize];
+        if call == Call::advance {
+            check_tick(argument.cast_unsigned())?;
         }
-        Ok(())
-    });
-}
+        let result = OBJECTS.get(handle)?.call(call, argument.cast_unsigned())?;
+        Ok(result.cast_signed())
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_memory<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-) -> jlong {
-    call(env, |_| {
-        let bytes = match &*THINGS.get(handle)? {
-            Thing::Shared(filter) => filter.memory_bytes(),
-            filter @ Thing::Partitions(_) => filter.partitions()?.memory_bytes(),
-            filter => filter.filter()?.memory_bytes(),
-        };
-        Ok(bytes.cast_signed())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_specText<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-) -> JString<'local> {
-    call(env, |env| {
-        let spec = match &*THINGS.get(handle)? {
-            Thing::Shared(filter) => filter.spec().to_string(),
-            filter @ Thing::Partitions(_) => filter.partitions()?.spec().to_string(),
-            filter => filter.filter()?.spec().to_string(),
-        };
+    Resource.specText(handle: jlong) -> JString<'local> {
+        let spec = OBJECTS.get(handle)?.spec()?;
         env.new_string(spec).map_err(of_java)
-    })
-}
+    }
 
-/// Writes the counts of the report, then its rates as the bits of numbers.
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_reportFields<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-    most_lines: jint,
-    into: JLongArray<'local>,
-) {
-    call(env, |env| {
-        let report = THINGS
-            .get(handle)?
-            .report(count("mostLines", most_lines)?)?;
+    /// Writes the counts of the report, then its rates as the bits of numbers. Of partitions, a
+    /// report reads some lines, or all of them at once if `mostLines` is 0.
+    Resource.reportFields(handle: jlong, most_lines: jint, into: JLongArray<'local>) -> () {
+        let object = OBJECTS.get(handle)?;
+        let report = match count("mostLines", most_lines)? {
+            0 => object.read_report()?,
+            most => object.report_in_slices(most)?,
+        };
         let fields = ReportFields::from(&report);
-        let rate = |rate: f64| rate.to_bits();
         let values = [
             fields.memory_bytes,
             fields.observed,
             fields.fresh,
             fields.evictions,
             fields.expired,
-            rate(fields.fill),
-            rate(fields.expected_fpr),
-            rate(fields.most_fpr),
-            rate(fields.expected_false_duplicates),
-            rate(fields.miss_age),
+            fields.fill.to_bits(),
+            fields.expected_fpr.to_bits(),
+            fields.most_fpr.to_bits(),
+            fields.expected_false_duplicates.to_bits(),
+            fields.miss_age.to_bits(),
             fields.window_ticks,
         ];
         check_length(env, "report", &into, values.len())?;
         let values = values.map(u64::cast_signed);
         into.set_region(env, 0, &values).map_err(of_java)
-    });
-}
+    }
 
-/// Saves a filter with bytes of the caller.
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_saveWhole<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-    of_caller: JByteArray<'local>,
-    stream: JObject<'local>,
-) {
-    call(env, |env| {
-        let of_caller = bytes(env, "bytes", &of_caller)?;
-        let output = Stream::new(env, &stream)?;
-        match &*THINGS.get(handle)? {
-            Thing::Shared(filter) => filter.save(&of_caller, output),
-            filter => filter.filter()?.save(None, &of_caller, output),
-        }
-    });
-}
+    /// Saves a filter of any kind with bytes of the caller.
+    Resource.saveWhole(handle: jlong, saved: JByteArray<'local>, stream: JObject<'local>) -> () {
+        let saved = bytes(env, "bytes", &saved)?;
+        let env = RefCell::new(env);
+        let output = Box::new(Stream::new(&env, &stream)?);
+        OBJECTS.get(handle)?.save(Target::Stream(None, output), &saved)
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_savePartition<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-    partition: jint,
-    stream: JObject<'local>,
-) {
-    call(env, |env| {
+    /// Saves an ordered filter with the bytes of the point where its state ends.
+    Resource.saveAt(handle: jlong, stream: JObject<'local>) -> () {
+        let env = RefCell::new(env);
+        let output = Box::new(Stream::new(&env, &stream)?);
+        let failed = RefCell::new(None);
+        let cut = Cut {
+            before: Box::new(|| *failed.borrow_mut() = run(&env, &stream).err()),
+            position: Box::new(|| match failed.borrow_mut().take() {
+                Some(failure) => Err(failure),
+                None => position(&env, &stream),
+            }),
+        };
+        OBJECTS.get(handle)?.save_at(Target::Stream(None, output), cut)
+    }
+
+    Resource.savePartition(handle: jlong, partition: jint, stream: JObject<'local>) -> () {
         let partition = count("partition", partition)?;
-        let output = Stream::new(env, &stream)?;
-        match &*THINGS.get(handle)? {
-            Thing::Snapshot(snapshot) => snapshot.save(partition, output),
-            filter => filter.partitions()?.save(partition, output),
-        }
-    });
-}
+        let env = RefCell::new(env);
+        let output = Box::new(Stream::new(&env, &stream)?);
+        OBJECTS.get(handle)?.save(Target::Partition(partition, output), &[])
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_loadPartition<'local>(
-    env: EnvUnowned<'local>,
-    _: JObject<'local>,
-    handle: jlong,
-    partition: jint,
-    stream: JObject<'local>,
-) {
-    call(env, |env| {
+    Resource.loadPartition(handle: jlong, partition: jint, stream: JObject<'local>) -> () {
         let partition = count("partition", partition)?;
-        let input = BufReader::new(Stream::new(env, &stream)?);
-        THINGS.get(handle)?.partitions()?.load(partition, input)
-    });
-}
+        let env = RefCell::new(env);
+        let input = std::io::BufReader::new(Stream::new(&env, &stream)?);
+        OBJECTS.get(handle)?.load_partition(partition, input)
+    }
 
-/// Restores a filter, and writes the bytes that were saved with it to the first place of `into`.
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Resource_loadWhole<'local>(
-    env: EnvUnowned<'local>,
-    _: JClass<'local>,
-    is_shared: jboolean,
-    stream: JObject<'local>,
-    seed: jlong,
-    secret: JByteArray<'local>,
-    memory_limit: jlong,
-    into: JObjectArray<'local, JByteArray<'local>>,
-) -> jlong {
-    call(env, |env| {
+    /// Restores a filter, and writes the bytes that were saved with it to the first place of
+    /// `into`.
+    Resource.loadObject(
+        number: jint,
+        stream: JObject<'local>,
+        seed: jlong,
+        secret: JByteArray<'local>,
+        partitions: jint,
+        memory_limit: jlong,
+        into: JObjectArray<'local, JByteArray<'local>>
+    ) -> jlong {
         let hasher = hasher(env, seed, &secret)?;
         let limit = u64::try_from(memory_limit)
             .map_err(|_| Failure::argument("memoryLimit", memory_limit, "0 or more"))?;
-        let input = BufReader::new(Stream::new(env, &stream)?);
-        let (filter, saved) = if is_shared {
-            let (filter, saved) = Shared::load(input, hasher, limit)?;
-            (Thing::Shared(filter), saved)
-        } else {
-            let (filter, saved) = Filter::load([input], hasher, limit)?;
-            (Thing::Filter(Mutex::new(filter)), saved.concat())
-        };
+        let partitions = count("partitions", partitions)?;
+        let env = RefCell::new(env);
+        let from = Source::Streams(vec![Box::new(Stream::new(&env, &stream)?)]);
+        let (saved, object) = Object::load(kind(number), from, hasher, partitions, limit)?;
+        let env = env.into_inner();
         let saved = env.byte_array_from_slice(&saved).map_err(of_java)?;
         into.set_element(env, 0, &saved).map_err(of_java)?;
-        insert(filter)
-    })
-}
+        insert(object)
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Hasher_hashKey<'local>(
-    env: EnvUnowned<'local>,
-    _: JClass<'local>,
-    seed: jlong,
-    secret: JByteArray<'local>,
-    key: JByteArray<'local>,
-) -> jlong {
-    call(env, |env| {
+    Hasher.hashKey(seed: jlong, secret: JByteArray<'local>, key: JByteArray<'local>) -> jlong {
         let hasher = hasher(env, seed, &secret)?;
         let hash = hasher.hash(bytes(env, "key", &key)?);
         Ok(hash.get().cast_signed())
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Hasher_hashPacked<'local>(
-    env: EnvUnowned<'local>,
-    _: JClass<'local>,
-    seed: jlong,
-    secret: JByteArray<'local>,
-    packed: JByteArray<'local>,
-    offsets: JIntArray<'local>,
-    number: jint,
-    hashes: JLongArray<'local>,
-) {
-    call(env, |env| {
+    Hasher.hashPacked(
+        seed: jlong,
+        secret: JByteArray<'local>,
+        packed: JByteArray<'local>,
+        offsets: JIntArray<'local>,
+        number: jint,
+        hashes: JLongArray<'local>
+    ) -> () {
         let hasher = hasher(env, seed, &secret)?;
-        let number = count("n", number)?;
-        with_packed(env, &packed, &offsets, number, |keys| {
+        with_packed(env, &packed, &offsets, count("n", number)?, |keys| {
             write_hashes(env, keys, &hasher, &hashes)
         })
-    });
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "system" fn Java_echoless_Hasher_hashNumbers<'local>(
-    env: EnvUnowned<'local>,
-    _: JClass<'local>,
-    seed: jlong,
-    secret: JByteArray<'local>,
-    numbers: JLongArray<'local>,
-    number: jint,
-    hashes: JLongArray<'local>,
-) {
-    call(env, |env| {
+    Hasher.hashNumbers(
+        seed: jlong,
+        secret: JByteArray<'local>,
+        numbers: JLongArray<'local>,
+        number: jint,
+        hashes: JLongArray<'local>
+    ) -> () {
         let hasher = hasher(env, seed, &secret)?;
         let keys = NumberArray(HashArray::new(env, &numbers, count("n", number)?)?);
         write_hashes(env, &keys, &hasher, &hashes)
-    });
+    }
 }

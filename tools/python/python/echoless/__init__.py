@@ -10,11 +10,13 @@
 
 from ._command import dedup_file
 from ._dedup import dedup
-from ._echoless import Filter, SharedFilter, __version__
+from ._echoless import Filter, OrderedFilter, OrderedThread, SharedFilter, __version__
 from ._lab import evaluate, plan
 
 __all__ = [
     "Filter",
+    "OrderedFilter",
+    "OrderedThread",
     "SharedFilter",
     "__version__",
     "dedup",

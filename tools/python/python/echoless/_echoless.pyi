@@ -1,6 +1,9 @@
 from typing import Any
 
-from . import Filter as Filter, SharedFilter as SharedFilter
+from . import Filter as Filter
+from . import OrderedFilter as OrderedFilter
+from . import OrderedThread as OrderedThread
+from . import SharedFilter as SharedFilter
 
 __version__: str
 

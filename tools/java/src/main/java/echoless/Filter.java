@@ -4,12 +4,8 @@ import java.io.InputStream;
 
 /**
  * A duplicate filter of any kind: it tells for each key whether the key was seen before, in fixed
- * memory. One thread at a time may use it; a call while another one runs is an exception.
- *
- * <p>Verdicts are bits: bit {@code i % 64} of {@code verdicts[i / 64]} is set if key {@code i} is a
- * duplicate. An array may be longer than a batch needs; then its first words are written, and the
- * bits past the last key of the last word are zero. After an exception nothing has changed, unless
- * its code is {@link Code#PANICKED}.
+ * memory. One thread at a time may use it; a call while another one runs is an exception. After an
+ * exception nothing has changed, unless its code is {@link Code#PANICKED}.
  */
 public final class Filter extends WholeFilter {
   private Filter(long handle, byte[] savedBytes) {
@@ -26,8 +22,7 @@ public final class Filter extends WholeFilter {
 
   /** As {@link #of(String)}, with other hashes. */
   public static Filter of(String spec, Hashing hashing) {
-    EcholessException.present("hashing", hashing, "a Hashing");
-    return new Filter(newFilter(spec, hashing.seed, hashing.secret), new byte[0]);
+    return new Filter(make(FILTER, spec, hashing, 1), new byte[0]);
   }
 
   /**
@@ -46,23 +41,23 @@ public final class Filter extends WholeFilter {
    * @throws java.io.UncheckedIOException if the stream fails
    */
   public static Filter load(InputStream in, Hashing hashing, long memoryLimit) {
-    return restore(false, in, hashing, memoryLimit, Filter::new);
+    return restore(FILTER, in, hashing, 1, memoryLimit, Filter::new);
   }
 
   /** As {@link #observe(long[], int, long[])}, each at its tick, for a filter with a window. */
   public long observe(long[] hashes, long[] ticks, int n, long[] verdicts) {
     EcholessException.present("ticks", ticks, "an array");
-    return judgeHashes(handle(), true, hashes, ticks, n, verdicts);
+    return judge(true, hashes, ticks, n, verdicts);
   }
 
   /** As {@link #observe(byte[], int[], int, long[])}, each at its tick. */
   public long observe(byte[] packed, int[] offsets, long[] ticks, int n, long[] verdicts) {
     EcholessException.present("ticks", ticks, "an array");
-    return judgePacked(handle(), true, packed, offsets, ticks, n, verdicts);
+    return judge(true, packed, offsets, ticks, n, verdicts);
   }
 
   /** Moves the clock of a window. An earlier tick has no effect. */
   public void advanceTo(long tick) {
-    advance(handle(), tick);
+    call(Call.ADVANCE, tick);
   }
 }

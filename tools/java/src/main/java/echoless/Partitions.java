@@ -12,9 +12,9 @@ import java.io.OutputStream;
  * own clock, so verdicts are those of the undivided filter if the specification has no window. The
  * memory must be a multiple of what {@code count} partitions of whole lines take.
  */
-public final class Partitions extends Resource {
+public final class Partitions extends AnyFilter {
   private Partitions(long handle) {
-    super("filter", handle);
+    super(handle);
   }
 
   /**
@@ -44,7 +44,7 @@ public final class Partitions extends Resource {
    * @param ticks the tick of each key, or null for a filter without a window
    */
   public long observe(long[] hashes, long[] ticks, int n, long[] verdicts) {
-    return judgeHashes(handle(), true, hashes, ticks, n, verdicts);
+    return judge(true, hashes, ticks, n, verdicts);
   }
 
   /**
@@ -77,13 +77,8 @@ public final class Partitions extends Resource {
         });
   }
 
-  /** Counters and error estimates of the owned partitions together. This may read their memory. */
-  public Report report() {
-    return readReport(0);
-  }
-
   /**
-   * As {@link #report}, for threads that must not be held up: counters are those of now, but a
+   * As {@link #report} of the owned partitions together, for threads that must not be held up: counters are those of now, but a
    * call reads at most {@code mostLines} lines of 64 bytes, rounded up to pages of 64 lines, and the
    * next call goes on behind them. What follows from the lines (fill, rates, expired keys) is that
    * of the last time that all of them were read; before the first time it is estimated from those
@@ -96,18 +91,8 @@ public final class Partitions extends Resource {
     return readReport(mostLines);
   }
 
-  /** The specification of the whole filter. */
-  public String spec() {
-    return specText(handle());
-  }
-
-  /** The memory of the owned partitions, in bytes. */
-  public long memory() {
-    return memory(handle());
-  }
-
   /** The owned partitions as they are now, which another thread can save while this observes. */
   public Snapshot snapshot() {
-    return new Snapshot(newSnapshot(handle()));
+    return new Snapshot(open(handle()));
   }
 }

@@ -14,7 +14,7 @@ import java.util.function.LongConsumer;
  * it while one of them runs.
  */
 abstract sealed class Resource implements AutoCloseable
-    permits WholeFilter, Partitions, Snapshot {
+    permits AnyFilter, OrderedThread, Snapshot {
   static {
     Library.load();
   }
@@ -85,34 +85,58 @@ abstract sealed class Resource implements AutoCloseable
     return Report.of(fields);
   }
 
-  final long judgeDirect(boolean inserts, ByteBuffer hashes, int n, long[] verdicts) {
+  /** Runs a call with numbers; those that take none get 0. */
+  final long call(Call call, long argument) {
+    return number(handle(), call.ordinal(), argument);
+  }
+
+  final long judge(boolean inserts, long[] hashes, long[] ticks, int n, long[] verdicts) {
+    return judgeHashes(handle(), inserts, hashes, ticks, n, verdicts);
+  }
+
+  final long judge(
+      boolean inserts, byte[] packed, int[] offsets, long[] ticks, int n, long[] verdicts) {
+    return judgePacked(handle(), inserts, packed, offsets, ticks, n, verdicts);
+  }
+
+  final long judge(boolean inserts, ByteBuffer hashes, int n, long[] verdicts) {
     EcholessException.present("hashes", hashes, "a direct buffer");
     if (hashes.order() != ByteOrder.nativeOrder()) {
       throw EcholessException.argument("order", hashes.order(), "ByteOrder.nativeOrder()");
     }
     int position = hashes.position();
-    return judgeDirect(
-        handle(), inserts, hashes, position, hashes.limit(), null, n, verdicts);
+    return judgeDirect(handle(), inserts, hashes, position, hashes.limit(), n, verdicts);
   }
 
-  static native long newFilter(String spec, long seed, byte[] secret);
+  /** As C numbers the kinds of filters. */
+  static final int FILTER = 1;
 
-  static native long newShared(String spec, long seed, byte[] secret);
+  static final int SHARED = 2;
+  static final int ORDERED = 3;
+
+  static long make(int kind, String spec, Hashing hashing, int partitions) {
+    EcholessException.present("hashing", hashing, "a Hashing");
+    return newObject(kind, spec, hashing.seed, hashing.secret, partitions);
+  }
+
+  private static native long newObject(
+      int kind, String spec, long seed, byte[] secret, int partitions);
 
   static native long newPartitions(
       String spec, long seed, byte[] secret, int count, int first, int last);
 
-  static native long loadWhole(
-      boolean isShared,
+  static native long loadObject(
+      int kind,
       Streams in,
       long seed,
       byte[] secret,
+      int partitions,
       long memoryLimit,
       byte[][] bytes);
 
   private static native void free(long handle);
 
-  final native long newSnapshot(long handle);
+  final native long open(long handle);
 
   final native long judgeHashes(
       long handle, boolean inserts, long[] hashes, long[] ticks, int n, long[] verdicts);
@@ -132,21 +156,18 @@ abstract sealed class Resource implements AutoCloseable
       ByteBuffer hashes,
       int position,
       int limit,
-      long[] ticks,
       int n,
       long[] verdicts);
 
-  final native void advance(long handle, long tick);
-
-  final native void clear(long handle);
-
-  final native long memory(long handle);
+  private native long number(long handle, int call, long argument);
 
   final native String specText(long handle);
 
   private native void reportFields(long handle, int mostLines, long[] fields);
 
   final native void saveWhole(long handle, byte[] bytes, Streams out);
+
+  final native void saveAt(long handle, Streams out);
 
   final native void savePartition(long handle, int partition, Streams out);
 

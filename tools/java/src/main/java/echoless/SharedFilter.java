@@ -19,8 +19,7 @@ public final class SharedFilter extends WholeFilter {
 
   /** As {@link #of(String)}, with other hashes. */
   public static SharedFilter of(String spec, Hashing hashing) {
-    EcholessException.present("hashing", hashing, "a Hashing");
-    return new SharedFilter(newShared(spec, hashing.seed, hashing.secret), new byte[0]);
+    return new SharedFilter(make(SHARED, spec, hashing, 1), new byte[0]);
   }
 
   /** As {@link Filter#load(InputStream)}, from the state of a shared filter. */
@@ -34,7 +33,7 @@ public final class SharedFilter extends WholeFilter {
    * @throws java.io.UncheckedIOException if the stream fails
    */
   public static SharedFilter load(InputStream in, Hashing hashing, long memoryLimit) {
-    return restore(true, in, hashing, memoryLimit, SharedFilter::new);
+    return restore(SHARED, in, hashing, 1, memoryLimit, SharedFilter::new);
   }
 
   /** All threads use the filter meanwhile, the stream included. */

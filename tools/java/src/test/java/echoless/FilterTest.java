@@ -186,8 +186,8 @@ class FilterTest {
       filter.advanceTo(5000);
       assertEquals(0, filter.contains(new long[] {Keys.mix(1)}, 1, verdicts));
     }
-    // A filter of bits does not count its keys.
-    try (Filter filter = Filter.of("bloom:k=4,memory=1MiB")) {
+    // A filter without a window.
+    try (Filter filter = Filter.of("fingerprint:memory=1MiB")) {
       assertTrue(Double.isNaN(filter.report().mostFpr()));
     }
   }

@@ -31,7 +31,7 @@ class LibraryTest {
   private static long use(ClassLoader loader) throws ReflectiveOperationException {
     Class<?> filters = loader.loadClass("echoless.Filter");
     assertNotSame(Filter.class, filters);
-    Object filter = filters.getMethod("of", String.class).invoke(null, "bloom:k=4,memory=1MiB");
+    Object filter = filters.getMethod("of", String.class).invoke(null, "fingerprint:memory=1MiB");
     long[] hashes = {Keys.mix(1), Keys.mix(1)};
     Object count =
         filters
@@ -45,7 +45,7 @@ class LibraryTest {
   void twoClassLoadersUseItAtTheSameTime() throws Exception {
     try (URLClassLoader one = loader();
         URLClassLoader other = loader();
-        Filter own = Filter.of("bloom:k=4,memory=1MiB")) {
+        Filter own = Filter.of("fingerprint:memory=1MiB")) {
       assertEquals(1, use(one));
       assertEquals(1, use(other));
       assertEquals(1, use(one));
@@ -112,7 +112,7 @@ class LibraryTest {
                     }
                   };
               try (Filter filter = Filter.of("fingerprint:memory=64KiB");
-                  SharedFilter shared = SharedFilter.of("bloom:k=4,memory=64KiB");
+                  SharedFilter shared = SharedFilter.of("row4x16:memory=64KiB");
                   Partitions parts =
                       Partitions.open(
                           "fingerprint:memory=64KiB", Hashing.DEFAULT, 2, 0, 1)) {

@@ -53,10 +53,10 @@ class MisuseTest {
         assertThrows(EcholessException.class, () -> Filter.of("fingerprint:fpr=2,memory=1MiB"));
     assertEquals(Code.INVALID_SPEC, error.code());
     assertTrue(error.getMessage().startsWith("invalid fpr=2: expected"), error.getMessage());
-    error = assertThrows(EcholessException.class, () -> Filter.of("bloom:k=4,memory=256GiB"));
+    error = assertThrows(EcholessException.class, () -> Filter.of("fingerprint:memory=256GiB"));
     assertEquals(Code.OUT_OF_MEMORY, error.code());
     // Each partition alone would fit.
-    String large = "bloom:k=4,form=line,memory=256GiB";
+    String large = "fingerprint:memory=256GiB";
     error =
         assertThrows(
             EcholessException.class,
@@ -170,7 +170,7 @@ class MisuseTest {
     // The number itself, as if another thread closed the filter at this very moment.
     EcholessException error =
         assertThrows(EcholessException.class, () -> filter.judgeHashes(99, true, two, null, 2, two));
-    assertEquals("invalid filter=0x63: expected a handle of a filter that is not freed", error.getMessage());
+    assertEquals("invalid filter=0x63: expected one that is not freed", error.getMessage());
     assertThrows(EcholessException.class, () -> filter.judgeHashes(-1, true, two, null, 2, two));
     assertThrows(EcholessException.class, () -> filter.judgeHashes(0, true, two, null, 2, two));
   }
@@ -326,12 +326,6 @@ class MisuseTest {
     }
     byte[] longer = Arrays.copyOf(ofShared, ofShared.length + 1);
     assertEquals(Code.INVALID_STATE, codeOfShared(longer, Hashing.DEFAULT, Long.MAX_VALUE));
-    try (Filter scattered = Filter.of("rsbf:k=2,form=scattered,memory=1MiB")) {
-      EcholessException error =
-          assertThrows(
-              EcholessException.class, () -> scattered.save(OutputStream.nullOutputStream()));
-      assertEquals(Code.UNSUPPORTED, error.code());
-    }
   }
 
   private static Code codeOf(byte[] state, Hashing hashing, long limit) {

@@ -254,8 +254,7 @@ class PartitionsTest {
     for (int[] bad : new int[][] {{16, 5, 4}, {16, 16, 16}, {16, -1, 3}, {0, 0, 0}, {-4, 0, 0}}) {
       assertThrows(EcholessException.class, () -> open(SPEC, bad[0], bad[1], bad[2]));
     }
-    assertThrows(EcholessException.class, () -> open("bloom:k=4", 16, 0, 15));
-    assertThrows(EcholessException.class, () -> open("horizontal:slices=2/" + SPEC, 16, 0, 15));
+    assertThrows(EcholessException.class, () -> open("fingerprint", 16, 0, 15));
     rejects(
         "invalid memory=262144B: expected a multiple of 6400 bytes, so that 100 partitions are"
             + " equal: 256000B or 262400B",
