@@ -1,21 +1,16 @@
 //! `echoless.Filter`: a filter for one thread at a time.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use echoless::KeyHasher;
-use echoless_foreign::{At, Call, Kind, Object, Source, Target};
-use echoless_stream::Unit;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use echoless_foreign::{Call, Kind, Object, Source, Target};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 
-use crate::blocks::verdicts;
 use crate::errors::{invalid, raise};
-use crate::keys::Input;
-use crate::object::{self, About};
+use crate::object::{AnyFilter, Settings};
 use crate::options;
-use crate::times::{Times, parse_tick};
 
 /// Reports for each key of an endless stream whether it came before, in fixed memory.
 ///
@@ -41,53 +36,8 @@ use crate::times::{Times, parse_tick};
 /// Traceback (most recent call last):
 ///     ...
 /// ValueError: invalid k=0: expected 1 to 64
-#[pyclass(frozen, module = "echoless")]
-pub(crate) struct Filter {
-    /// No call waits for the lock: a second thread gets an error. `None` if the filter is closed.
-    object: Mutex<Option<Object>>,
-    about: About,
-    tick: Option<Unit>,
-}
-
-/// The filter of a call.
-struct Locked<'a>(MutexGuard<'a, Option<Object>>);
-
-impl Locked<'_> {
-    fn get(&self) -> PyResult<&Object> {
-        let closed = || PyValueError::new_err("the filter is closed");
-        self.0.as_ref().ok_or_else(closed)
-    }
-}
-
-impl Filter {
-    fn lock(&self) -> PyResult<Locked<'_>> {
-        match self.object.try_lock() {
-            Ok(guard) => Ok(Locked(guard)),
-            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "another thread uses the filter: use SharedFilter, a filter for each thread, or a \
-                 lock",
-            )),
-            Err(TryLockError::Poisoned(_)) => Err(PyRuntimeError::new_err(
-                "the filter panicked in an earlier call: a defect",
-            )),
-        }
-    }
-
-    fn of_object((object, about): (Object, About), tick: Option<Unit>) -> Self {
-        Self {
-            object: Mutex::new(Some(object)),
-            about,
-            tick,
-        }
-    }
-
-    /// Runs a call with numbers, without the interpreter.
-    fn call(&self, py: Python<'_>, call: Call, argument: u64) -> PyResult<u64> {
-        let locked = self.lock()?;
-        let object = locked.get()?;
-        py.detach(|| object.call(call, argument)).map_err(raise)
-    }
-}
+#[pyclass(frozen, extends = AnyFilter, module = "echoless")]
+pub(crate) struct Filter;
 
 #[pymethods]
 impl Filter {
@@ -107,8 +57,8 @@ impl Filter {
         tick: Option<&str>,
         seed: u64,
         secret: Option<&[u8]>,
-    ) -> PyResult<Self> {
-        let mut tick = tick.map(parse_tick).transpose()?;
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let mut settings = Settings::new(seed, secret, tick)?;
         let has_options =
             memory.is_some() || fpr.is_some() || window.is_some() || refresh.is_some();
         let text = match spec {
@@ -127,7 +77,7 @@ impl Filter {
                 }
                 if let Some(window) = window {
                     let ticks;
-                    (ticks, tick) = options::window(window, tick)?;
+                    (ticks, settings.tick) = options::window(window, settings.tick)?;
                     options.push(format!("window={ticks}"));
                 }
                 if refresh == Some(false) {
@@ -136,8 +86,8 @@ impl Filter {
                 format!("fingerprint:{}", options.join(","))
             }
         };
-        let made = object::make(py, Kind::Filter, &text, 1, seed, secret)?;
-        Ok(Self::of_object(made, tick))
+        let base = AnyFilter::make(py, Kind::Filter, &text, 1, settings)?;
+        Ok(PyClassInitializer::from(base).add_subclass(Self))
     }
 
     /// Reports which keys are duplicates, in order, and records the others.
@@ -177,28 +127,11 @@ impl Filter {
     /// [False, True, False]
     #[pyo3(signature = (keys, times = None))]
     fn observe<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
         times: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.about.hasher)?;
-        let times = times
-            .map(|times| Times::read(times, self.tick, input.len()))
-            .transpose()?;
-        let locked = self.lock()?;
-        let filter = locked.get()?;
-        let ticks = match &times {
-            None => None,
-            Some(Times::All(tick)) => {
-                filter.call(Call::advance, *tick).map_err(raise)?;
-                None
-            }
-            Some(Times::Each(ticks)) => Some(&ticks[..]),
-        };
-        verdicts(py, &input, ticks, |keys, ticks, words| {
-            filter.observe(At(keys, ticks), words)
-        })
+        slf.as_super().get().observe(keys, times)
     }
 
     /// Reports whether one key is a duplicate, and records it if not. The key is bytes, str, int,
@@ -209,13 +142,12 @@ impl Filter {
     /// >>> filter.observe_one(("+4930123", 17)), filter.observe_one(("+4930123", 17))
     /// (False, True)
     #[pyo3(signature = (key, time = None))]
-    fn observe_one(&self, key: &Bound<'_, PyAny>, time: Option<u64>) -> PyResult<bool> {
-        let locked = self.lock()?;
-        let filter = locked.get()?;
-        if let Some(tick) = time {
-            filter.call(Call::advance, tick).map_err(raise)?;
-        }
-        self.about.observe_one(filter, key)
+    fn observe_one(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        time: Option<u64>,
+    ) -> PyResult<bool> {
+        slf.as_super().get().observe_one(key, time)
     }
 
     /// Reports which keys would be duplicates now, and records nothing. The arguments and results
@@ -228,82 +160,30 @@ impl Filter {
     /// >>> filter.contains(["a", "b", "b"]).tolist()
     /// [True, False, False]
     fn contains<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.about.hasher)?;
-        let locked = self.lock()?;
-        let filter = locked.get()?;
-        verdicts(py, &input, None, |keys, _, words| {
-            filter.contains(keys, words)
-        })
+        slf.as_super().get().contains(keys)
     }
 
     /// Moves the clock of a window. An earlier tick has no effect.
-    fn advance_to(&self, py: Python<'_>, tick: u64) -> PyResult<()> {
-        self.call(py, Call::advance, tick).map(drop)
+    fn advance_to(slf: &Bound<'_, Self>, tick: u64) -> PyResult<()> {
+        let advanced = slf.as_super().get().call(slf.py(), Call::advance, tick);
+        advanced.map(drop)
     }
 
     /// Removes all keys, and resets the counters and the clock.
-    fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        self.call(py, Call::clear, 0).map(drop)
-    }
-
-    /// The memory of the filter's state, in bytes.
-    #[getter]
-    fn memory_bytes(&self, py: Python<'_>) -> PyResult<u64> {
-        self.call(py, Call::memory_bytes, 0)
-    }
-
-    /// Counters and error estimates as a dict; None is what the filter does not know. This may
-    /// read the whole memory of the filter.
-    ///
-    /// >>> from echoless import Filter
-    /// >>> filter = Filter(memory="1MiB")
-    /// >>> _ = filter.observe(["a", "b", "a"])
-    /// >>> report = filter.report()
-    /// >>> report["observed"], report["fresh"], report["memory_bytes"]
-    /// (3, 2, 1048576)
-    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        object::report(py, self.lock()?.get()?)
-    }
-
-    /// The specification; ``Filter(filter.spec)`` makes an empty filter of it.
-    #[getter]
-    fn spec(&self) -> &str {
-        &self.about.spec
+    fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.as_super()
+            .get()
+            .call(slf.py(), Call::clear, 0)
+            .map(drop)
     }
 
     /// The length of a tick, or None.
     #[getter]
-    fn tick(&self) -> Option<&'static str> {
-        self.tick.map(|tick| tick.name)
-    }
-
-    /// The bytes that were saved with the state that the filter was loaded from.
-    #[getter]
-    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.about.data)
-    }
-
-    /// Writes the state into a file, with bytes of the caller such as a position in the input. The
-    /// file is replaced as a whole: it has the old state or the new one, also after a power cut.
-    /// Seed, secret and tick are not in it. Filters with lines can be saved (form=line), which the
-    /// default filter has.
-    ///
-    /// >>> import tempfile, os
-    /// >>> from echoless import Filter
-    /// >>> path = os.path.join(tempfile.mkdtemp(), "calls.state")
-    /// >>> with Filter(memory="1MiB", seed=7) as filter:
-    /// ...     _ = filter.observe(["a", "b"])
-    /// ...     filter.save(path, b"record 2")
-    /// >>> filter = Filter.load(path, seed=7)
-    /// >>> filter.data, filter.observe("a")
-    /// (b'record 2', True)
-    #[pyo3(signature = (path, data = None))]
-    fn save(&self, py: Python<'_>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
-        object::save(py, self.lock()?.get()?, path, data)
+    fn tick(slf: &Bound<'_, Self>) -> Option<&'static str> {
+        slf.as_super().get().tick.map(|tick| tick.name)
     }
 
     /// The filter of a state that ``save``, the command or another program wrote. Seed and secret
@@ -318,74 +198,44 @@ impl Filter {
         secret: Option<&[u8]>,
         tick: Option<&str>,
         memory_limit: Option<u64>,
-    ) -> PyResult<Self> {
-        let tick = tick.map(parse_tick).transpose()?;
-        let loaded = object::load(py, Kind::Filter, &path, 1, seed, secret, memory_limit)?;
-        Ok(Self::of_object(loaded, tick))
+    ) -> PyResult<Py<Self>> {
+        let settings = Settings::new(seed, secret, tick)?;
+        let base = AnyFilter::restore(py, Kind::Filter, &path, 1, settings, memory_limit)?;
+        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 
     /// Pickles the state. A secret must not be in a pickle.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
-        if self.about.is_secret {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
+        let (py, this) = (slf.py(), slf.as_super().get());
+        if this.is_secret {
             return Err(PyTypeError::new_err(
                 "a filter with a secret cannot be pickled: use save and load",
             ));
         }
-        let locked = self.lock()?;
-        let filter = locked.get()?;
         let mut state = Vec::new();
-        py.detach(|| {
-            let stream = Target::Stream(None, Box::new(&mut state));
-            filter.save(stream, &self.about.data)
-        })
-        .map_err(raise)?;
+        this.using(|filter| {
+            let saved = py.detach(|| {
+                let stream = Target::Stream(None, Box::new(&mut state));
+                filter.save(stream, &this.data)
+            });
+            saved.map_err(raise)
+        })?;
         let restore = py.get_type::<Self>().getattr("_restore")?;
-        Ok((
-            restore,
-            (
-                PyBytes::new(py, &state).unbind(),
-                self.about.seed,
-                self.tick(),
-            ),
-        ))
+        let state = PyBytes::new(py, &state).unbind();
+        Ok((restore, (state, this.seed, Self::tick(slf))))
     }
 
     #[staticmethod]
-    fn _restore(py: Python<'_>, state: &[u8], seed: u64, tick: Option<&str>) -> PyResult<Self> {
-        let tick = tick.map(parse_tick).transpose()?;
+    fn _restore(py: Python<'_>, state: &[u8], seed: u64, tick: Option<&str>) -> PyResult<Py<Self>> {
+        let settings = Settings::new(seed, None, tick)?;
         let hasher = KeyHasher::seeded(seed);
         let loaded = py.detach(|| {
             let from = Source::Streams(vec![Box::new(state)]);
             Object::load(Kind::Filter, from, hasher.clone(), 1, u64::MAX)
         });
         let (data, object) = loaded.map_err(raise)?;
-        let restored = object::about(object, hasher, seed, None, data)?;
-        Ok(Self::of_object(restored, tick))
-    }
-
-    /// Frees the memory. Later calls are errors; closing again is none. A ``with`` block closes
-    /// the filter at its end.
-    fn close(&self) -> PyResult<()> {
-        self.lock()?.0.take();
-        Ok(())
-    }
-
-    fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        slf.lock()?.get()?;
-        Ok(slf)
-    }
-
-    fn __exit__(
-        &self,
-        _type: &Bound<'_, PyAny>,
-        _error: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        self.close()
-    }
-
-    fn __repr__(&self) -> String {
-        self.about.repr("Filter")
+        let base = AnyFilter::of_object(Kind::Filter, object, hasher, settings, data)?;
+        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 }
 

@@ -1,113 +1,277 @@
-//! What the classes of filters have in common: an object of the table of calls, and what is known
-//! about it.
+//! The base of the classes of filters: an object of the table of calls, and what is known about it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::{RwLock, TryLockError};
 
 use echoless::KeyHasher;
-use echoless_foreign::{Hashes, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT};
+use echoless_foreign::{
+    At, Call, Hashes, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT,
+};
+use echoless_stream::Unit;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
+use crate::blocks::verdicts;
 use crate::errors::{raise, raise_of_path};
-use crate::keys::hash_key;
+use crate::keys::{Input, hash_key};
 use crate::options::hasher;
+use crate::times::{Times, parse_tick};
 
-/// What is known about an object without using it.
-pub(crate) struct About {
+/// What the filters of all classes have.
+#[pyclass(frozen, subclass, module = "echoless")]
+pub(crate) struct AnyFilter {
+    /// `None` if the filter is closed.
+    object: RwLock<Option<Object>>,
+    /// One thread at a time may use it. No call waits for the lock: a second thread gets an error.
+    is_exclusive: bool,
     pub(crate) hasher: KeyHasher,
-    pub(crate) spec: String,
+    spec: String,
     pub(crate) seed: u64,
     pub(crate) is_secret: bool,
+    pub(crate) tick: Option<Unit>,
     /// The bytes that were saved with the state that it was loaded from.
     pub(crate) data: Vec<u8>,
 }
 
-/// Makes the object of a specification.
-pub(crate) fn make(
-    py: Python<'_>,
-    kind: Kind,
-    spec: &str,
-    partitions: usize,
-    seed: u64,
-    secret: Option<&[u8]>,
-) -> PyResult<(Object, About)> {
-    let hasher = hasher(seed, secret)?;
-    let made = py.detach(|| Object::new(kind, spec, hasher.clone(), partitions));
-    about(made.map_err(raise)?, hasher, seed, secret, Vec::new())
+/// How the keys of a filter are hashed, and how long its ticks are.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Settings<'a> {
+    pub(crate) seed: u64,
+    pub(crate) secret: Option<&'a [u8]>,
+    pub(crate) tick: Option<Unit>,
 }
 
-/// Restores the object of a file.
-pub(crate) fn load(
-    py: Python<'_>,
-    kind: Kind,
-    path: &Path,
-    partitions: usize,
-    seed: u64,
-    secret: Option<&[u8]>,
-    memory_limit: Option<u64>,
-) -> PyResult<(Object, About)> {
-    let hasher = hasher(seed, secret)?;
-    let file = File::open(path).map_err(|error| raise_of_path(path, &error))?;
-    let limit = memory_limit.unwrap_or(u64::MAX);
-    let loaded = py.detach(|| {
-        let from = Source::Streams(vec![Box::new(file)]);
-        Object::load(kind, from, hasher.clone(), partitions, limit)
-    });
-    let (data, object) = loaded.map_err(|failure| raise(failure.of_path(path)))?;
-    about(object, hasher, seed, secret, data)
+impl<'a> Settings<'a> {
+    /// # Errors
+    /// If there is no such tick.
+    pub(crate) fn new(seed: u64, secret: Option<&'a [u8]>, tick: Option<&str>) -> PyResult<Self> {
+        let tick = tick.map(parse_tick).transpose()?;
+        Ok(Self { seed, secret, tick })
+    }
 }
 
-pub(crate) fn about(
-    object: Object,
-    hasher: KeyHasher,
-    seed: u64,
-    secret: Option<&[u8]>,
-    data: Vec<u8>,
-) -> PyResult<(Object, About)> {
-    let about = About {
-        hasher,
-        spec: object.spec().map_err(raise)?,
-        seed,
-        is_secret: secret.is_some(),
-        data,
-    };
-    Ok((object, about))
+impl AnyFilter {
+    /// Makes the filter of a specification.
+    pub(crate) fn make(
+        py: Python<'_>,
+        kind: Kind,
+        spec: &str,
+        partitions: usize,
+        settings: Settings<'_>,
+    ) -> PyResult<Self> {
+        let hasher = hasher(settings.seed, settings.secret)?;
+        let made = py.detach(|| Object::new(kind, spec, hasher.clone(), partitions));
+        Self::of_object(kind, made.map_err(raise)?, hasher, settings, Vec::new())
+    }
+
+    /// Restores the filter of a file.
+    pub(crate) fn restore(
+        py: Python<'_>,
+        kind: Kind,
+        path: &Path,
+        partitions: usize,
+        settings: Settings<'_>,
+        memory_limit: Option<u64>,
+    ) -> PyResult<Self> {
+        let file = File::open(path).map_err(|error| raise_of_path(path, &error))?;
+        let hasher = hasher(settings.seed, settings.secret)?;
+        let limit = memory_limit.unwrap_or(u64::MAX);
+        let loaded = py.detach(|| {
+            let from = Source::Streams(vec![Box::new(file)]);
+            Object::load(kind, from, hasher.clone(), partitions, limit)
+        });
+        let (data, object) = loaded.map_err(|failure| raise(failure.of_path(path)))?;
+        Self::of_object(kind, object, hasher, settings, data)
+    }
+
+    pub(crate) fn of_object(
+        kind: Kind,
+        object: Object,
+        hasher: KeyHasher,
+        settings: Settings<'_>,
+        data: Vec<u8>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            spec: object.spec().map_err(raise)?,
+            object: RwLock::new(Some(object)),
+            is_exclusive: kind == Kind::Filter,
+            hasher,
+            seed: settings.seed,
+            is_secret: settings.secret.is_some(),
+            tick: settings.tick,
+            data,
+        })
+    }
+
+    /// Uses the object, alone if only one thread at a time may.
+    pub(crate) fn using<T>(&self, with: impl FnOnce(&Object) -> PyResult<T>) -> PyResult<T> {
+        let closed = || PyValueError::new_err("the filter is closed");
+        if self.is_exclusive {
+            let object = self.object.try_write().map_err(of_lock)?;
+            with(object.as_ref().ok_or_else(closed)?)
+        } else {
+            let object = self.object.try_read().map_err(of_lock)?;
+            with(object.as_ref().ok_or_else(closed)?)
+        }
+    }
+
+    /// Runs a call with numbers, without the interpreter.
+    pub(crate) fn call(&self, py: Python<'_>, call: Call, argument: u64) -> PyResult<u64> {
+        self.using(|object| py.detach(|| object.call(call, argument)).map_err(raise))
+    }
+
+    pub(crate) fn observe<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        times: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let input = Input::read(keys, &self.hasher)?;
+        let times = times
+            .map(|times| Times::read(times, self.tick, input.len()))
+            .transpose()?;
+        self.using(|object| {
+            let ticks = match &times {
+                None => None,
+                Some(Times::All(tick)) => {
+                    object.call(Call::advance, *tick).map_err(raise)?;
+                    None
+                }
+                Some(Times::Each(ticks)) => Some(&ticks[..]),
+            };
+            verdicts(keys.py(), &input, ticks, |keys, ticks, words| {
+                object.observe(At(keys, ticks), words)
+            })
+        })
+    }
+
+    pub(crate) fn observe_one(&self, key: &Bound<'_, PyAny>, time: Option<u64>) -> PyResult<bool> {
+        let hash = hash_key(key, &self.hasher)?;
+        self.using(|object| {
+            if let Some(tick) = time {
+                object.call(Call::advance, tick).map_err(raise)?;
+            }
+            let count = object.observe(Hashes(&[hash]), &mut [0]);
+            Ok(count.map_err(raise)? == 1)
+        })
+    }
+
+    pub(crate) fn contains<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let input = Input::read(keys, &self.hasher)?;
+        self.using(|object| {
+            verdicts(keys.py(), &input, None, |keys, _, words| {
+                object.contains(keys, words)
+            })
+        })
+    }
 }
 
-impl About {
-    /// How an object is shown. The secret is not.
-    pub(crate) fn repr(&self, class: &str) -> String {
-        let seed = match self.seed {
+fn of_lock<T>(error: TryLockError<T>) -> PyErr {
+    PyRuntimeError::new_err(match error {
+        TryLockError::WouldBlock => {
+            "another thread uses the filter: use SharedFilter, a filter for each thread, or a lock"
+        }
+        TryLockError::Poisoned(_) => "the filter panicked in an earlier call: a defect",
+    })
+}
+
+#[pymethods]
+impl AnyFilter {
+    /// The memory of the filter's state, in bytes.
+    #[getter]
+    fn memory_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.call(py, Call::memory_bytes, 0)
+    }
+
+    /// Counters and error estimates as a dict; None is what the filter does not know. This may
+    /// read the whole memory of the filter. An ``OrderedFilter`` reports one point of the stream,
+    /// from a thread that holds no ticket.
+    ///
+    /// >>> from echoless import Filter
+    /// >>> filter = Filter(memory="1MiB")
+    /// >>> _ = filter.observe(["a", "b", "a"])
+    /// >>> report = filter.report()
+    /// >>> report["observed"], report["fresh"], report["memory_bytes"]
+    /// (3, 2, 1048576)
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.using(|object| report_of(py, object))
+    }
+
+    /// The specification; ``Filter(filter.spec)`` makes an empty filter of it.
+    #[getter]
+    fn spec(&self) -> &str {
+        &self.spec
+    }
+
+    /// The bytes that were saved with the state that the filter was loaded from.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.data)
+    }
+
+    /// Writes the state into a file, with bytes of the caller such as a position in the input. The
+    /// file is replaced as a whole: it has the old state or the new one, also after a power cut.
+    /// Seed, secret and tick are not in it. Filters with lines can be saved (form=line), which the
+    /// default filter has.
+    ///
+    /// Other threads use a ``SharedFilter`` meanwhile, of which none waits. Its state has the keys
+    /// of the calls that had ended before, and each later key or not: take the position first.
+    ///
+    /// >>> import tempfile, os
+    /// >>> from echoless import Filter
+    /// >>> path = os.path.join(tempfile.mkdtemp(), "calls.state")
+    /// >>> with Filter(memory="1MiB", seed=7) as filter:
+    /// ...     _ = filter.observe(["a", "b"])
+    /// ...     filter.save(path, b"record 2")
+    /// >>> filter = Filter.load(path, seed=7)
+    /// >>> filter.data, filter.observe("a")
+    /// (b'record 2', True)
+    #[pyo3(signature = (path, data = None))]
+    fn save(&self, py: Python<'_>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
+        let data = data.unwrap_or_default();
+        self.using(|object| {
+            let saved = py.detach(|| object.save(Target::File(path), data));
+            saved.map_err(raise)
+        })
+    }
+
+    /// Frees the memory. Later calls are errors; closing again is none. A ``with`` block closes
+    /// the filter at its end.
+    fn close(&self) -> PyResult<()> {
+        self.object.try_write().map_err(of_lock)?.take();
+        Ok(())
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+        slf.using(|_| Ok(()))?;
+        Ok(slf)
+    }
+
+    fn __exit__(
+        &self,
+        _type: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.close()
+    }
+
+    /// The secret is not shown.
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let this = slf.get();
+        let seed = match this.seed {
             0 => String::new(),
             seed => format!(", seed={seed}"),
         };
-        let secret = if self.is_secret { ", secret=..." } else { "" };
-        format!("{class}(\"{}\"{seed}{secret})", self.spec)
+        let secret = if this.is_secret { ", secret=..." } else { "" };
+        let class = slf.get_type().name()?;
+        Ok(format!("{class}(\"{}\"{seed}{secret})", this.spec))
     }
-
-    /// Whether one key is a duplicate.
-    pub(crate) fn observe_one(&self, object: &Object, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = hash_key(key, &self.hasher)?;
-        let count = object.observe(Hashes(&[hash]), &mut [0]);
-        Ok(count.map_err(raise)? == 1)
-    }
-}
-
-/// Saves an object into a file.
-pub(crate) fn save(
-    py: Python<'_>,
-    object: &Object,
-    path: PathBuf,
-    data: Option<&[u8]>,
-) -> PyResult<()> {
-    let data = data.unwrap_or_default();
-    py.detach(|| object.save(Target::File(path), data))
-        .map_err(raise)
 }
 
 /// The report of an object. The names are those of C.
-pub(crate) fn report<'py>(py: Python<'py>, object: &Object) -> PyResult<Bound<'py, PyDict>> {
+fn report_of<'py>(py: Python<'py>, object: &Object) -> PyResult<Bound<'py, PyDict>> {
     let report = py.detach(|| object.read_report()).map_err(raise)?;
     let report = ReportFields::from(&report);
     let dict = PyDict::new(py);

@@ -7,13 +7,13 @@ use std::time::Duration;
 use echoless_foreign::{At, Call, Code, Cut, Failure, Hashes, Kind, Object, Target};
 use echoless_stream::Unit;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict};
+use pyo3::types::PyBool;
 
 use crate::errors::{invalid, raise};
 use crate::keys::Input;
-use crate::object::{self, About};
+use crate::object::{AnyFilter, Settings};
 use crate::output::Form;
-use crate::times::{Times, parse_tick};
+use crate::times::Times;
 
 /// A filter for several threads whose verdicts are those of one thread: batches apply in the order
 /// of their tickets. Each thread observes through a ``thread()`` of its own.
@@ -32,12 +32,8 @@ use crate::times::{Times, parse_tick};
 /// ([False], True)
 /// >>> filter.report()["fresh"], filter.memory_bytes
 /// (1, 1048576)
-#[pyclass(frozen, module = "echoless")]
-pub(crate) struct OrderedFilter {
-    object: Object,
-    about: About,
-    tick: Option<Unit>,
-}
+#[pyclass(frozen, extends = AnyFilter, module = "echoless")]
+pub(crate) struct OrderedFilter;
 
 #[pymethods]
 impl OrderedFilter {
@@ -50,35 +46,20 @@ impl OrderedFilter {
         tick: Option<&str>,
         seed: u64,
         secret: Option<&[u8]>,
-    ) -> PyResult<Self> {
-        let tick = tick.map(parse_tick).transpose()?;
-        let (object, about) = object::make(py, Kind::Ordered, spec, partitions, seed, secret)?;
-        Ok(Self {
-            object,
-            about,
-            tick,
-        })
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let settings = Settings::new(seed, secret, tick)?;
+        let base = AnyFilter::make(py, Kind::Ordered, spec, partitions, settings)?;
+        Ok(PyClassInitializer::from(base).add_subclass(Self))
     }
 
     /// The access of one more thread.
-    fn thread(&self) -> PyResult<OrderedThread> {
+    fn thread(slf: &Bound<'_, Self>) -> PyResult<OrderedThread> {
+        let this = slf.as_super().get();
         Ok(OrderedThread {
-            object: self.object.open().map_err(raise)?,
-            hasher: self.about.hasher.clone(),
-            tick: self.tick,
+            object: this.using(|object| object.open().map_err(raise))?,
+            hasher: this.hasher.clone(),
+            tick: this.tick,
         })
-    }
-
-    /// The memory of the filter's state, in bytes.
-    #[getter]
-    fn memory_bytes(&self) -> PyResult<u64> {
-        self.object.call(Call::memory_bytes, 0).map_err(raise)
-    }
-
-    /// Counters and error estimates as a dict, at one point of the stream, from a thread that holds
-    /// no ticket; see ``Filter.report``.
-    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        object::report(py, &self.object)
     }
 
     /// Saves one point of the stream while threads observe, as ``Filter.save`` does. There
@@ -99,8 +80,7 @@ impl OrderedFilter {
     /// (b'record 1', True)
     #[pyo3(signature = (path, data = None, *, before = None, position = None))]
     fn save(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         path: PathBuf,
         data: Option<&[u8]>,
         before: Option<Py<PyAny>>,
@@ -128,24 +108,28 @@ impl OrderedFilter {
                 Failure::new(Code::Io, "a function raised an exception")
             })
         };
-        let saved = py.detach(|| {
-            let failed = Mutex::new(None);
-            let cut = Cut {
-                before: Box::new(|| {
-                    if let (Err(failure), Ok(mut failed)) = (call(&before, b""), failed.lock()) {
-                        *failed = Some(failure);
-                    }
-                }),
-                position: Box::new(|| match failed.lock().ok().and_then(|mut it| it.take()) {
-                    Some(failure) => Err(failure),
-                    None => call(&position, data.unwrap_or_default()),
-                }),
-            };
-            self.object.save_at(Target::File(path), cut)
+        let saved = slf.as_super().get().using(|object| {
+            let saved = slf.py().detach(|| {
+                let failed = Mutex::new(None);
+                let cut = Cut {
+                    before: Box::new(|| {
+                        if let (Err(failure), Ok(mut failed)) = (call(&before, b""), failed.lock())
+                        {
+                            *failed = Some(failure);
+                        }
+                    }),
+                    position: Box::new(|| match failed.lock().ok().and_then(|mut it| it.take()) {
+                        Some(failure) => Err(failure),
+                        None => call(&position, data.unwrap_or_default()),
+                    }),
+                };
+                object.save_at(Target::File(path), cut)
+            });
+            saved.map_err(raise)
         });
         match raised.into_inner() {
             Ok(Some(error)) => Err(error),
-            _ => saved.map_err(raise),
+            _ => saved,
         }
     }
 
@@ -163,32 +147,10 @@ impl OrderedFilter {
         secret: Option<&[u8]>,
         tick: Option<&str>,
         memory_limit: Option<u64>,
-    ) -> PyResult<Self> {
-        let tick = tick.map(parse_tick).transpose()?;
-        let kind = Kind::Ordered;
-        let (object, about) =
-            object::load(py, kind, &path, partitions, seed, secret, memory_limit)?;
-        Ok(Self {
-            object,
-            about,
-            tick,
-        })
-    }
-
-    /// The bytes that were saved with the filter.
-    #[getter]
-    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.about.data)
-    }
-
-    /// The specification.
-    #[getter]
-    fn spec(&self) -> &str {
-        &self.about.spec
-    }
-
-    fn __repr__(&self) -> String {
-        self.about.repr("OrderedFilter")
+    ) -> PyResult<Py<Self>> {
+        let (kind, settings) = (Kind::Ordered, Settings::new(seed, secret, tick)?);
+        let base = AnyFilter::restore(py, kind, &path, partitions, settings, memory_limit)?;
+        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 }
 

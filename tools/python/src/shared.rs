@@ -2,14 +2,11 @@
 
 use std::path::PathBuf;
 
-use echoless_foreign::{Call, Kind, Object};
+use echoless_foreign::{Call, Kind};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
 
-use crate::blocks::verdicts;
-use crate::errors::{invalid, raise};
-use crate::keys::Input;
-use crate::object::{self, About};
+use crate::errors::invalid;
+use crate::object::{AnyFilter, Settings};
 use crate::options;
 
 /// A filter that any number of threads use at the same time. Of equal keys of several threads
@@ -26,11 +23,8 @@ use crate::options;
 /// ...     verdicts = list(threads.map(filter.observe, ["call 17"] * 4))
 /// >>> sorted(verdicts)
 /// [False, True, True, True]
-#[pyclass(frozen, module = "echoless")]
-pub(crate) struct SharedFilter {
-    object: Object,
-    about: About,
-}
+#[pyclass(frozen, extends = AnyFilter, module = "echoless")]
+pub(crate) struct SharedFilter;
 
 #[pymethods]
 impl SharedFilter {
@@ -42,7 +36,7 @@ impl SharedFilter {
         memory: Option<&Bound<'_, PyAny>>,
         seed: u64,
         secret: Option<&[u8]>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<PyClassInitializer<Self>> {
         let text = match (spec, memory) {
             (Some(spec), None) => spec.to_owned(),
             (None, Some(memory)) => format!("row4x16:memory={}", options::memory(memory)?),
@@ -54,73 +48,38 @@ impl SharedFilter {
                 ));
             }
         };
-        let (object, about) = object::make(py, Kind::Shared, &text, 1, seed, secret)?;
-        Ok(Self { object, about })
+        let settings = Settings::new(seed, secret, None)?;
+        let base = AnyFilter::make(py, Kind::Shared, &text, 1, settings)?;
+        Ok(PyClassInitializer::from(base).add_subclass(Self))
     }
 
     /// Reports which keys are duplicates, and records the others; see ``Filter.observe``.
     fn observe<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.about.hasher)?;
-        verdicts(py, &input, None, |keys, _, words| {
-            self.object.observe(keys, words)
-        })
+        slf.as_super().get().observe(keys, None)
     }
 
     /// Reports whether one key is a duplicate, and records it if not.
-    fn observe_one(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.about.observe_one(&self.object, key)
+    fn observe_one(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        slf.as_super().get().observe_one(key, None)
     }
 
     /// Reports which keys would be duplicates now, and records nothing.
     fn contains<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.about.hasher)?;
-        verdicts(py, &input, None, |keys, _, words| {
-            self.object.contains(keys, words)
-        })
+        slf.as_super().get().contains(keys)
     }
 
     /// Removes all keys. If threads observe keys meanwhile, some of these are forgotten.
-    fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        let cleared = py.detach(|| self.object.call(Call::clear, 0));
-        cleared.map(drop).map_err(raise)
-    }
-
-    /// The memory of the filter's state, in bytes.
-    #[getter]
-    fn memory_bytes(&self) -> PyResult<u64> {
-        self.object.call(Call::memory_bytes, 0).map_err(raise)
-    }
-
-    /// Counters and error estimates as a dict; None is what the filter does not know.
-    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        object::report(py, &self.object)
-    }
-
-    /// Saves the filter and ``data`` of the program as ``Filter.save`` does, while other threads use
-    /// it, of which none waits. The state has the keys of the calls that had ended before, and each
-    /// later key or not: take the position first.
-    ///
-    /// >>> import os, tempfile
-    /// >>> from echoless import SharedFilter
-    /// >>> path = os.path.join(tempfile.mkdtemp(), "shared.state")
-    /// >>> filter = SharedFilter(memory="1MiB", seed=7)
-    /// >>> filter.observe(["a", "b"]).tolist()
-    /// [False, False]
-    /// >>> filter.save(path, b"record 2")
-    /// >>> filter = SharedFilter.load(path, seed=7)
-    /// >>> filter.data, filter.observe("a")
-    /// (b'record 2', True)
-    #[pyo3(signature = (path, data = None))]
-    fn save(&self, py: Python<'_>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
-        object::save(py, &self.object, path, data)
+    fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.as_super()
+            .get()
+            .call(slf.py(), Call::clear, 0)
+            .map(drop)
     }
 
     /// The filter of a state that ``save`` or another program wrote; see ``Filter.load``.
@@ -132,24 +91,9 @@ impl SharedFilter {
         seed: u64,
         secret: Option<&[u8]>,
         memory_limit: Option<u64>,
-    ) -> PyResult<Self> {
-        let (object, about) = object::load(py, Kind::Shared, &path, 1, seed, secret, memory_limit)?;
-        Ok(Self { object, about })
-    }
-
-    /// The bytes that were saved with the filter.
-    #[getter]
-    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.about.data)
-    }
-
-    /// The specification.
-    #[getter]
-    fn spec(&self) -> &str {
-        &self.about.spec
-    }
-
-    fn __repr__(&self) -> String {
-        self.about.repr("SharedFilter")
+    ) -> PyResult<Py<Self>> {
+        let settings = Settings::new(seed, secret, None)?;
+        let base = AnyFilter::restore(py, Kind::Shared, &path, 1, settings, memory_limit)?;
+        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 }

@@ -2,7 +2,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
+from typing import (
+    Any,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +33,30 @@ _Times: TypeAlias = int | Iterable[int] | _Column
 _Tick: TypeAlias = Literal["ns", "us", "ms", "s"]
 _Path: TypeAlias = str | os.PathLike[str]
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=_AnyFilter)
+
+@type_check_only
+class _AnyFilter:
+    @property
+    def memory_bytes(self) -> int: ...
+    def report(self) -> dict[str, int | float | None]: ...
+    @property
+    def spec(self) -> str: ...
+    @property
+    def data(self) -> bytes: ...
+    def save(self, path: _Path, data: bytes | None = None) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self: _F) -> _F: ...
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None: ...
 
 # For keys from pyarrow, which has no types, `observe` and `contains` return a BooleanArray.
 @final
-class Filter:
+class Filter(_AnyFilter):
     def __new__(
         cls,
         spec: str | None = None,
@@ -52,15 +81,7 @@ class Filter:
     def advance_to(self, tick: int) -> None: ...
     def clear(self) -> None: ...
     @property
-    def memory_bytes(self) -> int: ...
-    def report(self) -> dict[str, int | float | None]: ...
-    @property
-    def spec(self) -> str: ...
-    @property
     def tick(self) -> _Tick | None: ...
-    @property
-    def data(self) -> bytes: ...
-    def save(self, path: _Path, data: bytes | None = None) -> None: ...
     @staticmethod
     def load(
         path: _Path,
@@ -70,17 +91,9 @@ class Filter:
         tick: _Tick | None = None,
         memory_limit: int | None = None,
     ) -> Filter: ...
-    def close(self) -> None: ...
-    def __enter__(self) -> Filter: ...
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None: ...
 
 @final
-class SharedFilter:
+class SharedFilter(_AnyFilter):
     def __new__(
         cls,
         spec: str | None = None,
@@ -99,10 +112,6 @@ class SharedFilter:
     @overload
     def contains(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
     def clear(self) -> None: ...
-    @property
-    def memory_bytes(self) -> int: ...
-    def report(self) -> dict[str, int | float | None]: ...
-    def save(self, path: _Path, data: bytes | None = None) -> None: ...
     @staticmethod
     def load(
         path: _Path,
@@ -111,13 +120,9 @@ class SharedFilter:
         secret: bytes | None = None,
         memory_limit: int | None = None,
     ) -> SharedFilter: ...
-    @property
-    def data(self) -> bytes: ...
-    @property
-    def spec(self) -> str: ...
 
 @final
-class OrderedFilter:
+class OrderedFilter(_AnyFilter):
     def __new__(
         cls,
         spec: str,
@@ -128,9 +133,6 @@ class OrderedFilter:
         secret: bytes | None = None,
     ) -> OrderedFilter: ...
     def thread(self) -> OrderedThread: ...
-    @property
-    def memory_bytes(self) -> int: ...
-    def report(self) -> dict[str, int | float | None]: ...
     def save(
         self,
         path: _Path,
@@ -149,10 +151,6 @@ class OrderedFilter:
         tick: _Tick | None = None,
         memory_limit: int | None = None,
     ) -> OrderedFilter: ...
-    @property
-    def data(self) -> bytes: ...
-    @property
-    def spec(self) -> str: ...
 
 @final
 class OrderedThread:
