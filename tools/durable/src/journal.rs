@@ -223,14 +223,13 @@ impl Journal {
     /// # Examples
     /// A journal that is one commit ahead of what a database has.
     /// ```
-    /// use std::path::Path;
     /// use std::sync::Arc;
     /// use echoless::{FilterSpec, KeyHasher, filters::lines::Progress};
-    /// use echoless_durable::simulated::SimulatedStorage;
-    /// use echoless_durable::storage::Storage;
+    /// use echoless_durable::storage::{RealStorage, Storage};
     /// use echoless_durable::{Commit, Journal, JournalError};
-    /// let storage: Arc<dyn Storage> = Arc::new(SimulatedStorage::new());
-    /// let (folder, hasher) = (Path::new("journal"), KeyHasher::seeded(0));
+    /// # let temporary = tempfile::tempdir().expect("a folder");
+    /// # let folder = &temporary.path().join("journal");
+    /// let (storage, hasher) = (Arc::new(RealStorage) as Arc<dyn Storage>, KeyHasher::seeded(0));
     /// let spec: FilterSpec = "fingerprint:memory=64KiB".parse().expect("a specification");
     /// let mut journal = Journal::open(storage.clone(), folder, &spec, &hasher, 1)?.journal;
     /// for offset in 1..=3 {

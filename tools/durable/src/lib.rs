@@ -53,9 +53,7 @@
 //!   the answers, and no journal of keys leads to them.
 //!
 //! [`storage`] has the few operations with files and folders that all of this needs, and says when
-//! each of them is durable. [`simulated`] is a storage in memory that lists what can be left of the
-//! files after a power cut at any time, and lets operations fail: a tool for tests, also those of
-//! programs that use a journal.
+//! each of them is durable.
 
 mod chain;
 mod contents;
@@ -64,7 +62,6 @@ mod journal;
 mod options;
 mod segment;
 mod segments;
-pub mod simulated;
 pub mod storage;
 
 pub use chain::MOST_CALLER_BYTES;

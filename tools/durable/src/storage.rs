@@ -12,23 +12,22 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Files in folders: of the operating system ([`RealStorage`]), or
-/// [simulated](crate::simulated::SimulatedStorage).
+/// Files in folders: of the operating system ([`RealStorage`]), or of a test.
 ///
 /// # Examples
 /// A file that replaces another one at once, also if the power fails in between.
 /// ```
 /// use std::io::Write;
-/// use std::path::Path;
-/// use echoless_durable::simulated::SimulatedStorage;
-/// use echoless_durable::storage::Storage;
-/// let storage = SimulatedStorage::new();
-/// let mut file = storage.create(Path::new("name.new"))?;
+/// use echoless_durable::storage::{RealStorage, Storage};
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path();
+/// let (storage, path) = (RealStorage, folder.join("name.new"));
+/// let mut file = storage.create(&path)?;
 /// file.write_all(b"content")?;
 /// file.sync()?;
-/// storage.rename(Path::new("name.new"), Path::new("name"))?;
-/// storage.sync_folder(Path::new(""))?;
-/// assert_eq!(storage.list(Path::new(""))?, ["name"]);
+/// storage.rename(&path, &folder.join("name"))?;
+/// storage.sync_folder(folder)?;
+/// assert_eq!(storage.list(folder)?, ["name"]);
 /// # std::io::Result::Ok(())
 /// ```
 pub trait Storage: Debug + Send + Sync {

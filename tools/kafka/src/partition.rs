@@ -489,7 +489,7 @@ pub(crate) mod tests {
         for (spec, window) in [
             // Small enough to forget.
             ("fingerprint:memory=16KiB", None),
-            ("rlbsbf:k=2,form=line,memory=16KiB", None),
+            ("fingerprint:replacement=qqhtd,bits=8,memory=16KiB", None),
             ("clocked:window=2000,memory=64KiB", Some("2000ms")),
             ("clocked:window=2500,memory=64KiB", Some("2500")),
         ] {

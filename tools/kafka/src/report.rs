@@ -244,6 +244,7 @@ mod tests {
 
     #[test]
     fn what_a_filter_does_not_count_is_unknown() {
+        echoless_papers::register();
         let found = text(&[("rlbsbf:k=2,form=line,memory=64KiB", 1_000)], None);
         let missed = "; unknown how many duplicates were missed";
         assert!(found.contains(missed), "{found}");

@@ -151,6 +151,7 @@ mod tests {
 
     /// The line of the error of a file.
     fn line_of(text: &str) -> (u64, String) {
+        echoless_papers::register();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let failure = match text.contains("filters") {

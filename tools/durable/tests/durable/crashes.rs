@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use echoless_durable::simulated::{Fault, SimulatedStorage};
+use crate::simulated::{Fault, SimulatedStorage};
 use echoless_durable::storage::{Storage, StorageFile};
 
 use crate::program::{Done, Expected, Program};

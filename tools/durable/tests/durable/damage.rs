@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::simulated::SimulatedStorage;
 use echoless::filters::lines::Progress;
 use echoless::state::{Header, StateWriter};
-use echoless_durable::simulated::SimulatedStorage;
 use echoless_durable::storage::Storage;
 use echoless_durable::{Journal, export, import};
 use proptest::prelude::*;

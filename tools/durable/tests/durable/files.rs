@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::simulated::SimulatedStorage;
 use echoless::filters::lines::Progress;
 use echoless::state::{Header, StateWriter};
 use echoless::{FilterSpec, SharedSpec};
-use echoless_durable::simulated::SimulatedStorage;
 use echoless_durable::storage::Storage;
 use echoless_durable::{JournalError, import, show, verify};
 

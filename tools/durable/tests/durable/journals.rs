@@ -4,22 +4,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::simulated::{Fault, SimulatedStorage};
 use echoless::filters::lines::Progress;
 use echoless::{Batch, FilterSpec, KeyHasher};
-use echoless_durable::simulated::{Fault, SimulatedStorage};
 use echoless_durable::storage::{RealStorage, Storage};
 use echoless_durable::{Journal, JournalError, MOST_CALLER_BYTES, progress_of, verify};
 
 use crate::program::{FOLDER, Program, batches, hasher};
 
-/// Filters of every kind of lines: with and without a clock, in pages, that draw at random, that
+/// Filters of every kind of lines: with and without a clock, in pages, that
 /// duplicates change or not.
-const SPECS: [&str; 8] = [
+const SPECS: [&str; 7] = [
     "fingerprint:memory=4KiB",
     "fingerprint:replacement=lru,memory=4KiB",
-    "rsbf:k=2,form=line,memory=4KiB",
-    "sbf:d=2,k=3,p=10,form=line,memory=4KiB",
-    "bloom:k=4,form=line,memory=4KiB",
+    "fingerprint:replacement=fifo,bits=8,memory=4KiB",
+    "fingerprint:replacement=qqhtd,bits=16,memory=4KiB",
     "clocked:window=40,memory=4KiB",
     "stamped:window=40,memory=4KiB",
     "dense:memory=16KiB",

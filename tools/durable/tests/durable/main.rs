@@ -4,6 +4,7 @@ mod crashes;
 mod damage;
 mod files;
 mod journals;
+mod power_cuts;
 mod program;
 mod simulated;
 mod sinks;

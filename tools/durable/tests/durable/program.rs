@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::simulated::SimulatedStorage;
 use echoless::filters::lines::Progress;
 use echoless::memory::Line;
 use echoless::{Batch as Keys, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, Verdicts};
-use echoless_durable::simulated::SimulatedStorage;
 use echoless_durable::storage::Storage;
 use echoless_durable::{Commit, Journal, JournalError, Opened, progress_of};
 

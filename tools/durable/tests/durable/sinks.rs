@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::simulated::SimulatedStorage;
 use echoless::filters::lines::Progress;
 use echoless::{Batch, Filter, FilterSpec, KeyHash, LineFilter, OrderedFilter, Verdicts};
 use echoless_durable::Journal;
-use echoless_durable::simulated::SimulatedStorage;
 
 use crate::program::{FOLDER, hasher};
 
@@ -158,7 +158,7 @@ fn run(storage: &SimulatedStorage, spec: &FilterSpec, sink: &Sink, batch: u64, l
 fn deliveries_in_parallel_are_repeated_identically_and_lose_nothing() {
     for spec in [
         "fingerprint:replacement=lru,memory=2KiB",
-        "sbf:d=2,k=3,p=10,form=line,memory=2KiB",
+        "fingerprint:replacement=qqhtd,bits=16,memory=2KiB",
     ] {
         let spec: FilterSpec = spec.parse().unwrap();
         let expected = plain(&spec);

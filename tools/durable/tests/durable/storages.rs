@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use echoless_durable::simulated::SimulatedStorage;
+use crate::simulated::SimulatedStorage;
 use echoless_durable::storage::{RealStorage, Storage};
 
 use crate::support::read;
