@@ -7,7 +7,7 @@ use std::path::Path;
 
 use echoless::spec::Form;
 use echoless::state::replace_file;
-use echoless::{BuildError, FilterSpec, KeyHasher, LineFilter, Partitioned, Report};
+use echoless::{BuildError, FilterSpec, KeyHasher, LineFilter, Partitioned, Report, SpecError};
 
 use crate::failure::{Code, Failure};
 use crate::keys::{Keys, observe_blocks};
@@ -37,7 +37,7 @@ impl Filter {
     /// # Errors
     /// [`Failure`] as [`FilterSpec::build`] has them.
     pub fn new(spec: &str, hasher: KeyHasher) -> Result<Self, Failure> {
-        let spec: FilterSpec = spec.parse()?;
+        let spec = spec_of(spec)?;
         let judge = match spec.form {
             Form::Line => match spec.build_lines() {
                 Ok(filter) => Judge::Lines(filter),
@@ -237,4 +237,11 @@ fn no_lines(spec: &FilterSpec) -> Failure {
          keys tracked"
     );
     Failure::new(Code::Unsupported, text)
+}
+
+/// The specification of a filter. With the feature `papers` it may name the filters as published.
+pub(crate) fn spec_of(text: &str) -> Result<FilterSpec, SpecError> {
+    #[cfg(feature = "papers")]
+    echoless_papers::register();
+    text.parse()
 }

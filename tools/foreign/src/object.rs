@@ -10,7 +10,7 @@ use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report};
 
 use crate::engine::{Port, Workers};
 use crate::failure::Failure;
-use crate::filter::{Filter, read_file, write_file};
+use crate::filter::{Filter, read_file, spec_of, write_file};
 use crate::handles::exclusive;
 use crate::keys::Keys;
 use crate::ordered::{Cut, Ordered, Thread};
@@ -93,7 +93,7 @@ impl Object {
             Kind::Filter => Self::filter(Filter::new(spec, hasher)?),
             Kind::Shared => Self::Shared(Box::new(Shared::new(spec, hasher)?)),
             Kind::Ordered | Kind::Engine => {
-                let spec: FilterSpec = spec.parse()?;
+                let spec = spec_of(spec)?;
                 Self::divided(kind, spec.build_line_partitions(partitions)?, spec, hasher)?
             }
         })

@@ -12,6 +12,7 @@ use echoless::{
 };
 
 use crate::failure::{Code, Failure};
+use crate::filter::spec_of;
 use crate::keys::{Keys, check_masks, give_back, hash_all};
 use crate::snapshot::{Filters, PAGE, Snapshot, lock};
 
@@ -102,7 +103,7 @@ impl Partitions {
         count: usize,
         owned: Range<usize>,
     ) -> Result<Self, Failure> {
-        let spec: FilterSpec = spec.parse()?;
+        let spec = spec_of(spec)?;
         if owned.is_empty() || owned.end > count {
             let value = format!("{}..{}", owned.start, owned.end);
             let allowed = format!("one or more of 0..{count}");
