@@ -8,7 +8,7 @@ use echoless::{Kernel, Replacement};
 use echoless_records::options::RecordArgs;
 
 use super::refused::RefusedArgs;
-use super::run::RunArgs;
+use super::run::{RunArgs, ThreadArgs};
 
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]
@@ -179,29 +179,6 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) kernel: String,
 
-    /// Pass every record on, with its verdict: fresh, duplicate, or unjudged if it lacks the key;
-    /// as a last field, or as a member of JSON [name: verdict]
-    #[arg(
-        long,
-        value_name = "NAME",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "verdict",
-        conflicts_with_all = ["invert", "count"],
-        allow_hyphen_values = true,
-        help_heading = "Output"
-    )]
-    pub(crate) tag: Option<String>,
-
-    /// Pass every record on as it came, and write its verdict to this file, a line for each
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["tag", "invert", "count"],
-        help_heading = "Output"
-    )]
-    pub(crate) tag_file: Option<PathBuf>,
-
     /// Which record of a key that occurs again to pass on: the first one, the last one, or none of
     /// them. last and none read the inputs several times, which must be plain regular files, and
     /// take a bit of memory for each record beside the filter [default: first]
@@ -209,7 +186,7 @@ pub(crate) struct DedupArgs {
         long,
         value_enum,
         value_name = "first|last|none",
-        help_heading = "Output"
+        help_heading = "Which records"
     )]
     pub(crate) keep: Option<Keep>,
 
@@ -223,7 +200,7 @@ pub(crate) struct DedupArgs {
         short,
         long,
         conflicts_with_all = ["keep", "last"],
-        help_heading = "Output"
+        help_heading = "Which records"
     )]
     pub(crate) unique: bool,
 
@@ -235,7 +212,7 @@ pub(crate) struct DedupArgs {
         conflicts_with_all = [
             "keep", "last", "unique", "repeated", "invert", "tag", "tag_file", "duplicates", "explain"
         ],
-        help_heading = "Output"
+        help_heading = "Which records"
     )]
     pub(crate) all_repeated: bool,
 
@@ -244,13 +221,45 @@ pub(crate) struct DedupArgs {
     #[arg(
         long,
         conflicts_with_all = ["invert", "tag", "tag_file"],
-        help_heading = "Output"
+        help_heading = "Which records"
     )]
     pub(crate) repeated: bool,
 
+    /// Pass every record on, with its verdict: fresh, duplicate, or unjudged if it lacks the key;
+    /// as a last field, or as a member of JSON [name: verdict]
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "verdict",
+        conflicts_with_all = ["invert", "count"],
+        allow_hyphen_values = true,
+        help_heading = "Which records"
+    )]
+    pub(crate) tag: Option<String>,
+
+    /// Pass every record on as it came, and write its verdict to this file, a line for each
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["tag", "invert", "count"],
+        help_heading = "Where to"
+    )]
+    pub(crate) tag_file: Option<PathBuf>,
+
+    /// Replace the one input file by its records that would be written, once all of them are: a run
+    /// that fails or is interrupted leaves it as it was
+    #[arg(
+        long,
+        conflicts_with_all = ["output", "count", "skip_seen_files"],
+        help_heading = "Where to"
+    )]
+    pub(crate) in_place: bool,
+
     /// Write the keys with the most duplicates to this file, and how many each has, as JSON lines:
     /// exact unless more than 10,000 keys have duplicates, else with bounds
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
     pub(crate) top_keys: Option<PathBuf>,
 
     /// How many keys --top-keys writes at most, 1 to 10,000 [default: 100]
@@ -259,21 +268,41 @@ pub(crate) struct DedupArgs {
         value_name = "N",
         requires = "top_keys",
         allow_negative_numbers = true,
-        help_heading = "Output"
+        help_heading = "Where to"
     )]
     pub(crate) top: Option<String>,
 
-    /// Replace the one input file by its records that would be written, once all of them are: a run
-    /// that fails or is interrupted leaves it as it was
-    #[arg(
-        long,
-        conflicts_with_all = ["output", "count", "skip_seen_files"],
-        help_heading = "Output"
-    )]
-    pub(crate) in_place: bool,
-
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    /// Read this file first: its records count as seen, and none of them is written. May be given
+    /// several times
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    pub(crate) known: Vec<PathBuf>,
+
+    /// Count the keys of this filter as seen, which is only read: a file of `echoless state
+    /// export`, of a run with the same key options and the same hash. Takes the place of the
+    /// records of
+    /// --known. May be given several times
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["window", "keep", "last", "unique", "all_repeated"],
+        help_heading = "Input"
+    )]
+    pub(crate) known_state: Vec<PathBuf>,
+
+    /// Wait at the end of the last input for more, and go on with the next file of its name when it
+    /// is rotated, as tail -F does, until SIGINT or SIGTERM ends the run. The inputs before it are
+    /// read once. For a plain regular file, which is waited for if it does not exist yet
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "keep", "last", "unique", "all_repeated", "in_place", "fix_header", "skip_seen_files"
+        ],
+        help_heading = "Input"
+    )]
+    pub(crate) follow: bool,
 
     /// Keep what the run knows in this folder, and go on from there: after a kill with the rest of
     /// the inputs, and later with new ones or with what has been appended to the old ones. Outputs
@@ -303,34 +332,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, requires = "state", help_heading = "State")]
     pub(crate) again: bool,
 
-    /// Read this file first: its records count as seen, and none of them is written. May be given
-    /// several times
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
-    pub(crate) known: Vec<PathBuf>,
-
-    /// Wait at the end of the last input for more, and go on with the next file of its name when it
-    /// is rotated, as tail -F does, until SIGINT or SIGTERM ends the run. The inputs before it are
-    /// read once. For a plain regular file, which is waited for if it does not exist yet
-    #[arg(
-        long,
-        conflicts_with_all = [
-            "keep", "last", "unique", "all_repeated", "in_place", "fix_header", "skip_seen_files"
-        ],
-        help_heading = "Input"
-    )]
-    pub(crate) follow: bool,
-
-    /// Count the keys of this filter as seen, which is only read: a file of `echoless state
-    /// export`, of a run with the same key options and the same hash. Takes the place of the
-    /// records of
-    /// --known. May be given several times
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["window", "keep", "last", "unique", "all_repeated"],
-        help_heading = "Input"
-    )]
-    pub(crate) known_state: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 
     #[command(flatten)]
     pub(crate) refused: RefusedArgs,

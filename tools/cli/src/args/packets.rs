@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::run::RunArgs;
+use super::run::{RunArgs, ThreadArgs};
 
 /// Remove duplicate packets from capture files (pcap, pcapng)
 ///
@@ -127,17 +127,20 @@ pub(crate) struct PacketArgs {
     )]
     pub(crate) memory: Option<String>,
 
-    /// Report the distances of duplicates, their interfaces, and which ignored fields differ; on
-    /// standard error (not with --quiet) and in --stats
-    #[arg(long, help_heading = "Output")]
-    pub(crate) report: bool,
-
     /// Write every packet, and mark duplicates with the comment `echoless: duplicate` instead of
     /// dropping them. For pcapng files without simple packet blocks: only there a packet can have
     /// a comment
-    #[arg(long, conflicts_with_all = ["invert", "count"], help_heading = "Output")]
+    #[arg(long, conflicts_with_all = ["invert", "count"], help_heading = "Which records")]
     pub(crate) tag: bool,
+
+    /// Report the distances of duplicates, their interfaces, and which ignored fields differ; on
+    /// standard error (not with --quiet) and in --stats
+    #[arg(long, help_heading = "Where to")]
+    pub(crate) report: bool,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 }

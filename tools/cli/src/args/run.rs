@@ -1,4 +1,5 @@
-//! The options that every command that removes duplicates has: key hash, threads and outputs.
+//! The options that every command that removes duplicates has: outputs, key hash, inputs and
+//! threads.
 
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
@@ -6,9 +7,79 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-/// The key hash, the threads and the outputs of a run. A packet is the record of a capture file.
+/// The outputs, the key hash and the inputs of a run. A packet is the record of a capture file.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
+    /// Pass on the duplicates instead of the first occurrences
+    #[arg(long, help_heading = "Which records")]
+    pub(crate) invert: bool,
+
+    /// Write only the number of records that would be written
+    #[arg(long, help_heading = "Which records")]
+    pub(crate) count: bool,
+
+    /// Write the records to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write the dropped records (the duplicates) to this file
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "invert",
+        help_heading = "Where to"
+    )]
+    pub(crate) duplicates: Option<PathBuf>,
+
+    /// Write where each dropped record was (input, record number, byte offset) as JSON lines, to
+    /// this file or next to that of --duplicates, as FILE.jsonl
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        conflicts_with = "invert",
+        help_heading = "Where to"
+    )]
+    pub(crate) explain: Option<Option<PathBuf>>,
+
+    /// Write statistics of the run to this file, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) stats: Option<PathBuf>,
+
+    /// Write the statistics so far every so often, too: 10s, 5m. SIGUSR1 writes them at once, and a
+    /// line to standard error
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "stats",
+        allow_hyphen_values = true,
+        help_heading = "Where to"
+    )]
+    pub(crate) stats_every: Option<String>,
+
+    /// Compress the records and --duplicates: zstd, gzip, lz4, xz or bzip2, with a level if wanted
+    /// (zstd:1 to 22, gzip:0 to 9, xz:0 to 9, bzip2:1 to 9)
+    #[arg(
+        long,
+        value_name = "CODEC[:LEVEL]",
+        allow_hyphen_values = true,
+        help_heading = "How"
+    )]
+    pub(crate) compress: Option<String>,
+
+    /// What to write to standard error at the end [default: full on a terminal, else line]
+    #[arg(long, value_enum, value_name = "full|line", help_heading = "How")]
+    pub(crate) summary: Option<Summary>,
+
+    /// Write neither summary nor progress, only errors
+    #[arg(short, long, help_heading = "How")]
+    pub(crate) quiet: bool,
+
+    /// Exit with code 1 if there was a duplicate
+    #[arg(long, help_heading = "How")]
+    pub(crate) fail_on_duplicates: bool,
+
     /// Seed of the key hash. The hash is fast and not secret: anyone who can choose records can
     /// craft some that are dropped as duplicates
     #[arg(
@@ -38,7 +109,11 @@ pub(crate) struct RunArgs {
     /// passed on, a warning names the input, and the next one is read
     #[arg(long, help_heading = "Input")]
     pub(crate) strict: bool,
+}
 
+/// The threads of a run.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ThreadArgs {
     /// Number of threads; the output is the same for any number [default: one for each core, and at
     /// most one for each 10 MiB of files; in any case at most one for each 4 KiB of files]
     #[arg(
@@ -53,79 +128,9 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Threads")]
     pub(crate) pin: bool,
 
-    /// Write the records to this file instead of standard output
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Write the dropped records (the duplicates) to this file
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "invert",
-        help_heading = "Output"
-    )]
-    pub(crate) duplicates: Option<PathBuf>,
-
-    /// Compress the records and --duplicates: zstd, gzip, lz4, xz or bzip2, with a level if wanted
-    /// (zstd:1 to 22, gzip:0 to 9, xz:0 to 9, bzip2:1 to 9)
-    #[arg(
-        long,
-        value_name = "CODEC[:LEVEL]",
-        allow_hyphen_values = true,
-        help_heading = "Output"
-    )]
-    pub(crate) compress: Option<String>,
-
-    /// Write where each dropped record was (input, record number, byte offset) as JSON lines, to
-    /// this file or next to that of --duplicates, as FILE.jsonl
-    #[arg(
-        long,
-        value_name = "FILE",
-        num_args = 0..=1,
-        require_equals = true,
-        conflicts_with = "invert",
-        help_heading = "Output"
-    )]
-    pub(crate) explain: Option<Option<PathBuf>>,
-
     /// Read at most this many bytes at once: tests show that outputs do not depend on it
     #[arg(long, value_name = "N", hide = true, default_value_t = NonZeroUsize::MAX)]
     pub(crate) read_bytes: NonZeroUsize,
-
-    /// Pass on the duplicates instead of the first occurrences
-    #[arg(long, help_heading = "Output")]
-    pub(crate) invert: bool,
-
-    /// Write only the number of records that would be written
-    #[arg(long, help_heading = "Output")]
-    pub(crate) count: bool,
-
-    /// Exit with code 1 if there was a duplicate
-    #[arg(long, help_heading = "Output")]
-    pub(crate) fail_on_duplicates: bool,
-
-    /// Write statistics of the run to this file, as JSON
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) stats: Option<PathBuf>,
-
-    /// Write the statistics so far every so often, too: 10s, 5m. SIGUSR1 writes them at once, and a
-    /// line to standard error
-    #[arg(
-        long,
-        value_name = "TIME",
-        requires = "stats",
-        allow_hyphen_values = true,
-        help_heading = "Output"
-    )]
-    pub(crate) stats_every: Option<String>,
-
-    /// What to write to standard error at the end [default: full on a terminal, else line]
-    #[arg(long, value_enum, value_name = "full|line", help_heading = "Output")]
-    pub(crate) summary: Option<Summary>,
-
-    /// Write neither summary nor progress, only errors
-    #[arg(short, long, help_heading = "Output")]
-    pub(crate) quiet: bool,
 }
 
 /// What a run writes to standard error at its end.

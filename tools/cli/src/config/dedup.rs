@@ -285,7 +285,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             outputs,
         };
         let compress = args.run.compress.clone();
-        let mut run = RunConfig::new(args.run, settings)?;
+        let mut run = RunConfig::new(args.run, args.threads, settings)?;
         run.invert |= args.all_repeated;
         if args.in_place {
             let compress = run.compress.zip(compress.as_deref());

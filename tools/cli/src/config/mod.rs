@@ -16,5 +16,6 @@ pub(crate) use crate::args::{Keep, Late, Summary};
 pub(crate) use dedup::{Content, DedupConfig, RecordConfig, StateConfig};
 pub(crate) use known_states::KnownStates;
 pub(crate) use lasting::check_options;
+pub(crate) use packets::PacketConfig;
 pub(crate) use run::{RunConfig, core_count};
 pub(crate) use window::{ClockSource, MaxAdvance, WindowConfig};

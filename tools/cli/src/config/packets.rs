@@ -143,7 +143,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             keep: Keep::First,
             filter,
             window: Some(first),
-            run: RunConfig::new(args.run, Vec::new())?,
+            run: RunConfig::new(args.run, args.threads, Vec::new())?,
             state: None,
             restart: None,
             skipped: None,

@@ -13,7 +13,7 @@ use echoless_records::files::{Source, Target};
 use echoless_records::number::parse_time;
 use echoless_records::number::{parse_if_given, parse_seed, parse_threads};
 
-use crate::args::{RunArgs, Summary};
+use crate::args::{RunArgs, Summary, ThreadArgs};
 
 /// The key hash, the threads and the outputs of a run.
 #[derive(Debug)]
@@ -51,7 +51,16 @@ pub(crate) struct RunConfig {
 
 impl RunConfig {
     /// Checks the options. `settings` are the files that other options are read from.
-    pub(super) fn new(args: RunArgs, mut settings: Vec<Source>) -> Result<Self, Failure> {
+    pub(super) fn new(
+        args: RunArgs,
+        threads: ThreadArgs,
+        mut settings: Vec<Source>,
+    ) -> Result<Self, Failure> {
+        let ThreadArgs {
+            threads,
+            pin,
+            read_bytes,
+        } = threads;
         let keyed_hash = args.hash_key.is_some();
         let hasher = match args.hash_key {
             Some(path) => {
@@ -94,10 +103,10 @@ impl RunConfig {
             fail_on_duplicates: args.fail_on_duplicates,
             quiet: args.quiet,
             summary: args.summary,
-            read_bytes: args.read_bytes,
-            threads: parse_if_given("--threads", args.threads.as_deref(), parse_threads)?
+            read_bytes,
+            threads: parse_if_given("--threads", threads.as_deref(), parse_threads)?
                 .map_or(Threads::AllCores, Threads::Count),
-            pin: args.pin,
+            pin,
         })
     }
 }

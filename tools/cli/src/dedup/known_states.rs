@@ -1,5 +1,6 @@
 //! Reading the filters of `--known-state`, and whether their keys are those of the run.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -8,7 +9,11 @@ use echoless::state::{SavedState, StateError};
 use echoless::{LineFilter, SpecError, report_of};
 use echoless_durable::check_hasher;
 use echoless_records::failure::Failure;
+use echoless_records::number::grouped;
 
+use super::observers::{Observer, Words};
+use super::reports::fields::Fields;
+use super::reports::stats::RunCounts;
 use super::state::Commit;
 use crate::args::key_options;
 use crate::config::{KnownStates, RunConfig, check_options};
@@ -68,5 +73,21 @@ impl KnownStates {
             check_options(&self.key_options, &saved, &name)?;
         }
         Ok(restored.filter)
+    }
+}
+
+impl Observer for &KnownStates {
+    fn stats(&self, counts: &RunCounts, fields: &mut Fields) {
+        fields.add("known_state_duplicates", counts.of_known_states);
+        if let Some(rate) = self.fpr() {
+            fields.add("known_state_fpr", rate);
+        }
+    }
+
+    fn words(&self, counts: &RunCounts, words: &mut Words) {
+        let found = counts.of_known_states;
+        if found > 0 {
+            let _ = write!(words.records, ", {} by --known-state", grouped(found));
+        }
     }
 }

@@ -14,6 +14,7 @@ mod clock;
 mod delivery;
 mod feed;
 mod known_states;
+mod observers;
 mod outputs;
 mod pipeline;
 mod repeated;
@@ -23,6 +24,9 @@ mod state;
 mod threads;
 mod top_keys;
 
+pub(crate) use observers::{Observer, Words};
 pub(crate) use outputs::stats_file::replace_unread;
 pub(crate) use pipeline::run;
+pub(crate) use reports::fields::Fields;
+pub(crate) use reports::stats::RunCounts;
 pub(crate) use state::Commit as SavedRun;

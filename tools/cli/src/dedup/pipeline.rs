@@ -24,7 +24,7 @@ use super::seen_files::SeenFiles;
 use super::state::Restart;
 use super::threads::pinning::cores;
 use super::threads::{division, parallel};
-use crate::config::{Content, DedupConfig, Keep, core_count};
+use crate::config::{Content, DedupConfig, Keep, StateConfig, core_count};
 use crate::packets::header::StreamHeader;
 
 /// Runs `echoless dedup`. `explain` completes the failure of a run.
@@ -35,7 +35,9 @@ pub(crate) fn run(
     let began = Instant::now();
     // First: until it is caught, the signal would end the process.
     let requests = Requests::catch().map_err(Failure::file("signals"))?;
-    let run = start(&mut config, began).map_err(|failure| {
+    let prepared = prepare(&mut config);
+    let run = prepared.and_then(|prepared| prepared.start(&config, began));
+    let run = run.map_err(|failure| {
         let failure = explain(failure);
         stats_file::write_failed(&config, &failure, began);
         failure
@@ -55,15 +57,46 @@ enum RunFilter {
 }
 
 /// A run whose filter is built and whose outputs are open.
-struct Run {
+struct Run<'a> {
     filter: RunFilter,
     /// The core of each thread, if it is pinned.
     cores: Vec<Option<usize>>,
-    delivery: Delivery,
+    delivery: Delivery<'a>,
 }
 
-/// Checks the inputs, builds the filter and opens the outputs.
-fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
+/// A run whose inputs are known, before its outputs are opened.
+struct PreparedRun {
+    filter: RunFilter,
+    filter_bytes: u64,
+    cores: Vec<Option<usize>>,
+    seen: Option<SeenFiles>,
+    /// The state that the run goes on with.
+    restart: Option<(StateConfig, Restart)>,
+}
+
+impl PreparedRun {
+    /// Opens the outputs.
+    fn start(self, config: &DedupConfig, began: Instant) -> Result<Run<'_>, Failure> {
+        let Self { filter, cores, .. } = self;
+        let setup = Setup {
+            began,
+            threads: cores.len(),
+            filter_bytes: self.filter_bytes,
+        };
+        let mut delivery = Delivery::open(config, setup, self.seen)?;
+        if let Some((state, restart)) = self.restart {
+            delivery = delivery.go_on(&state, restart)?;
+        }
+        Ok(Run {
+            filter,
+            cores,
+            delivery,
+        })
+    }
+}
+
+/// Checks the inputs, and builds the filter.
+fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
     let (followed, others) = match &config.sources[..] {
         [others @ .., followed] if config.follow => (Some(followed), others),
         others => (None, others),
@@ -93,30 +126,26 @@ fn start(config: &mut DedupConfig, began: Instant) -> Result<Run, Failure> {
         );
     }
     cores.truncate(threads);
-    let setup = |filter_bytes| Setup {
-        threads,
-        filter_bytes,
-    };
-    let (filter, delivery) = match config.state.clone() {
+    let (filter, filter_bytes, restart) = match config.state.clone() {
         None => {
             let parts = build_filter(config, threads)?;
-            let setup = setup(memory_of(&parts));
-            let delivery = Delivery::open(config, began, setup, seen)?;
-            (RunFilter::Any(share(parts, threads)), delivery)
+            let bytes = memory_of(&parts);
+            (RunFilter::Any(share(parts, threads)), bytes, None)
         }
         Some(state) => {
             let partitions = division::partitions(&config.filter, threads, core_count());
             let (restart, parts) = Restart::open(config, &state, partitions)?;
-            let setup = setup(memory_of(&parts));
-            let delivery =
-                Delivery::open(config, began, setup, seen)?.go_on(config, &state, restart)?;
-            (RunFilter::Lines(share(parts, threads)), delivery)
+            let bytes = memory_of(&parts);
+            let filter = RunFilter::Lines(share(parts, threads));
+            (filter, bytes, Some((state, restart)))
         }
     };
-    Ok(Run {
+    Ok(PreparedRun {
         filter,
-        delivery,
+        filter_bytes,
         cores,
+        seen,
+        restart,
     })
 }
 
@@ -125,7 +154,7 @@ fn memory_of<F: Filter>(parts: &Partitioned<F>) -> u64 {
     parts.filters().iter().map(Filter::memory_bytes).sum()
 }
 
-impl Run {
+impl Run<'_> {
     /// Passes the stream and reports on it.
     fn pass(
         self,
@@ -143,7 +172,7 @@ impl Run {
             thread::scope(|scope| {
                 // Dropped with the end of the stream, also if that panics.
                 let _stop = stop;
-                monitor::start(scope, config, &delivery, requests)?;
+                monitor::start(scope, config.run.stats_every, &delivery, requests)?;
                 match (config.keep, &mut filter) {
                     (Keep::Last | Keep::None, RunFilter::Any(filter)) => {
                         pass_twice(config, filter, &cores, &delivery)
@@ -160,7 +189,7 @@ impl Run {
         let delivery = delivery
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        delivery.conclude(config, end, explain, || match &filter {
+        delivery.conclude(end, explain, || match &filter {
             RunFilter::Any(filter) => report(filter),
             RunFilter::Lines(filter) => report(filter),
         })
@@ -224,7 +253,7 @@ fn pass_twice(
     config: &DedupConfig,
     filter: &mut AnyFilter,
     cores: &[Option<usize>],
-    delivery: &Mutex<Delivery>,
+    delivery: &Mutex<Delivery<'_>>,
 ) -> Result<StreamEnd, Failure> {
     let versions = Versions::of(&config.sources);
     let judged = parallel::pass(config, Direction::Backwards, filter, cores, delivery)?;
@@ -234,7 +263,7 @@ fn pass_twice(
     if judged.signal.is_some() {
         return Ok(judged);
     }
-    lock(delivery).begin_writing(config, &report(filter));
+    lock(delivery).begin_writing(&report(filter));
     let no_filter = || share(whole(Box::new(NoFilter)), cores.len());
     let end = if config.keep == Keep::None {
         // Before another one is built: they share the memory.

@@ -5,13 +5,22 @@
 //! of the first filter, so it evicts nothing where the first one evicts nothing. With a window it
 //! forgets as the first one does, and a key is written at most once in any span of a window.
 
-use echoless::{BuildError, Filter, FilterSpec, KeyHash, Verdicts};
+use std::fmt::Write as _;
+
+use echoless::{Filter, KeyHash, Verdicts};
 use echoless_records::chunk::Chunk;
+use echoless_records::failure::Failure;
+
+use super::observers::{Observer, Words};
+use super::reports::fields::Fields;
+use super::reports::stats::RunCounts;
+use super::reports::summary::counted;
 
 /// The second filter.
 #[derive(Debug)]
 pub(super) struct Repeated {
-    filter: Box<dyn Filter>,
+    /// `None` in a run that has not begun.
+    filter: Option<Box<dyn Filter>>,
     /// The key hash of each duplicate of the current chunk, its tick if it has one, and its record.
     keys: Vec<KeyHash>,
     ticks: Vec<u64>,
@@ -20,20 +29,23 @@ pub(super) struct Repeated {
 }
 
 impl Repeated {
-    /// A second filter of this specification.
-    pub(super) fn new(spec: &FilterSpec) -> Result<Self, BuildError> {
-        Ok(Self {
-            filter: spec.build()?,
+    /// With this as the second filter.
+    pub(super) fn new(filter: Option<Box<dyn Filter>>) -> Self {
+        Self {
+            filter,
             keys: Vec::new(),
             ticks: Vec::new(),
             records: Vec::new(),
             verdicts: Verdicts::new(),
-        })
+        }
     }
 
     /// Marks the first duplicates of their keys in the next chunk of the stream, and returns their
     /// number.
-    pub(super) fn mark(&mut self, chunk: &mut Chunk) -> u64 {
+    fn mark(&mut self, chunk: &mut Chunk) -> u64 {
+        let Some(filter) = &mut self.filter else {
+            return 0;
+        };
         self.keys.clear();
         self.ticks.clear();
         self.records.clear();
@@ -44,9 +56,9 @@ impl Repeated {
             self.records.push(chunk.record_of(hash));
         }
         if self.ticks.is_empty() {
-            self.filter.observe(&self.keys, &mut self.verdicts);
+            filter.observe(&self.keys, &mut self.verdicts);
         } else {
-            (self.filter).observe_at(&self.keys, &self.ticks, &mut self.verdicts);
+            filter.observe_at(&self.keys, &self.ticks, &mut self.verdicts);
         }
         chunk.verdicts.repeated.clear();
         chunk
@@ -64,11 +76,27 @@ impl Repeated {
     }
 }
 
+impl Observer for Repeated {
+    fn on_chunk(&mut self, chunk: &mut Chunk, counts: &mut RunCounts) -> Result<(), Failure> {
+        counts.repeated += self.mark(chunk);
+        Ok(())
+    }
+
+    fn stats(&self, counts: &RunCounts, fields: &mut Fields) {
+        fields.add("repeated", counts.repeated);
+    }
+
+    fn words(&self, counts: &RunCounts, words: &mut Words) {
+        let keys = counted(counts.repeated, "key");
+        let _ = write!(words.records, ", {keys} with duplicates");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use echoless::{FingerprintSpec, KeyHasher};
+    use echoless::{FilterSpec, FingerprintSpec, KeyHasher};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -82,7 +110,7 @@ mod tests {
         ) {
             let spec = FilterSpec::try_from(&FingerprintSpec::new(64 << 10)).unwrap();
             let mut first = spec.build().unwrap();
-            let mut repeated = Repeated::new(&spec).unwrap();
+            let mut repeated = Repeated::new(Some(spec.build().unwrap()));
             let hasher = KeyHasher::seeded(3);
             let (mut seen, mut written) = (HashSet::new(), HashSet::new());
             let mut rest = stream.as_slice();

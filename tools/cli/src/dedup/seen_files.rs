@@ -25,7 +25,11 @@ use echoless::state::replace_file;
 use echoless_records::failure::{Failure, without_controls, write_stderr};
 use echoless_records::files::Source;
 
+use super::observers::{Observer, Words};
+use super::reports::fields::Fields;
 use super::reports::progress::Progress;
+use super::reports::stats::RunCounts;
+use super::reports::summary::counted;
 
 /// The bytes that are hashed at once.
 const READ_BYTES: usize = 1 << 20;
@@ -148,7 +152,7 @@ impl SeenFiles {
     ///
     /// # Errors
     /// [`Failure`] if the folder of the list cannot be written.
-    pub(super) fn commit(&self) -> Result<(), Failure> {
+    fn commit(&self) -> Result<(), Failure> {
         if !self.changed {
             return Ok(());
         }
@@ -186,6 +190,32 @@ impl Drop for SeenFiles {
             // An empty list that stays does no harm.
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+/// The files that a run does not read.
+#[derive(Debug)]
+pub(super) struct SkippedFiles {
+    /// The list, which the run completes; `None` if it has not begun.
+    pub(super) seen: Option<SeenFiles>,
+    pub(super) skipped: usize,
+    /// The number of the others.
+    pub(super) read: usize,
+}
+
+impl Observer for SkippedFiles {
+    fn end_well(&mut self) -> Result<(), Failure> {
+        self.seen.as_ref().map_or(Ok(()), SeenFiles::commit)
+    }
+
+    fn stats(&self, _: &RunCounts, fields: &mut Fields) {
+        fields.add("skipped_files", self.skipped);
+    }
+
+    fn words(&self, _: &RunCounts, words: &mut Words) {
+        let all = counted((self.skipped + self.read) as u64, "file");
+        let skipped = format!("{} of {all} skipped", self.skipped);
+        words.skipped = (self.skipped > 0).then_some(skipped);
     }
 }
 

@@ -29,6 +29,10 @@ use echoless_records::format::{Format, SharedFormat};
 use echoless_records::split::FieldBytes;
 use serde::Serialize;
 
+use super::observers::Observer;
+use super::outputs::{Lines, Outputs};
+use super::reports::fields::Fields;
+use super::reports::stats::RunCounts;
 use crate::config::RecordConfig;
 
 /// The entries for each key that is listed, and the fewest entries: more make the counts of those
@@ -88,7 +92,7 @@ impl TopKeys {
     ///
     /// # Errors
     /// [`Failure`] if a field of the key is not in the header.
-    pub(super) fn observe(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+    fn observe(&mut self, chunk: &Chunk) -> Result<(), Failure> {
         let names = chunk.header.field_names.as_ref();
         let number = names.map_or(0, |names| names.number);
         if let Some(key) = &self.key
@@ -112,7 +116,7 @@ impl TopKeys {
     }
 
     /// The most duplicates that a key can have which is not listed; 0 if all with duplicates are.
-    pub(super) fn unlisted_high(&self) -> u64 {
+    fn unlisted_high(&self) -> u64 {
         let mut counts: Vec<u64> = self.table.entries.iter().map(|entry| entry.high).collect();
         let without_entry = self.table.most_without_entry;
         if counts.len() <= self.listed {
@@ -123,28 +127,36 @@ impl TopKeys {
         without_entry.max(*unlisted)
     }
 
-    /// The keys with the most duplicates first: their lines, and the length of each.
-    pub(super) fn lines(&self) -> (Vec<u8>, Vec<u64>) {
+    /// The keys with the most duplicates first.
+    fn lines(&self) -> Lines {
         let mut entries: Vec<&Entry<KeyText>> = self.table.entries.iter().collect();
         entries.sort_unstable_by(|a, b| {
             (b.high, b.low, &a.text, a.hash).cmp(&(a.high, a.low, &b.text, b.hash))
         });
-        let (mut lines, mut lengths) = (Vec::new(), Vec::new());
+        let mut lines = Lines::default();
         for entry in entries.into_iter().take(self.listed) {
-            let line = Line {
+            lines.push_json(&Line {
                 duplicates_low: entry.low,
                 duplicates_high: entry.high,
                 key: &entry.text.fields,
                 cut: entry.text.is_cut.then_some(true),
-            };
-            let before = lines.len();
-            serde_json::to_writer(&mut lines, &line).unwrap_or_else(|error| {
-                unreachable!("numbers and text are always JSON, and memory takes all: {error}")
             });
-            lines.push(b'\n');
-            lengths.push((lines.len() - before) as u64);
         }
-        (lines, lengths)
+        lines
+    }
+}
+
+impl Observer for TopKeys {
+    fn on_chunk(&mut self, chunk: &mut Chunk, _: &mut RunCounts) -> Result<(), Failure> {
+        self.observe(chunk)
+    }
+
+    fn finish(&mut self, outputs: &mut Outputs) -> Result<(), Failure> {
+        outputs.write_top_keys(&self.lines())
+    }
+
+    fn stats(&self, _: &RunCounts, fields: &mut Fields) {
+        fields.add("unlisted_duplicates_high", self.unlisted_high());
     }
 }
 

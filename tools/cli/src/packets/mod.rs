@@ -1,4 +1,4 @@
-//! From a capture file to key hashes: the counterpart of [`records`](crate::records) for packets.
+//! From a capture file to key hashes: the counterpart of [`echoless_records`] for packets.
 //!
 //! The path of a packet is that of a record, with three parts of its own:
 //!
@@ -12,6 +12,7 @@
 //! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream, and
 //! [`tag`] marks them instead of dropping them.
 
+pub(crate) mod counts;
 pub(crate) mod feed;
 pub(crate) mod filter;
 pub(crate) mod header;

@@ -12,8 +12,11 @@ use echoless::KeyHash;
 use echoless_packets::InterfaceId;
 use echoless_packets::key::{Field, IgnoredFields};
 use echoless_records::chunk::Chunk;
+use echoless_records::failure::Failure;
 use echoless_records::number::grouped;
 use serde::Serialize;
+
+use crate::dedup::{Fields, Observer, RunCounts, Words};
 
 /// The most keys in the table. A report takes some 150 MB with so many.
 const CAPACITY: usize = 1 << 18;
@@ -82,7 +85,7 @@ impl CopyReport {
     }
 
     /// Follows the packets of the next chunk of the stream.
-    pub(crate) fn observe(&mut self, chunk: &Chunk) {
+    fn observe(&mut self, chunk: &Chunk) {
         let packets = chunk
             .keys
             .packets
@@ -159,7 +162,7 @@ impl CopyReport {
     }
 
     /// The report for programs.
-    pub(crate) fn stats(&self) -> CopyStats {
+    fn copies(&self) -> CopyStats {
         let ends = (0..u64::BITS).map(|power| Some(1 << power)).chain([None]);
         let times = time_ends().map(|end| Some(end as f64 / 1e9)).chain([None]);
         let packets = ends.zip(self.by_packets);
@@ -245,9 +248,24 @@ struct FieldCount {
     duplicates: u64,
 }
 
+impl Observer for CopyReport {
+    fn on_chunk(&mut self, chunk: &mut Chunk, _: &mut RunCounts) -> Result<(), Failure> {
+        self.observe(chunk);
+        Ok(())
+    }
+
+    fn stats(&self, _: &RunCounts, fields: &mut Fields) {
+        fields.add("copies", self.copies());
+    }
+
+    fn words(&self, _: &RunCounts, words: &mut Words) {
+        words.report = self.copies().lines();
+    }
+}
+
 impl CopyStats {
     /// The report for people: one line for each of its parts, without a newline at the end.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut part = |title: &str, entries: Vec<(String, u64)>| {
             let mut line = format!("duplicates by {title}:");

@@ -2,13 +2,14 @@
 //! positions, and the file of statistics. Elements around records get their lengths here.
 
 mod compressed;
+mod lines;
 mod open_elements;
-mod record_positions;
 mod run_outputs;
 mod runs;
 mod saved_output;
 mod sink;
 pub(super) mod stats_file;
 
+pub(super) use lines::Lines;
 pub(super) use run_outputs::Outputs;
 pub(super) use saved_output::SavedOutput;

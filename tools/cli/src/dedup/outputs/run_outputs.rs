@@ -7,41 +7,110 @@ use std::sync::Arc;
 use echoless_durable::storage::{RealStorage, Storage};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::{Failure, graver};
-use echoless_records::files::{Opened, Target, Targets};
+use echoless_records::files::{Target, Targets};
 use echoless_records::position::{FaultReporter, InputPosition};
 use echoless_records::tag::{Tag, Tagger};
 
 use super::compressed::CompressedOutput;
-use super::record_positions::RecordPositionsFile;
+use super::lines::Lines;
 use super::runs::Runs;
 use super::saved_output::SavedOutput;
 use super::sink::Sink;
 use super::stats_file::StatsFile;
 use crate::config::{Content, DedupConfig};
 use crate::dedup::reports::stats::RunCounts;
-use crate::dedup::top_keys::TopKeys;
+
 use crate::packets::tag::append_blocks;
 
 /// The outputs of a run.
 #[derive(Debug)]
-pub(in crate::dedup) struct Outputs {
-    records: Sink,
-    dropped: Option<Sink>,
-    /// The positions of the dropped records.
-    explained: Option<RecordPositionsFile>,
-    rejects: Option<Rejects>,
-    /// The verdict on each record.
-    tags: Option<Sink>,
-    /// The keys with the most duplicates.
-    top_keys: Option<Sink>,
+pub(crate) struct Outputs {
+    /// The main one first.
+    all: Vec<Output>,
     pub(in crate::dedup) stats: Option<StatsFile>,
     passed: Passed,
-    /// The bytes of the tags, or of the tagged records, of the current chunk.
-    assembled: Vec<u8>,
-    /// The lengths of the tagged records.
-    lengths: Vec<u64>,
+    /// Whether the number of the records replaces them in the main output.
+    count_only: bool,
+    /// What is made for an output of the current chunk.
+    made: Lines,
     /// A bit for each record of the current chunk, set for the rejected ones.
     withheld: Vec<u64>,
+}
+
+/// A file and what it gets.
+#[derive(Debug)]
+struct Output {
+    gets: Gets,
+    sink: Sink,
+}
+
+/// What an output gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gets {
+    /// What [`Passed`] says.
+    Passed,
+    Dropped,
+    /// The positions of the dropped records.
+    DroppedPositions,
+    /// The verdict on each record.
+    Verdicts,
+    /// Faulty records.
+    Rejected,
+    RejectedPositions,
+    /// The keys with the most duplicates.
+    TopKeys,
+}
+
+impl Gets {
+    /// The option that names the file.
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Passed => "--output",
+            Self::Dropped => "--duplicates",
+            Self::DroppedPositions => "--explain",
+            Self::Verdicts => "--tag-file",
+            Self::Rejected => "--rejects",
+            Self::RejectedPositions => "--rejects (positions)",
+            Self::TopKeys => "--top-keys",
+        }
+    }
+
+    /// Whether it gets records of the inputs.
+    const fn are_records(self) -> bool {
+        matches!(self, Self::Passed | Self::Dropped | Self::Rejected)
+    }
+}
+
+/// The outputs that a configuration names, without the statistics.
+fn named_outputs(config: &DedupConfig) -> impl Iterator<Item = (Gets, &Target)> {
+    let run = &config.run;
+    let mut all = vec![
+        (Gets::Passed, Some(&run.output)),
+        (Gets::Dropped, run.duplicates.as_ref()),
+        (Gets::DroppedPositions, run.explain.as_ref()),
+    ];
+    if let Content::Records(records) = &config.content {
+        let outputs = &records.outputs;
+        let rejects = outputs.rejects.as_ref();
+        all.extend([
+            (Gets::Verdicts, outputs.tag_file.as_ref()),
+            (Gets::Rejected, rejects.map(|rejects| &rejects.records)),
+            (
+                Gets::RejectedPositions,
+                rejects.map(|rejects| &rejects.record_positions),
+            ),
+            (
+                Gets::TopKeys,
+                outputs.top_keys.as_ref().map(|(target, _)| target),
+            ),
+        ]);
+    }
+    (all.into_iter()).filter_map(|(gets, target)| Some((gets, target?)))
+}
+
+/// The targets of a configuration, without the statistics.
+pub(super) fn targets(config: &DedupConfig) -> impl Iterator<Item = &Target> {
+    named_outputs(config).map(|(_, target)| target)
 }
 
 /// How the outputs go on behind earlier runs.
@@ -53,16 +122,9 @@ pub(in crate::dedup) struct GoneOn {
     pub(in crate::dedup) others: Vec<SavedOutput>,
 }
 
-/// What the main output gets: records, or their number.
+/// Which records the main output gets.
 #[derive(Debug)]
-struct Passed {
-    records: PassedRecords,
-    /// Whether the number of the records replaces them.
-    count_only: bool,
-}
-
-#[derive(Debug)]
-enum PassedRecords {
+enum Passed {
     /// The records that are no duplicates.
     Fresh,
     Duplicates,
@@ -78,63 +140,30 @@ enum PassedRecords {
 impl Passed {
     fn new(config: &DedupConfig) -> Self {
         let selected = if config.run.invert {
-            PassedRecords::Duplicates
+            Self::Duplicates
         } else {
-            PassedRecords::Fresh
+            Self::Fresh
         };
-        let records = match &config.content {
+        match &config.content {
             Content::Records(records) => match (&records.tagger, &records.outputs) {
-                (_, outputs) if outputs.repeated => PassedRecords::Repeated,
-                (Some(tagger), _) => PassedRecords::Tagged(Arc::clone(tagger)),
-                (None, outputs) if outputs.tag_file.is_some() => PassedRecords::All,
+                (_, outputs) if outputs.repeated => Self::Repeated,
+                (Some(tagger), _) => Self::Tagged(Arc::clone(tagger)),
+                (None, outputs) if outputs.tag_file.is_some() => Self::All,
                 (None, _) => selected,
             },
-            Content::Packets(packets) if packets.reading.tag => PassedRecords::TaggedPackets,
+            Content::Packets(packets) if packets.reading.tag => Self::TaggedPackets,
             Content::Packets(_) => selected,
-        };
-        Self {
-            records,
-            // Not with all records, tagged or not: these options exclude each other.
-            count_only: config.run.count,
         }
     }
 
-    /// The number of records of the main output.
+    /// The number of these records.
     const fn count(&self, counts: &RunCounts) -> u64 {
-        match self.records {
-            PassedRecords::Fresh => counts.records - counts.duplicates - counts.rejected,
-            PassedRecords::Duplicates => counts.duplicates,
-            PassedRecords::Repeated => counts.repeated,
-            PassedRecords::All | PassedRecords::Tagged(_) | PassedRecords::TaggedPackets => {
-                counts.records - counts.rejected
-            }
+        match self {
+            Self::Fresh => counts.records - counts.duplicates - counts.rejected,
+            Self::Duplicates => counts.duplicates,
+            Self::Repeated => counts.repeated,
+            Self::All | Self::Tagged(_) | Self::TaggedPackets => counts.records - counts.rejected,
         }
-    }
-}
-
-/// Where faulty records go.
-#[derive(Debug)]
-struct Rejects {
-    records: Sink,
-    record_positions: RecordPositionsFile,
-}
-
-impl Rejects {
-    fn write(
-        &mut self,
-        chunk: &Chunk,
-        input: &str,
-        done: InputPosition,
-        reporter: &FaultReporter,
-    ) -> Result<(), Failure> {
-        for fault in &chunk.unkeyed.rejected {
-            let position = done.position_of(chunk, fault.record);
-            let reason = reporter.reason(fault.problem, position);
-            self.record_positions.add(input, position, Some(&reason));
-        }
-        self.record_positions.write()?;
-        self.records
-            .write_each(chunk, chunk.unkeyed.rejected_records())
     }
 }
 
@@ -148,7 +177,11 @@ impl Outputs {
             .with_state(config.state_folder());
         let outputs = Self::open_all(config, &mut targets)?;
         if config.content.fixes_header() {
-            outputs.check_rewritable()?;
+            let mut records = outputs
+                .all
+                .iter()
+                .filter(|output| output.gets.are_records());
+            records.try_for_each(|output| output.sink.check_rewritable())?;
         }
         targets.keep();
         Ok(outputs)
@@ -156,84 +189,47 @@ impl Outputs {
 
     fn open_all(config: &DedupConfig, targets: &mut Targets) -> Result<Self, Failure> {
         let run = &config.run;
-        let format = || config.content.format().cloned();
-        let records = targets.open(&run.output)?;
-        let mut open = |target: &Target| targets.open(target);
-        let side = |opened: Opened| Sink::side(opened, format());
-        let text = |opened: Opened| Sink::side(opened, None);
-        let mut optional = |target: &Option<Target>| target.as_ref().map(&mut open).transpose();
         // Only regular files never pause.
         let prompt = config.input_bytes.is_none();
-        let compressed = || Some(CompressedOutput::new(run.compress?, prompt));
-        let dropped = optional(&run.duplicates)?.map(side);
-        let explained = optional(&run.explain)?
-            .map(text)
-            .map(RecordPositionsFile::new);
+        let open = |(gets, target): (Gets, &Target)| {
+            let format = (gets.are_records()).then(|| config.content.format().cloned());
+            let (opened, format) = (targets.open(target)?, format.flatten());
+            // A count is no record.
+            let is_compressed = match gets {
+                Gets::Passed => !run.count,
+                Gets::Dropped => true,
+                _ => false,
+            };
+            let compression = run.compress.filter(|_| is_compressed);
+            let sink = match gets {
+                Gets::Passed => Sink::main(opened, format),
+                _ => Sink::side(opened, format),
+            };
+            let compressed =
+                compression.map(|compression| CompressedOutput::new(compression, prompt));
+            let sink = sink.compressed(compressed);
+            Ok(Output { gets, sink })
+        };
+        let all: Result<Vec<Output>, Failure> = named_outputs(config).map(open).collect();
+        let all = all?;
         let stats = match &run.stats {
-            Some(target) => Some(StatsFile::new(open(target)?, target)?),
+            Some(target) => Some(StatsFile::new(targets.open(target)?, target)?),
             None => None,
         };
-        let (rejects, tags, top_keys) = match &config.content {
-            Content::Records(content) => {
-                let outputs = &content.outputs;
-                let rejects = match &outputs.rejects {
-                    None => None,
-                    Some(rejects) => Some(Rejects {
-                        records: side(open(&rejects.records)?),
-                        record_positions: RecordPositionsFile::new(text(open(
-                            &rejects.record_positions,
-                        )?)),
-                    }),
-                };
-                let tags = outputs.tag_file.as_ref().map(&mut open).transpose()?;
-                let top_keys = outputs.top_keys.as_ref().map(|(target, _)| open(target));
-                (rejects, tags.map(text), top_keys.transpose()?.map(text))
-            }
-            Content::Packets(_) => (None, None, None),
-        };
-        let passed = Passed::new(config);
-        // A count is no record.
-        let compressed_records = if passed.count_only {
-            None
-        } else {
-            compressed()
-        };
         Ok(Self {
-            records: Sink::main(records, format()).compressed(compressed_records),
-            dropped: dropped.map(|sink| sink.compressed(compressed())),
-            explained,
-            rejects,
-            tags,
-            top_keys,
+            all,
             stats,
-            passed,
-            assembled: Vec::new(),
-            lengths: Vec::new(),
+            passed: Passed::new(config),
+            // Not with all records, tagged or not: these options exclude each other.
+            count_only: run.count,
+            made: Lines::default(),
             withheld: Vec::new(),
         })
     }
 
-    /// The outputs of records and of what is known of them, with the names of their options.
-    fn named(&mut self) -> Vec<(&'static str, &mut Sink)> {
-        let mut all = vec![("--output", &mut self.records)];
-        let optional = [
-            ("--duplicates", self.dropped.as_mut()),
-            (
-                "--explain",
-                self.explained.as_mut().map(RecordPositionsFile::sink),
-            ),
-            ("--tag-file", self.tags.as_mut()),
-        ];
-        all.extend(
-            optional
-                .into_iter()
-                .filter_map(|(name, sink)| Some((name, sink?))),
-        );
-        if let Some(rejects) = &mut self.rejects {
-            all.push(("--rejects", &mut rejects.records));
-            all.push(("--rejects (positions)", rejects.record_positions.sink()));
-        }
-        all
+    /// The output of the records that pass.
+    fn main(&mut self) -> &mut Sink {
+        &mut self.all[0].sink
     }
 
     /// Finds where the outputs go on behind what earlier runs wrote, and which begin. An output that
@@ -250,7 +246,8 @@ impl Outputs {
         let mut is_final = false;
         let mut others = saved.to_vec();
         let mut written = Vec::new();
-        for (option, sink) in self.named() {
+        for Output { gets, sink } in &mut self.all {
+            let option = gets.option();
             sink.open_to_append()?;
             let target = sink.target();
             is_final |= target.id.is_none();
@@ -283,7 +280,7 @@ impl Outputs {
     /// # Errors
     /// [`Failure`] of the system.
     pub(in crate::dedup) fn cut(&mut self) -> Result<(), Failure> {
-        (self.named().into_iter()).try_for_each(|(_, sink)| sink.truncate())
+        (self.all.iter_mut()).try_for_each(|output| output.sink.truncate())
     }
 
     /// Follows what other programs have done to the files since they were written. Returns whether
@@ -293,8 +290,8 @@ impl Outputs {
     /// [`Failure`] if an output cannot go on.
     pub(in crate::dedup) fn follow(&mut self) -> Result<bool, Failure> {
         let mut has_changed = false;
-        for (_, sink) in self.named() {
-            has_changed |= sink.follow()?;
+        for output in &mut self.all {
+            has_changed |= output.sink.follow()?;
         }
         Ok(has_changed)
     }
@@ -303,14 +300,14 @@ impl Outputs {
     ///
     /// # Errors
     /// [`Failure`] if another program has appended to a compressed one meanwhile.
-    pub(in crate::dedup) fn check_followed(&mut self) -> Result<(), Failure> {
-        (self.named().into_iter()).try_for_each(|(_, sink)| sink.check_followed())
+    pub(in crate::dedup) fn check_followed(&self) -> Result<(), Failure> {
+        (self.all.iter()).try_for_each(|output| output.sink.check_followed())
     }
 
     /// Notes which of these outputs were closed, and how.
-    pub(in crate::dedup) fn note_closed(&mut self, saved: &mut [SavedOutput]) {
-        for ((_, sink), saved) in self.named().into_iter().zip(saved) {
-            saved.close(sink);
+    pub(in crate::dedup) fn note_closed(&self, saved: &mut [SavedOutput]) {
+        for (output, saved) in self.all.iter().zip(saved) {
+            saved.close(&output.sink);
         }
     }
 
@@ -319,10 +316,8 @@ impl Outputs {
     /// # Errors
     /// [`Failure`] if an earlier write failed.
     pub(in crate::dedup) fn positions(&mut self) -> Result<Vec<SavedOutput>, Failure> {
-        let named = self.named().into_iter();
-        named
-            .map(|(option, sink)| SavedOutput::new(option, sink))
-            .collect()
+        let saved = |output: &mut Output| SavedOutput::new(output.gets.option(), &mut output.sink);
+        self.all.iter_mut().map(saved).collect()
     }
 
     /// The files that must be on the disk before a commit. Their names are there when this returns:
@@ -330,10 +325,10 @@ impl Outputs {
     ///
     /// # Errors
     /// [`Failure`] of the system.
-    pub(in crate::dedup) fn durable_files(&mut self) -> Result<Vec<(String, File)>, Failure> {
+    pub(in crate::dedup) fn durable_files(&self) -> Result<Vec<(String, File)>, Failure> {
         let mut files = Vec::new();
-        for (_, sink) in self.named() {
-            let target = sink.target();
+        for output in &self.all {
+            let target = output.sink.target();
             let failed = || Failure::file(target.name.as_str());
             let Some(file) = target.file.durable().map_err(failed())? else {
                 continue;
@@ -348,41 +343,30 @@ impl Outputs {
 
     /// The bytes of the main output that the run had written before it was started again.
     pub(in crate::dedup) fn count_from(&mut self, bytes: u64) {
-        self.records.count_from(bytes);
+        self.main().count_from(bytes);
     }
 
     /// The number of bytes that the run has written to the main output.
     pub(in crate::dedup) fn bytes_out(&self) -> u64 {
-        self.records.bytes_out()
+        self.all[0].sink.bytes_out()
     }
 
     /// The same up to the [positions](Self::positions) that were last asked for.
-    pub(in crate::dedup) const fn committed_bytes_out(&self) -> u64 {
-        self.records.committed_bytes_out()
+    pub(in crate::dedup) fn committed_bytes_out(&self) -> u64 {
+        self.all[0].sink.committed_bytes_out()
     }
 
     /// Writes the records that lost files have left, behind the header.
     pub(in crate::dedup) fn write_carried(&mut self) -> Result<(), Failure> {
-        (self.named().into_iter()).try_for_each(|(_, sink)| sink.write_carried())
+        (self.all.iter_mut()).try_for_each(|output| output.sink.write_carried())
     }
 
     /// Truncates the files. The byte order mark of a stream without a header begins the main
     /// output.
     pub(in crate::dedup) fn begin(&mut self, mark: Option<&[u8]>) -> Result<(), Failure> {
-        self.records.truncate()?;
-        if let Some(positions) = &mut self.explained {
-            positions.truncate()?;
-        }
-        let sinks = [&mut self.tags, &mut self.dropped, &mut self.top_keys];
-        for sink in sinks.into_iter().flatten() {
-            sink.truncate()?;
-        }
-        if let Some(rejects) = &mut self.rejects {
-            rejects.record_positions.truncate()?;
-            rejects.records.truncate()?;
-        }
+        self.cut()?;
         match mark {
-            Some(mark) if !self.passed.count_only => self.records.write_mark(mark),
+            Some(mark) if !self.count_only => self.main().write_mark(mark),
             _ => Ok(()),
         }
     }
@@ -394,26 +378,17 @@ impl Outputs {
         header: &[u8],
         terminator: &'static [u8],
     ) -> Result<(), Failure> {
-        if let Some(dropped) = &mut self.dropped {
-            dropped.write_header(header, terminator)?;
-        }
-        if let Some(rejects) = &mut self.rejects {
-            rejects.records.write_header(header, terminator)?;
-        }
-        if self.passed.count_only {
-            return Ok(());
-        }
-        match &self.passed.records {
-            PassedRecords::Tagged(tagger) => {
-                let header = tagger.header(header);
-                self.records.write_header(&header, terminator)
+        for Output { gets, sink } in self.all.iter_mut().rev() {
+            match (gets, &self.passed) {
+                (Gets::Passed, _) if self.count_only => {}
+                (Gets::Passed, Passed::Tagged(tagger)) => {
+                    sink.write_header(&tagger.header(header), terminator)?;
+                }
+                (gets, _) if gets.are_records() => sink.write_header(header, terminator)?,
+                _ => {}
             }
-            PassedRecords::Fresh
-            | PassedRecords::Duplicates
-            | PassedRecords::Repeated
-            | PassedRecords::All
-            | PassedRecords::TaggedPackets => self.records.write_header(header, terminator),
         }
+        Ok(())
     }
 
     /// Writes the records of a chunk with verdicts, which is from this input. The main output comes
@@ -425,141 +400,119 @@ impl Outputs {
         done: InputPosition,
         reporter: Option<&FaultReporter>,
     ) -> Result<(), Failure> {
-        let duplicates = || Runs::new(chunk.framed_duplicates(), chunk.records(), true);
-        if let Some(dropped) = &mut self.dropped {
-            dropped.write_runs(chunk, duplicates())?;
-        }
-        if let Some(positions) = &mut self.explained {
-            let input = input();
-            for record in Runs::new(chunk.duplicates(), chunk.records(), true).flatten() {
-                positions.add(&input, done.position_of(chunk, record), None);
-            }
-            positions.write()?;
-        }
-        if let (Some(rejects), Some(reporter)) = (&mut self.rejects, reporter)
-            && !chunk.unkeyed.rejected.is_empty()
-        {
-            rejects.write(chunk, &input(), done, reporter)?;
-        }
-        if let Some(tags) = &mut self.tags {
-            self.assembled.clear();
-            self.lengths.clear();
-            for (_, tag) in Tag::all(chunk) {
-                self.assembled.extend_from_slice(tag.name().as_bytes());
-                self.assembled.push(b'\n');
-                self.lengths.push(tag.name().len() as u64 + 1);
-            }
-            tags.write_assembled(&self.assembled, self.lengths.iter().copied(), b"")?;
-        }
-        if self.passed.count_only {
-            return Ok(());
-        }
-        match &self.passed.records {
-            PassedRecords::Repeated => {
-                let repeated = Runs::new(&chunk.verdicts.repeated, chunk.records(), true);
-                self.records.write_runs(chunk, repeated)
-            }
-            PassedRecords::Duplicates => self.records.write_runs(chunk, duplicates()),
-            PassedRecords::Fresh => {
-                let fresh = Runs::new(chunk.withheld(), chunk.records(), false);
-                self.records.write_runs(chunk, fresh)
-            }
-            PassedRecords::All => {
-                self.withheld.clear();
-                self.withheld.resize(chunk.records().div_ceil(64), 0);
-                for record in chunk.unkeyed.rejected_records() {
-                    self.withheld[record / 64] |= 1 << (record % 64);
+        let (records, made) = (chunk.records(), &mut self.made);
+        let duplicates = || Runs::new(chunk.framed_duplicates(), records, true);
+        let rejected = &chunk.unkeyed.rejected;
+        for Output { gets, sink } in self.all.iter_mut().rev() {
+            made.clear();
+            match gets {
+                Gets::Passed if self.count_only => {}
+                Gets::Passed => match &self.passed {
+                    Passed::Repeated => {
+                        let repeated = Runs::new(&chunk.verdicts.repeated, records, true);
+                        sink.write_runs(chunk, repeated)?;
+                    }
+                    Passed::Duplicates => sink.write_runs(chunk, duplicates())?,
+                    Passed::Fresh => {
+                        sink.write_runs(chunk, Runs::new(chunk.withheld(), records, false))?;
+                    }
+                    Passed::All => {
+                        self.withheld.clear();
+                        self.withheld.resize(records.div_ceil(64), 0);
+                        for record in chunk.unkeyed.rejected_records() {
+                            self.withheld[record / 64] |= 1 << (record % 64);
+                        }
+                        sink.write_runs(chunk, Runs::new(&self.withheld, records, false))?;
+                    }
+                    Passed::Tagged(tagger) => {
+                        tagger.tag(chunk, &mut made.bytes, &mut made.lengths);
+                        sink.write_lines(made, chunk.layout.terminator)?;
+                    }
+                    Passed::TaggedPackets => {
+                        append_blocks(chunk, &mut made.bytes, &mut made.lengths);
+                        sink.write_lines(made, chunk.layout.terminator)?;
+                    }
+                },
+                Gets::Dropped => sink.write_runs(chunk, duplicates())?,
+                Gets::DroppedPositions => {
+                    let input = input();
+                    for record in Runs::new(chunk.duplicates(), records, true).flatten() {
+                        made.push_position(&input, done.position_of(chunk, record), None);
+                    }
+                    sink.write_lines(made, b"")?;
                 }
-                let all = Runs::new(&self.withheld, chunk.records(), false);
-                self.records.write_runs(chunk, all)
-            }
-            PassedRecords::Tagged(tagger) => {
-                let tagger = Arc::clone(tagger);
-                self.write_tagged(chunk, |bytes, lengths| tagger.tag(chunk, bytes, lengths))
-            }
-            PassedRecords::TaggedPackets => {
-                self.write_tagged(chunk, |bytes, lengths| append_blocks(chunk, bytes, lengths))
+                Gets::Verdicts => {
+                    for (_, tag) in Tag::all(chunk) {
+                        made.push(tag.name().as_bytes());
+                    }
+                    sink.write_lines(made, b"")?;
+                }
+                Gets::Rejected if !rejected.is_empty() => {
+                    sink.write_each(chunk, chunk.unkeyed.rejected_records())?;
+                }
+                Gets::RejectedPositions if !rejected.is_empty() => {
+                    let input = input();
+                    for fault in rejected {
+                        let position = done.position_of(chunk, fault.record);
+                        let reason =
+                            reporter.map(|reporter| reporter.reason(fault.problem, position));
+                        made.push_position(&input, position, reason.as_deref());
+                    }
+                    sink.write_lines(made, b"")?;
+                }
+                Gets::Rejected | Gets::RejectedPositions | Gets::TopKeys => {}
             }
         }
-    }
-
-    /// Writes the records that `append` makes of the chunk's, with the length of each.
-    fn write_tagged(
-        &mut self,
-        chunk: &Chunk,
-        append: impl FnOnce(&mut Vec<u8>, &mut Vec<u64>),
-    ) -> Result<(), Failure> {
-        self.assembled.clear();
-        self.lengths.clear();
-        append(&mut self.assembled, &mut self.lengths);
-        let lengths = self.lengths.iter().copied();
-        (self.records).write_assembled(&self.assembled, lengths, chunk.layout.terminator)
+        Ok(())
     }
 
     /// Writes the keys with the most duplicates.
-    pub(in crate::dedup) fn write_top_keys(&mut self, top_keys: &TopKeys) -> Result<(), Failure> {
-        let Some(sink) = &mut self.top_keys else {
-            return Ok(());
-        };
-        let (lines, lengths) = top_keys.lines();
-        sink.write_assembled(&lines, lengths.into_iter(), b"")
+    pub(in crate::dedup) fn write_top_keys(&mut self, lines: &Lines) -> Result<(), Failure> {
+        let mut all = self.all.iter_mut();
+        match all.find(|output| output.gets == Gets::TopKeys) {
+            Some(output) => output.sink.write_lines(lines, b""),
+            None => Ok(()),
+        }
     }
 
     /// Completes and closes all outputs but the statistics, even if one fails.
     pub(in crate::dedup) fn close(&mut self) -> Result<(), Failure> {
-        let mut closed = self.records.close();
-        let sinks = [&mut self.dropped, &mut self.tags, &mut self.top_keys];
-        for sink in sinks.into_iter().flatten() {
-            closed = graver(closed, sink.close());
-        }
-        if let Some(rejects) = &mut self.rejects {
-            closed = graver(closed, rejects.records.close());
-            closed = graver(closed, rejects.record_positions.close());
-        }
-        if let Some(positions) = &mut self.explained {
-            closed = graver(closed, positions.close());
+        let mut closed = Ok(());
+        for output in &mut self.all {
+            closed = graver(closed, output.sink.close());
         }
         closed
     }
 
     /// Replaces the input of `--in-place` by the main output, which is closed.
     pub(in crate::dedup) fn commit(&mut self) -> Result<(), Failure> {
-        self.records.commit()
+        self.main().commit()
     }
 
     /// The name of the input of `--in-place`, if it is not replaced.
     pub(in crate::dedup) fn uncommitted(&self) -> Option<&str> {
-        self.records.uncommitted()
-    }
-
-    /// Checks that file headers can be rewritten in all outputs of records.
-    fn check_rewritable(&self) -> Result<(), Failure> {
-        let rejects = self.rejects.as_ref().map(|rejects| &rejects.records);
-        let sinks = [Some(&self.records), self.dropped.as_ref(), rejects];
-        sinks
-            .into_iter()
-            .flatten()
-            .try_for_each(Sink::check_rewritable)
+        self.all[0].sink.uncommitted()
     }
 
     /// Rewrites the file headers for the records that were written.
     pub(in crate::dedup) fn fix_headers(&mut self, counts: &RunCounts) -> Result<(), Failure> {
-        self.records.fix_header(self.passed.count(counts))?;
-        if let Some(dropped) = &mut self.dropped {
-            dropped.fix_header(counts.duplicates)?;
-        }
-        if let Some(rejects) = &mut self.rejects {
-            rejects.records.fix_header(counts.rejected)?;
+        for Output { gets, sink } in &mut self.all {
+            match gets {
+                Gets::Passed => sink.fix_header(self.passed.count(counts))?,
+                Gets::Dropped => sink.fix_header(counts.duplicates)?,
+                Gets::Rejected => sink.fix_header(counts.rejected)?,
+                _ => {}
+            }
         }
         Ok(())
     }
 
     /// Writes the count, if it replaces the records.
     pub(in crate::dedup) fn finish(&mut self, counts: &RunCounts) -> Result<(), Failure> {
-        if !self.passed.count_only {
+        if !self.count_only {
             return Ok(());
         }
         let count = self.passed.count(counts);
-        self.records.write_bytes(format!("{count}\n").as_bytes())
+        self.main().write_bytes(format!("{count}\n").as_bytes())
     }
 }

@@ -14,6 +14,7 @@ use echoless_records::terminators::known_terminator;
 use serde::{Deserialize, Serialize};
 
 use super::compressed::CompressedOutput;
+use super::lines::Lines;
 use super::open_elements::{OpenElements, Rewrite};
 use super::runs::Runs;
 
@@ -575,7 +576,7 @@ impl Sink {
     }
 
     /// Writes adjacent records with these lengths.
-    pub(crate) fn write_assembled(
+    fn write_assembled(
         &mut self,
         records: &[u8],
         lengths: impl Iterator<Item = u64>,
@@ -583,6 +584,15 @@ impl Sink {
     ) -> Result<(), Failure> {
         let runs = (!records.is_empty()).then_some(records);
         self.write_records(runs, lengths, terminator)
+    }
+
+    /// Writes lines, or records, that were made for the output.
+    pub(crate) fn write_lines(
+        &mut self,
+        lines: &Lines,
+        terminator: &'static [u8],
+    ) -> Result<(), Failure> {
+        self.write_assembled(&lines.bytes, lines.lengths.iter().copied(), terminator)
     }
 
     /// Writes bytes that are no record.

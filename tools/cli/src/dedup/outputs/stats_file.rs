@@ -15,13 +15,14 @@ use echoless::state::ReplacementFile;
 use echoless_records::failure::Failure;
 use echoless_records::files::{Opened, Source, Target, Targets};
 use same_file::is_same_file;
-use serde::Serialize;
 
+use super::run_outputs::targets;
 use super::sink::Sink;
-use crate::config::{Content, DedupConfig};
-use crate::dedup::audit::RunAudit;
+use crate::config::DedupConfig;
+use crate::dedup::observers::Observers;
 use crate::dedup::reports::ending::Ending;
-use crate::dedup::reports::stats::{Observed, RunCounts, SCHEMA_VERSION, Setup, Stats};
+use crate::dedup::reports::fields::Fields;
+use crate::dedup::reports::stats::{Setup, Stats, Sums};
 
 /// The output of the statistics.
 #[derive(Debug)]
@@ -76,8 +77,7 @@ impl StatsFile {
     ///
     /// # Errors
     /// [`Failure`] if the file cannot be written.
-    pub(in crate::dedup) fn write(&mut self, stats: &Stats) -> Result<(), Failure> {
-        let json = stats.json();
+    pub(in crate::dedup) fn write(&mut self, json: &str) -> Result<(), Failure> {
         match self {
             Self::Regular { path, name } => {
                 replace(path, json.as_bytes()).map_err(Failure::file(name.as_str()))
@@ -128,22 +128,15 @@ pub(in crate::dedup) fn write_failed(config: &DedupConfig, failure: &Failure, be
     let Ok(mut file) = opened.and_then(|opened| StatsFile::new(opened, target)) else {
         return;
     };
-    let observed = Observed {
-        counts: RunCounts::default(),
-        audit: &RunAudit::new(config),
-        judging: None,
-        top_keys: None,
-        copies: None,
-        totals: None,
-        elapsed: began.elapsed(),
-        setup: Setup {
-            threads: 0,
-            filter_bytes: config.filter.memory.unwrap_or(0),
-        },
+    let setup = Setup {
+        began,
+        threads: 0,
+        filter_bytes: config.filter.memory.unwrap_or(0),
     };
-    let report = Report::default();
-    let stats = Stats::new(config, observed, report, Ending::failed(failure));
-    let _ = file.write(&stats);
+    let (sums, observers) = (Sums::new(config), Observers::unbegun(config));
+    let (none, ending) = (Report::default(), Ending::failed(failure));
+    let stats = Stats::new(config, &sums, &observers, setup, None, none, ending);
+    let _ = file.write(&stats.json());
 }
 
 /// Replaces the statistics of an earlier run if the options of this one are rejected, or a file
@@ -154,23 +147,10 @@ pub(crate) fn replace_unread(path: &Path, inputs: &[PathBuf], failure: &Failure)
     if !holds_statistics(path) || is_input() {
         return;
     }
-    let unread = UnreadStats {
-        schema_version: SCHEMA_VERSION,
-        version: env!("CARGO_PKG_VERSION"),
-        ending: Ending::failed(failure),
-    };
-    if let (Ok(path), Ok(json)) = (path.canonicalize(), serde_json::to_string_pretty(&unread)) {
-        let _ = replace(&path, format!("{json}\n").as_bytes());
+    if let Ok(path) = path.canonicalize() {
+        let json = Fields::begin(&Ending::failed(failure)).json();
+        let _ = replace(&path, json.as_bytes());
     }
-}
-
-/// The statistics of a run whose options could not be read.
-#[derive(Debug, Serialize)]
-struct UnreadStats {
-    schema_version: u32,
-    version: &'static str,
-    #[serde(flatten)]
-    ending: Ending,
 }
 
 /// Whether a regular file begins as statistics do.
@@ -189,27 +169,10 @@ fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
     let Target::File(path) = target else {
         return false;
     };
-    let run = &config.run;
-    let mut others = vec![
-        Some(&run.output),
-        run.duplicates.as_ref(),
-        run.explain.as_ref(),
-    ];
-    if let Content::Records(records) = &config.content {
-        let outputs = &records.outputs;
-        others.push(outputs.tag_file.as_ref());
-        others.push(outputs.top_keys.as_ref().map(|(target, _)| target));
-        if let Some(rejects) = &outputs.rejects {
-            others.extend([Some(&rejects.records), Some(&rejects.record_positions)]);
-        }
-    }
-    let others = others
-        .into_iter()
-        .flatten()
-        .filter_map(|other| match other {
-            Target::File(path) | Target::Replaced(path) => Some(path),
-            Target::Stdout => None,
-        });
+    let others = targets(config).filter_map(|other| match other {
+        Target::File(path) | Target::Replaced(path) => Some(path),
+        Target::Stdout => None,
+    });
     let inputs = config.sources.iter().filter_map(|source| match source {
         Source::File(path) => Some(path),
         Source::Stdin => None,

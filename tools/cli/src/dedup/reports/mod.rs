@@ -3,7 +3,8 @@
 
 mod busiest;
 pub(super) mod ending;
+pub(super) mod fields;
 pub(super) mod monitor;
 pub(super) mod progress;
 pub(super) mod stats;
-mod summary;
+pub(super) mod summary;

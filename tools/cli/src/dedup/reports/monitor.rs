@@ -9,35 +9,32 @@ use std::sync::Mutex;
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+use crate::dedup::delivery::Delivery;
 use echoless_records::failure::Failure;
 use echoless_records::locks::lock;
 use echoless_records::signals::{Asked, Requests};
 
-use crate::config::DedupConfig;
-use crate::dedup::delivery::Delivery;
-
 /// The shortest time between two looks at whether a commit is due in a pause.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// Starts to report on `delivery`, until the other end of `requests` is dropped.
+/// Starts to report on `delivery`, at these intervals, until the other end of `requests` is dropped.
 ///
 /// # Errors
 /// [`Failure`] if the thread cannot be started.
-pub(in crate::dedup) fn start<'scope, 'env>(
+pub(in crate::dedup) fn start<'scope, 'env, 'run: 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    config: &'env DedupConfig,
-    delivery: &'env Mutex<Delivery>,
+    every: Option<Duration>,
+    delivery: &'env Mutex<Delivery<'run>>,
     requests: Requests,
 ) -> Result<(), Failure> {
     thread::Builder::new()
         .name("echoless-report".into())
-        .spawn_scoped(scope, move || report(&requests, config, delivery))
+        .spawn_scoped(scope, move || report(&requests, every, delivery))
         .map(drop)
         .map_err(Failure::file("a thread"))
 }
 
-fn report(requests: &Requests, config: &DedupConfig, delivery: &Mutex<Delivery>) {
-    let every = config.run.stats_every;
+fn report(requests: &Requests, every: Option<Duration>, delivery: &Mutex<Delivery<'_>>) {
     let commits = lock(delivery).commit_interval();
     let commits = commits.map(|interval| interval.max(SHORTEST_PAUSE));
     let after = |interval: Option<Duration>| interval.map(|interval| Instant::now() + interval);
@@ -54,14 +51,11 @@ fn report(requests: &Requests, config: &DedupConfig, delivery: &Mutex<Delivery>)
         let mut delivery = lock(delivery);
         if is_over(commit_due) {
             commit_due = after(commits);
-            // The next chunk meets the failure again, or the end of the run.
-            if let Err(failure) = delivery.commit_if_due() {
-                delivery.note_failed_commit(failure);
-            }
+            delivery.commit_in_pause();
         }
         if asked || is_over(due) {
             due = after(every);
-            delivery.report_so_far(config, asked);
+            delivery.report_so_far(asked);
         }
     }
 }

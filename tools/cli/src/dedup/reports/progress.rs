@@ -13,6 +13,8 @@ const UNKNOWN_LENGTH: &str = "{decimal_bytes}  {decimal_bytes_per_sec}  {elapsed
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// The bytes that are shown before those of this pass.
+    before: u64,
 }
 
 impl Progress {
@@ -22,6 +24,7 @@ impl Progress {
         if !wanted || !io::stderr().is_terminal() || among_records {
             return Self {
                 bar: ProgressBar::hidden(),
+                before: 0,
             };
         }
         let (bar, template) = match total_bytes {
@@ -31,12 +34,17 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self { bar }
+        Self { bar, before: 0 }
     }
 
-    /// Sets the number of bytes read so far.
+    /// Begins another pass, after one of so many bytes.
+    pub(crate) fn begin_after(&mut self, bytes: u64) {
+        self.before = bytes;
+    }
+
+    /// Sets the number of bytes read so far in this pass.
     pub(crate) fn set(&self, bytes: u64) {
-        self.bar.set_position(bytes);
+        self.bar.set_position(self.before + bytes);
     }
 
     /// Clears the line while something else is written.

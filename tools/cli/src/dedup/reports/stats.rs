@@ -1,26 +1,22 @@
 //! The statistics of a run: the JSON of `--stats`, and what the summary for people is made of.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless::memory::huge_page_bytes;
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
-use echoless_records::chunk::ConditionCounts;
-use echoless_records::failure::visible_json;
+use echoless_records::chunk::{Chunk, ConditionCounts};
 use echoless_records::fault::Missing;
 use echoless_stream::Span;
 use serde::{Deserialize, Serialize};
 
 use super::busiest::Busiest;
 use super::ending::Ending;
+use super::fields::Fields;
 use crate::config::{Content, DedupConfig, Keep, Late, WindowConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::backwards::PassErrors;
-use crate::dedup::top_keys::TopKeys;
-use crate::packets::report::{CopyReport, CopyStats};
-
-/// The version of the JSON. It rises when a stable field changes its name, type or meaning.
-pub(in crate::dedup) const SCHEMA_VERSION: u32 = 1;
+use crate::dedup::observers::Observers;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -61,6 +57,36 @@ pub(crate) struct RunCounts {
     pub(crate) clock: Option<(i64, i64)>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
+}
+
+impl RunCounts {
+    /// The records that are no duplicates.
+    pub(crate) const fn fresh(&self) -> u64 {
+        self.records - self.duplicates - self.unkeyed - self.rejected
+    }
+
+    /// Counts the records of a chunk that is written.
+    pub(crate) fn count(&mut self, chunk: &Chunk) {
+        let rejected = chunk.unkeyed.rejected.len() as u64;
+        self.records += chunk.own_records() as u64;
+        self.frame_blocks += chunk.unkeyed.frame.len() as u64;
+        self.comments += chunk.unkeyed.comments.len() as u64;
+        self.conditions += chunk.keys.packets.conditions;
+        self.rejected += rejected;
+        self.unkeyed += chunk.unkeyed.own_records() as u64 - rejected;
+        self.duplicates += chunk.verdicts.of_keys.count_duplicates();
+        self.of_known_states += chunk.known.count();
+        self.late += chunk.clock.late;
+        self.ahead += chunk.clock.ahead;
+    }
+
+    /// Counts the records of a known input. `errors` were found up to here: they affect no output,
+    /// unless they concern later records.
+    pub(crate) fn count_known(&mut self, chunk: &Chunk, errors: Option<ErrorCounts>) {
+        self.known += chunk.own_records() as u64;
+        self.known_unjudged += chunk.unkeyed.own_records() as u64;
+        self.known_errors = errors.or(self.known_errors);
+    }
 }
 
 /// Sums of the runs with a state.
@@ -115,319 +141,275 @@ mod saved_errors {
 /// What a run consists of, before its first record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
+    pub(crate) began: Instant,
     pub(crate) threads: usize,
     /// The memory of the filter.
     pub(crate) filter_bytes: u64,
 }
 
-/// What a run has observed so far.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Observed<'a> {
+/// What a run has counted and estimated so far, which a state saves.
+#[derive(Debug)]
+pub(crate) struct Sums {
     pub(crate) counts: RunCounts,
-    pub(crate) audit: &'a RunAudit,
-    /// The errors of a pass before, whose verdicts count beside those of this audit.
-    pub(crate) judging: Option<&'a PassErrors>,
-    pub(crate) top_keys: Option<&'a TopKeys>,
-    pub(crate) copies: Option<&'a CopyReport>,
+    pub(crate) audit: RunAudit,
+    /// The message about the first input of which records were lost.
+    pub(crate) lost: Option<String>,
     /// The sums of the runs before this one, if there is a state that has them.
     pub(crate) totals: Option<RunTotals>,
-    pub(crate) elapsed: Duration,
-    pub(crate) setup: Setup,
+    /// The bytes that the run had read before it was started again.
+    pub(crate) bytes_in_before: u64,
 }
 
-/// The statistics of a run, in the order in which they are written; `null` is what this filter
-/// cannot report.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Stats {
-    /// The version of this format.
-    pub(super) schema_version: u32,
-    pub(super) version: &'static str,
-    #[serde(flatten)]
-    pub(super) ending: Ending,
-    /// What one record is called.
-    #[serde(skip)]
-    pub(super) noun: &'static str,
-    pub(super) records: u64,
-    pub(super) fresh: u64,
-    pub(super) duplicates: u64,
-    /// Records that lack a field of the key and passed unjudged.
-    pub(super) unkeyed: u64,
-    /// Faulty records that were set aside.
-    pub(super) rejected: u64,
-    /// Lines that are no records; absent for packets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) comments: Option<u64>,
-    /// Inputs that were not read to their end, because they are cut or damaged.
-    pub(super) partial_inputs: u64,
-    /// The records of known inputs, and those of them that have no verdict; absent without
-    /// `--known`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) known: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) known_unjudged: Option<u64>,
-    /// The duplicates that a filter of `--known-state` contains, and how often these filters take a
-    /// new key for one of theirs; absent without them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) known_state_duplicates: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) known_state_fpr: Option<f64>,
-    /// The keys that occurred again; absent without `--repeated`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) repeated: Option<u64>,
-    /// The most duplicates that a key has which is not in the list; absent without `--top-keys`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) unlisted_duplicates_high: Option<u64>,
-    /// Which record of each key passed; absent for packets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) keep: Option<&'static str>,
-    pub(super) bytes_in: u64,
-    pub(super) bytes_out: u64,
-    /// The same and others of all runs with the state; absent without one.
-    #[serde(flatten)]
-    pub(super) totals: Option<RunTotals>,
-    pub(super) seconds: f64,
-    pub(super) threads: usize,
-    /// `keyed` if the key hash has a secret key, else `seeded`.
-    pub(super) hash: &'static str,
-    /// What `--filter` takes to get this filter.
-    pub(super) filter: String,
-    /// The window and its granule in `window_unit`: `seconds` or `records`.
-    pub(super) window: Option<f64>,
-    pub(super) granule: Option<f64>,
-    pub(super) window_unit: Option<&'static str>,
-    /// The range of the clock in seconds since 1970.
-    pub(super) clock_from: Option<f64>,
-    pub(super) clock_to: Option<f64>,
-    /// The same in ticks.
-    #[serde(skip)]
-    pub(super) clock: Option<(i64, i64)>,
-    /// Records later than window and lateness allow.
-    pub(super) late: Option<u64>,
-    /// What became of them, and what to do about it.
-    #[serde(skip)]
-    pub(super) late_fate: &'static str,
-    /// Records whose time is further ahead of the clock than `--max-advance` allows.
-    pub(super) ahead: Option<u64>,
-    /// What becomes of them.
-    #[serde(skip)]
-    pub(super) ahead_fate: &'static str,
-    /// Keys that the filter forgot because their window was over.
-    pub(super) expired: Option<u64>,
-    /// The estimated number of keys in the busiest window.
-    pub(super) busiest_window_keys: Option<u64>,
-    /// The memory in which 1 in 1000 keys of the busiest window is evicted before its end.
-    pub(super) busiest_window_memory_bytes: Option<u64>,
-    /// The age in `window_unit` from which on more than 1 duplicate in 1000 is missed where keys
-    /// come fastest.
-    pub(super) busiest_window_miss_age: Option<f64>,
-    /// Whether duplicates renew their keys, if there is a window.
-    #[serde(skip)]
-    pub(super) renews_keys: bool,
-    pub(super) evictions: Option<u64>,
-    /// A bound of the expected number of false duplicates.
-    pub(super) expected_false_duplicates_high: Option<f64>,
-    /// An estimate is `None` if no error was observed though there may have been some.
-    pub(super) estimated_false_duplicates: Option<u64>,
-    /// Bounds are `None` if all verdicts may be errors and none was observed.
-    pub(super) estimated_false_duplicates_low: Option<u64>,
-    pub(super) estimated_false_duplicates_high: Option<u64>,
-    pub(super) estimated_missed_duplicates: Option<u64>,
-    pub(super) estimated_missed_duplicates_low: Option<u64>,
-    pub(super) estimated_missed_duplicates_high: Option<u64>,
-    /// The estimated fraction of the duplicates that was missed.
-    pub(super) estimated_fnr: Option<f64>,
-    pub(super) estimated_fnr_low: Option<f64>,
-    pub(super) estimated_fnr_high: Option<f64>,
-    #[serde(skip)]
-    pub(super) errors: ErrorEstimates,
-    /// The age from which on more than 1 duplicate in 1000 is missed; in dense lines with a window
-    /// that of windows of as many keys as the busiest one.
-    pub(super) miss_age: Option<f64>,
-    /// What the age counts.
-    pub(super) miss_age_unit: Option<&'static str>,
-    /// The moment from which it counts: `last seen` or `recorded`.
-    pub(super) miss_age_since: Option<&'static str>,
-    pub(super) expected_fpr: Option<f64>,
-    pub(super) fill: Option<f64>,
-    pub(super) memory_bytes: u64,
-    pub(super) huge_page_bytes: Option<u64>,
-    pub(super) slot_bits: Option<u32>,
-    pub(super) kernel: Option<&'static str>,
-    /// Blocks of a capture that are no packets; absent for records.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) frame_blocks: Option<u64>,
-    /// How many packets were not compared as usual; absent for records.
-    #[serde(flatten)]
-    pub(super) conditions: Option<ConditionCounts>,
-    /// The window of packets beside one of time; absent without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) window_packets: Option<u64>,
-    /// The inputs that were skipped; absent without `--skip-seen-files`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) skipped_files: Option<usize>,
-    /// The inputs that were read.
-    #[serde(skip)]
-    pub(super) read_files: usize,
-    /// Whether the file header in the output is that of an input with other records.
-    #[serde(skip)]
-    pub(super) has_stale_header: bool,
-    /// Where duplicates come from; absent without `--report`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) copies: Option<CopyStats>,
-}
-
-impl Stats {
-    /// Puts together the counts of the run, the estimates of its audit and the report of its
-    /// filter.
-    pub(crate) fn new(
-        config: &DedupConfig,
-        observed: Observed<'_>,
-        report: Report,
-        ending: Ending,
-    ) -> Self {
-        let Observed { counts, audit, .. } = observed;
-        let repeats = match &config.content {
-            Content::Records(records) => records.outputs.repeated,
-            Content::Packets(_) => false,
-        };
-        let has_known = config.known > 0 || counts.known > 0;
-        let found = audit.counts();
-        let found = (counts.known_errors).map_or(found, |known| found.since(&known));
-        let errors = found.estimates(Some(&report));
-        let fresh = counts.records - counts.duplicates - counts.unkeyed - counts.rejected;
-        let (errors, evictions) = match observed.judging {
-            Some(judging) => (
-                judging.joined(&errors, fresh, counts.duplicates),
-                judging.evictions(report.tally.evictions),
-            ),
-            None => (errors, report.tally.evictions),
-        };
-        let states = &config.known_states;
-        let errors = states.with_false_duplicates(errors);
-        let fnr = errors.fnr();
-        let window = config.window.as_ref();
-        let busiest = audit.busiest_window().map(|keys| Busiest {
-            keys,
-            fastest: (audit.miss_age_ticks().zip(window))
-                .map(|(ticks, window)| ticks as f64 / window.ticks as f64),
-            report,
-            memory_unit: config.filter.facts().memory_unit,
-        });
-        let false_duplicates = bounded(errors.false_duplicates, errors.duplicates);
-        let missed_duplicates = bounded(errors.missed_duplicates, errors.fresh);
-        let clock = counts.clock.zip(window);
-        let (comments, frame_blocks, second) = match &config.content {
-            Content::Records(_) => (Some(counts.comments), None, None),
-            Content::Packets(packets) => (None, Some(counts.frame_blocks), packets.second),
-        };
+impl Sums {
+    /// Those of a run that has not begun.
+    pub(crate) fn new(config: &DedupConfig) -> Self {
         Self {
-            schema_version: SCHEMA_VERSION,
-            version: env!("CARGO_PKG_VERSION"),
-            ending,
-            noun: config.content.noun(),
-            records: counts.records,
-            fresh,
-            duplicates: counts.duplicates,
-            unkeyed: counts.unkeyed,
-            rejected: counts.rejected,
-            comments,
-            partial_inputs: counts.partial_inputs,
-            known: has_known.then_some(counts.known),
-            known_unjudged: has_known.then_some(counts.known_unjudged),
-            known_state_duplicates: states.are_given().then_some(counts.of_known_states),
-            known_state_fpr: states.fpr().filter(|_| states.are_given()),
-            repeated: repeats.then_some(counts.repeated),
-            unlisted_duplicates_high: observed.top_keys.map(TopKeys::unlisted_high),
-            keep: match (&config.content, config.keep) {
-                (Content::Packets(_), _) => None,
-                (Content::Records(_), Keep::First) => Some("first"),
-                (Content::Records(_), Keep::Last) => Some("last"),
-                (Content::Records(_), Keep::None) => Some("none"),
-            },
-            bytes_in: counts.bytes_in,
-            bytes_out: counts.bytes_out,
-            totals: observed.totals.map(|totals| totals.with(&counts)),
-            seconds: observed.elapsed.as_secs_f64(),
-            threads: observed.setup.threads,
-            hash: if config.run.keyed_hash {
-                "keyed"
-            } else {
-                "seeded"
-            },
-            filter: filter_text(config),
-            window: window.map(|window| window.in_units(window.span.units())),
-            granule: window.map(|window| window.in_units(window.granule(&config.filter))),
-            window_unit: window.map(|window| unit_of(window, config)),
-            clock_from: clock.map(|((from, _), window)| window.seconds_of(from)),
-            clock: counts.clock.filter(|_| window.is_some()),
-            clock_to: clock.map(|((_, to), window)| window.seconds_of(to)),
-            late: window.map(|_| counts.late),
-            late_fate: window.map_or("", |window| late_fate(window, config)),
-            ahead: (window.and_then(|window| window.max_advance)).map(|_| counts.ahead),
-            ahead_fate: window.map_or("", ahead_fate),
-            expired: report.expired,
-            busiest_window_keys: busiest.map(|busiest| busiest.keys),
-            busiest_window_memory_bytes: busiest.and_then(Busiest::memory_bytes),
-            busiest_window_miss_age: window.zip(busiest).and_then(|(window, busiest)| {
-                Some(window.in_units(window.span.units()) * busiest.miss_fraction()?)
-            }),
-            renews_keys: config.filter.facts().renews_keys,
-            evictions,
-            expected_false_duplicates_high: errors.most_false_duplicates,
-            estimated_false_duplicates: known(errors.false_duplicates),
-            estimated_false_duplicates_low: false_duplicates.map(|bounds| bounds.low),
-            estimated_false_duplicates_high: false_duplicates.map(|bounds| bounds.high),
-            estimated_missed_duplicates: known(errors.missed_duplicates),
-            estimated_missed_duplicates_low: missed_duplicates.map(|bounds| bounds.low),
-            estimated_missed_duplicates_high: missed_duplicates.map(|bounds| bounds.high),
-            estimated_fnr: fnr
-                .filter(|_| !errors.missed_duplicates.is_unknown())
-                .map(|rate| rate.value),
-            estimated_fnr_low: fnr.zip(missed_duplicates).map(|(rate, _)| rate.low),
-            estimated_fnr_high: fnr.zip(missed_duplicates).map(|(rate, _)| rate.high),
-            errors,
-            miss_age: report.miss_age.map(|miss| {
-                // Dense lines with a window: the age depends on the keys of a window.
-                busiest.map_or(miss.age, |busiest| miss.in_window(busiest.keys))
-            }),
-            miss_age_unit: report.miss_age.map(|_| "distinct keys"),
-            miss_age_since: report.miss_age.map(since),
-            expected_fpr: report.expected_fpr.and_then(|own| states.joined_fpr(own)),
-            fill: report.fill(),
-            // Without a report, the memory that the filter began with.
-            memory_bytes: match report.tally.memory_bytes {
-                0 => observed.setup.filter_bytes,
-                reported => reported,
-            },
-            // The filter is nearly all of the process.
-            huge_page_bytes: report
-                .kernel
-                .map(|_| huge_page_bytes().map_or(0, |huge| huge.min(report.tally.memory_bytes))),
-            slot_bits: report.slot_bits,
-            kernel: report.kernel.map(Kernel::name),
-            frame_blocks,
-            conditions: frame_blocks.map(|_| counts.conditions),
-            window_packets: second,
-            skipped_files: (config.skipped.as_ref())
-                .filter(|_| config.state.is_none())
-                .map(Vec::len),
-            read_files: config.inputs().len(),
-            has_stale_header: has_stale_header(config, counts),
-            copies: observed.copies.map(CopyReport::stats),
+            counts: RunCounts::default(),
+            audit: RunAudit::new(config),
+            lost: None,
+            totals: None,
+            bytes_in_before: 0,
         }
     }
 
-    /// One JSON object, with a newline at its end.
+    /// The errors among the records that are written.
+    pub(crate) fn errors(&self, report: &Report) -> ErrorEstimates {
+        let found = self.audit.counts();
+        let found = (self.counts.known_errors).map_or(found, |known| found.since(&known));
+        found.estimates(Some(report))
+    }
+}
+
+/// The statistics of a run.
+#[derive(Debug)]
+pub(crate) struct Stats<'a> {
+    pub(super) config: &'a DedupConfig,
+    pub(super) counts: &'a RunCounts,
+    pub(super) observers: &'a Observers<'a>,
+    ending: Ending,
+    totals: Option<RunTotals>,
+    setup: Setup,
+    pub(super) seconds: f64,
+    /// What the filter reports; nothing while it is in use.
+    pub(super) report: Report,
+    pub(super) busiest: Option<Busiest>,
+    pub(super) errors: ErrorEstimates,
+    pub(super) evictions: Option<u64>,
+    /// How often the filter takes a fresh key for a duplicate.
+    expected_fpr: Option<f64>,
+}
+
+impl<'a> Stats<'a> {
+    /// Puts together the counts of the run, the estimates of its audit and the report of its
+    /// filter. `judging` are the errors of a pass before, whose verdicts count beside those of this
+    /// audit.
+    pub(crate) fn new(
+        config: &'a DedupConfig,
+        sums: &'a Sums,
+        observers: &'a Observers<'a>,
+        setup: Setup,
+        judging: Option<&PassErrors>,
+        report: Report,
+        ending: Ending,
+    ) -> Self {
+        let Sums { counts, audit, .. } = sums;
+        let own = sums.errors(&report);
+        let (errors, evictions) = match judging {
+            Some(judging) => (
+                judging.joined(&own, counts.fresh(), counts.duplicates),
+                judging.evictions(report.tally.evictions),
+            ),
+            None => (own, report.tally.evictions),
+        };
+        let states = &config.known_states;
+        let window = config.window.as_ref();
+        Self {
+            config,
+            counts,
+            observers,
+            ending,
+            totals: sums.totals,
+            setup,
+            seconds: setup.began.elapsed().as_secs_f64(),
+            busiest: audit.busiest_window().map(|keys| Busiest {
+                keys,
+                fastest: (audit.miss_age_ticks().zip(window))
+                    .map(|(ticks, window)| ticks as f64 / window.ticks as f64),
+                report,
+                memory_unit: config.filter.facts().memory_unit,
+            }),
+            errors: states.with_false_duplicates(errors),
+            evictions,
+            expected_fpr: report.expected_fpr.and_then(|own| states.joined_fpr(own)),
+            report,
+        }
+    }
+
+    /// One JSON object, with a newline at its end. `null` is what this filter cannot report.
     pub(crate) fn json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self)
-            .unwrap_or_else(|error| unreachable!("numbers and names are always JSON: {error}"));
-        json.push('\n');
-        visible_json(&json)
+        let (config, counts) = (self.config, self.counts);
+        let mut fields = Fields::begin(&self.ending);
+        fields.add("records", counts.records);
+        fields.add("fresh", counts.fresh());
+        fields.add("duplicates", counts.duplicates);
+        fields.add("unkeyed", counts.unkeyed);
+        fields.add("rejected", counts.rejected);
+        if let Content::Records(_) = &config.content {
+            fields.add("comments", counts.comments);
+        }
+        fields.add("partial_inputs", counts.partial_inputs);
+        if let Some(known) = self.known() {
+            fields.add("known", known);
+            fields.add("known_unjudged", counts.known_unjudged);
+        }
+        self.observers.stats_of_records(counts, &mut fields);
+        if let Content::Records(_) = &config.content {
+            let keep = match config.keep {
+                Keep::First => "first",
+                Keep::Last => "last",
+                Keep::None => "none",
+            };
+            fields.add("keep", keep);
+        }
+        fields.add("bytes_in", counts.bytes_in);
+        fields.add("bytes_out", counts.bytes_out);
+        if let Some(totals) = self.totals {
+            fields.add_all(&totals.with(counts));
+        }
+        fields.add("seconds", self.seconds);
+        fields.add("threads", self.setup.threads);
+        let is_keyed = config.run.keyed_hash;
+        fields.add("hash", if is_keyed { "keyed" } else { "seeded" });
+        fields.add("filter", filter_text(config));
+        self.add_window(&mut fields);
+        self.add_errors(&mut fields);
+        self.add_filter(&mut fields);
+        self.observers.stats_of_run(counts, &mut fields);
+        fields.json()
+    }
+
+    fn add_window(&self, fields: &mut Fields) {
+        let window = self.config.window.as_ref();
+        let length = |units: fn(&WindowConfig, &DedupConfig) -> u64| {
+            window.map(|window| window.in_units(units(window, self.config)))
+        };
+        fields.add("window", length(|window, _| window.span.units()));
+        let granule = length(|window, config| window.granule(&config.filter));
+        fields.add("granule", granule);
+        let unit = window.map(|window| unit_of(window, self.config));
+        fields.add("window_unit", unit);
+        let clock = self.counts.clock.zip(window);
+        let seconds = |tick: fn((i64, i64)) -> i64| {
+            clock.map(|(clock, window)| window.seconds_of(tick(clock)))
+        };
+        fields.add("clock_from", seconds(|(from, _)| from));
+        fields.add("clock_to", seconds(|(_, to)| to));
+        fields.add("late", window.map(|_| self.counts.late));
+        let max_advance = window.and_then(|window| window.max_advance.as_ref());
+        fields.add("ahead", max_advance.map(|_| self.counts.ahead));
+        fields.add("expired", self.report.expired);
+        fields.add(
+            "busiest_window_keys",
+            self.busiest.map(|busiest| busiest.keys),
+        );
+        let memory = self.busiest.and_then(Busiest::memory_bytes);
+        fields.add("busiest_window_memory_bytes", memory);
+        fields.add("busiest_window_miss_age", self.busiest_miss_age());
+    }
+
+    fn add_errors(&self, fields: &mut Fields) {
+        let errors = &self.errors;
+        fields.add("evictions", self.evictions);
+        let most = errors.most_false_duplicates;
+        fields.add("expected_false_duplicates_high", most);
+        let mistaken = errors.false_duplicates;
+        let bounds = bounded(mistaken, errors.duplicates);
+        fields.add("estimated_false_duplicates", known(mistaken));
+        fields.add(
+            "estimated_false_duplicates_low",
+            bounds.map(|bounds| bounds.low),
+        );
+        fields.add(
+            "estimated_false_duplicates_high",
+            bounds.map(|bounds| bounds.high),
+        );
+        let missed = errors.missed_duplicates;
+        let bounds = bounded(missed, errors.fresh);
+        fields.add("estimated_missed_duplicates", known(missed));
+        fields.add(
+            "estimated_missed_duplicates_low",
+            bounds.map(|bounds| bounds.low),
+        );
+        fields.add(
+            "estimated_missed_duplicates_high",
+            bounds.map(|bounds| bounds.high),
+        );
+        let [rate, low, high] = self.missed_rates();
+        fields.add("estimated_fnr", rate);
+        fields.add("estimated_fnr_low", low);
+        fields.add("estimated_fnr_high", high);
+        fields.add("miss_age", self.miss_age());
+        let age = self.report.miss_age;
+        fields.add("miss_age_unit", age.map(|_| "distinct keys"));
+        fields.add("miss_age_since", age.map(since));
+    }
+
+    fn add_filter(&self, fields: &mut Fields) {
+        fields.add("expected_fpr", self.expected_fpr);
+        fields.add("fill", self.report.fill());
+        // Without a report, the memory that the filter began with.
+        let memory = match self.report.tally.memory_bytes {
+            0 => self.setup.filter_bytes,
+            reported => reported,
+        };
+        fields.add("memory_bytes", memory);
+        fields.add("huge_page_bytes", self.huge_page_bytes());
+        fields.add("slot_bits", self.report.slot_bits);
+        fields.add("kernel", self.report.kernel.map(Kernel::name));
+    }
+
+    /// The known records, if there may be any.
+    pub(super) fn known(&self) -> Option<u64> {
+        let known = self.counts.known;
+        (self.config.known > 0 || known > 0).then_some(known)
+    }
+
+    /// The age in units of the window from which on more than 1 duplicate in 1000 is missed where
+    /// keys come fastest.
+    pub(super) fn busiest_miss_age(&self) -> Option<f64> {
+        let window = self.config.window.as_ref()?;
+        Some(window.in_units(window.span.units()) * self.busiest?.miss_fraction()?)
+    }
+
+    /// The estimated fraction of the duplicates that was missed, and its bounds.
+    pub(super) fn missed_rates(&self) -> [Option<f64>; 3] {
+        let (rate, missed) = (self.errors.fnr(), self.errors.missed_duplicates);
+        let bounds = rate.filter(|_| bounded(missed, self.errors.fresh).is_some());
+        [
+            rate.filter(|_| !missed.is_unknown()).map(|rate| rate.value),
+            bounds.map(|rate| rate.low),
+            bounds.map(|rate| rate.high),
+        ]
+    }
+
+    /// The age from which on more than 1 duplicate in 1000 is missed; in dense lines with a window
+    /// that of windows of as many keys as the busiest one.
+    pub(super) fn miss_age(&self) -> Option<f64> {
+        let miss = self.report.miss_age?;
+        let busiest = self.busiest;
+        Some(busiest.map_or(miss.age, |busiest| miss.in_window(busiest.keys)))
+    }
+
+    /// The part of the filter in huge pages: it is nearly all of the process.
+    pub(super) fn huge_page_bytes(&self) -> Option<u64> {
+        let memory = self.report.tally.memory_bytes;
+        let huge = |_| huge_page_bytes().map_or(0, |huge| huge.min(memory));
+        self.report.kernel.map(huge)
     }
 }
 
 /// Whether the file header in the output is that of an input with other records.
-fn has_stale_header(config: &DedupConfig, counts: RunCounts) -> bool {
+pub(super) fn has_stale_header(config: &DedupConfig, counts: &RunCounts) -> bool {
     let Content::Records(records) = &config.content else {
         return false;
     };
@@ -454,7 +436,7 @@ pub(super) fn bounded(estimate: Estimate, verdicts: u64) -> Option<Estimate> {
 }
 
 /// The moment from which an age counts, in words that follow it.
-const fn since(age: MissAge) -> &'static str {
+pub(super) const fn since(age: MissAge) -> &'static str {
     match age.since {
         AgeOrigin::LastSeen => "last seen",
         AgeOrigin::Recorded => "recorded",
@@ -471,7 +453,7 @@ pub(super) fn unit_of(window: &WindowConfig, config: &DedupConfig) -> &'static s
 }
 
 /// What becomes of late records, and what to do about it.
-const fn late_fate(window: &WindowConfig, config: &DedupConfig) -> &'static str {
+pub(super) const fn late_fate(window: &WindowConfig, config: &DedupConfig) -> &'static str {
     match (window.late, &config.content) {
         (_, Content::Packets(_)) => {
             "passed unjudged; join the files in the order of time (mergecap)"
@@ -489,7 +471,7 @@ const fn late_fate(window: &WindowConfig, config: &DedupConfig) -> &'static str 
 }
 
 /// What becomes of records that are too far ahead.
-const fn ahead_fate(window: &WindowConfig) -> &'static str {
+pub(super) const fn ahead_fate(window: &WindowConfig) -> &'static str {
     match (window.missing, window.rejects) {
         (Missing::Empty, _) => "judged at the latest time",
         (Missing::Skip, _) => "passed unjudged",
@@ -498,7 +480,7 @@ const fn ahead_fate(window: &WindowConfig) -> &'static str {
 }
 
 /// The specification of the filter, or of both filters of two windows.
-fn filter_text(config: &DedupConfig) -> String {
+pub(super) fn filter_text(config: &DedupConfig) -> String {
     match &config.content {
         Content::Records(_) => config.filter.to_string(),
         Content::Packets(packets) => packets.windows.to_string(),

@@ -7,81 +7,60 @@ use echoless::spec::format_bytes;
 use echoless_records::number::{decimal_bytes, grouped, short};
 use echoless_records::time::calendar::rfc3339;
 
-use super::stats::{Stats, bounded, unit_of};
-use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
-use crate::packets::report::CopyStats;
+use super::stats::{
+    Stats, ahead_fate, bounded, filter_text, has_stale_header, late_fate, since, unit_of,
+};
+use crate::config::{ClockSource, Content, WindowConfig};
+use crate::dedup::observers::Words;
 
-impl Stats {
+impl Stats<'_> {
     /// Three to five lines for people, each beginning with the command's name.
-    pub(crate) fn summary(&self, config: &DedupConfig) -> String {
-        let mut text = String::new();
-        let mut line = |words: String| {
-            let _ = writeln!(text, "echoless: {words}");
-        };
-        line(self.records_line());
-        if let Some(skipped) = self.skipped() {
-            line(format!("{skipped}: their content was seen before"));
-        }
-        if let Some(partial) = self.partial() {
-            line(partial);
-        }
-        if self.has_stale_header {
-            line(
+    pub(crate) fn summary(&self) -> String {
+        let words = self.observers.words(self.counts);
+        let mut lines = vec![self.records_line(&words)];
+        let skipped = words.skipped.as_ref();
+        lines.extend(skipped.map(|skipped| format!("{skipped}: their content was seen before")));
+        lines.extend(self.partial());
+        if has_stale_header(self.config, self.counts) {
+            lines.push(
                 "the file header is a copy: its file length and number of records are wrong \
                  (--fix-header corrects them)"
                     .into(),
             );
         }
-        if let Some(conditions) = self.conditions.and_then(|counts| counts.words()) {
-            line(conditions);
+        lines.extend(words.lines);
+        lines.push(self.filter_line());
+        if self.config.little_memory {
+            let little = "the filter has less than the default memory: little is left (-m SIZE)";
+            lines.push(little.into());
         }
-        line(self.filter_line());
-        if config.little_memory {
-            line("the filter has less than the default memory: little is left (-m SIZE)".into());
-        }
-        if let Some(window) = &config.window {
-            line(self.window_line(window, config));
-        }
-        if let Some(late) = self.late_records() {
-            line(late);
-        }
-        if let Some(ahead) = self.ahead_records() {
-            line(ahead);
-        }
-        line(self.errors_line(&self.judged()));
-        if let Some(busiest) = self.busiest_line() {
-            line(busiest);
-        }
-        text + &self.copies_report()
+        let window = self.config.window.as_ref();
+        lines.extend(window.map(|window| self.window_line(window)));
+        lines.extend(self.late_records());
+        lines.extend(self.ahead_records());
+        lines.push(self.errors_line(&self.judged()));
+        lines.extend(self.busiest_line());
+        lines.extend(words.report);
+        with_name(&lines)
     }
 
     /// The report of `--report`, each line beginning with the command's name; empty without it.
-    pub(crate) fn copies_report(&self) -> String {
-        let mut text = String::new();
-        for words in self.copies.iter().flat_map(CopyStats::lines) {
-            let _ = writeln!(text, "echoless: {words}");
-        }
-        text
+    pub(crate) fn requested_report(&self) -> String {
+        with_name(&self.observers.words(self.counts).report)
     }
 
     /// What was read, how it was judged and what was lost, as a line that begins with the command's
     /// name.
     pub(crate) fn line(&self) -> String {
-        let mut line = format!("echoless: {}", self.records_line());
-        for lost in self.losses() {
-            let _ = write!(line, "; {lost}");
+        let words = self.observers.words(self.counts);
+        let mut parts = vec![self.records_line(&words)];
+        parts.extend(self.losses());
+        parts.extend(words.skipped);
+        parts.extend(self.partial());
+        if has_stale_header(self.config, self.counts) {
+            parts.push("the file header is a copy (--fix-header)".into());
         }
-        if let Some(skipped) = self.skipped() {
-            let _ = write!(line, "; {skipped}");
-        }
-        if let Some(partial) = self.partial() {
-            let _ = write!(line, "; {partial}");
-        }
-        if self.has_stale_header {
-            line.push_str("; the file header is a copy (--fix-header)");
-        }
-        line.push('\n');
-        line
+        with_name(&[parts.join("; ")])
     }
 
     /// What a log must not hide: late records, evictions and errors, each only if it is certain
@@ -108,76 +87,74 @@ impl Stats {
         losses
     }
 
-    /// How many inputs were skipped, if any were.
-    fn skipped(&self) -> Option<String> {
-        let skipped = self.skipped_files.filter(|skipped| *skipped > 0)?;
-        let all = counted((skipped + self.read_files) as u64, "file");
-        Some(format!("{skipped} of {all} skipped"))
-    }
-
     /// How many inputs were not read to their end, if any were not.
     fn partial(&self) -> Option<String> {
-        let partial = counted(self.partial_inputs, "input");
-        (self.partial_inputs > 0).then(|| format!("{partial} not read to the end"))
+        let inputs = self.counts.partial_inputs;
+        let partial = counted(inputs, "input");
+        (inputs > 0).then(|| format!("{partial} not read to the end"))
     }
 
-    fn records_line(&self) -> String {
+    fn records_line(&self, words: &Words) -> String {
+        let counts = self.counts;
         let mut records = format!(
             "{} ({}) in {:.2} s: {} fresh, {} ({:.2} %)",
-            counted(self.records, self.noun),
-            decimal_bytes(self.bytes_in as f64),
+            counted(counts.records, self.noun()),
+            decimal_bytes(counts.bytes_in as f64),
             self.seconds,
-            grouped(self.fresh),
-            counted(self.duplicates, "duplicate"),
-            self.duplicates as f64 * 100.0 / self.records.max(1) as f64,
+            grouped(counts.fresh()),
+            counted(counts.duplicates, "duplicate"),
+            counts.duplicates as f64 * 100.0 / counts.records.max(1) as f64,
         );
-        if self.unkeyed > 0 {
-            let _ = write!(records, ", {} passed unjudged", grouped(self.unkeyed));
+        if counts.unkeyed > 0 {
+            let _ = write!(records, ", {} passed unjudged", grouped(counts.unkeyed));
         }
-        if self.rejected > 0 {
-            let _ = write!(records, ", {} rejected", grouped(self.rejected));
+        if counts.rejected > 0 {
+            let _ = write!(records, ", {} rejected", grouped(counts.rejected));
         }
-        if let Some(comments @ 1..) = self.comments {
-            let _ = write!(records, ", {}", counted(comments, "comment line"));
+        if counts.comments > 0 {
+            let _ = write!(records, ", {}", counted(counts.comments, "comment line"));
         }
-        if let Some(repeated) = self.repeated {
-            let _ = write!(records, ", {} with duplicates", counted(repeated, "key"));
-        }
-        if let Some(found @ 1..) = self.known_state_duplicates {
-            let _ = write!(records, ", {} by --known-state", grouped(found));
-        }
-        if let Some(known) = self.known {
-            let _ = write!(records, "; {} known", counted(known, self.noun));
-            if let Some(unjudged) = self.known_unjudged.filter(|unjudged| *unjudged > 0) {
-                let _ = write!(records, ", {} of them unjudged", grouped(unjudged));
+        records.push_str(&words.records);
+        if let Some(known) = self.known() {
+            let _ = write!(records, "; {} known", counted(known, self.noun()));
+            if counts.known_unjudged > 0 {
+                let unjudged = grouped(counts.known_unjudged);
+                let _ = write!(records, ", {unjudged} of them unjudged");
             }
         }
         records
     }
 
+    /// What one record is called.
+    fn noun(&self) -> &'static str {
+        self.config.content.noun()
+    }
+
     /// The filter, how full it is, and the false duplicates that it expects.
     fn filter_line(&self) -> String {
-        let mut text = format!("filter {}", self.filter);
-        if let (Some(kernel), Some(huge)) = (self.kernel, self.huge_page_bytes) {
+        let mut text = format!("filter {}", filter_text(self.config));
+        if let (Some(kernel), Some(huge)) = (self.report.kernel, self.huge_page_bytes()) {
+            let kernel = kernel.name();
             let pages = if huge > 0 { "huge" } else { "small" };
             let _ = write!(text, " ({pages} pages, {kernel} kernel)");
         }
-        if let Some(fill) = self.fill {
+        if let Some(fill) = self.report.fill() {
             let _ = write!(text, ", fill {:.1} %", fill * 100.0);
         }
-        if let Some(most) = self.expected_false_duplicates_high {
+        if let Some(most) = self.errors.most_false_duplicates {
             let most = short(most);
             let _ = write!(
                 text,
                 "; at most {most} fresh {}s expected to be mistaken for duplicates",
-                self.noun
+                self.noun()
             );
         }
         text
     }
 
     /// The window, its granule, the range of the clock and the expired keys.
-    fn window_line(&self, window: &WindowConfig, config: &DedupConfig) -> String {
+    fn window_line(&self, window: &WindowConfig) -> String {
+        let config = self.config;
         let unit = unit_of(window, config);
         let length = |units| match window.in_units(units) {
             whole if whole.fract() == 0.0 => grouped(whole as u64),
@@ -193,7 +170,7 @@ impl Stats {
         {
             let _ = write!(text, ", and of {} packets", grouped(second));
         }
-        if let Some((from, to)) = self.clock {
+        if let Some((from, to)) = self.counts.clock {
             let time = |tick: i64| rfc3339(tick.saturating_mul(window.resolution as i64));
             let _ = match &window.clock {
                 // The year or the day is unknown.
@@ -205,7 +182,7 @@ impl Stats {
                 _ => write!(text, "; clock from {} to {}", time(from), time(to)),
             };
         }
-        if let Some(expired) = self.expired.filter(|expired| *expired > 0) {
+        if let Some(expired) = self.report.expired.filter(|expired| *expired > 0) {
             let _ = write!(text, "; {} expired", counted(expired, "key"));
         }
         text
@@ -213,28 +190,25 @@ impl Stats {
 
     /// How many records were too late for the window, if any were, and what to do about it.
     fn late_records(&self) -> Option<String> {
-        let late = self.late.filter(|late| *late > 0)?;
-        let late = counted(late, self.noun);
-        Some(format!("{late} too late, {}", self.late_fate))
+        let window = self.config.window.as_ref()?;
+        let late = counted(self.counts.late, self.noun());
+        let fate = late_fate(window, self.config);
+        (self.counts.late > 0).then(|| format!("{late} too late, {fate}"))
     }
 
     /// How many records were further ahead of the clock than allowed, if any were.
     fn ahead_records(&self) -> Option<String> {
-        let ahead = self.ahead.filter(|ahead| *ahead > 0)?;
-        let ahead = counted(ahead, self.noun);
-        Some(format!(
-            "{ahead} too far ahead (--max-advance), {}",
-            self.ahead_fate
-        ))
+        let window = self.config.window.as_ref()?;
+        let ahead = counted(self.counts.ahead, self.noun());
+        let fate = ahead_fate(window);
+        (self.counts.ahead > 0).then(|| format!("{ahead} too far ahead (--max-advance), {fate}"))
     }
 
     /// The busiest window, and the memory that would be enough for it.
     fn busiest_line(&self) -> Option<String> {
-        let (keys, bytes) = self
-            .busiest_window_keys
-            .zip(self.busiest_window_memory_bytes)?;
-        let age = self.busiest_window_miss_age?;
-        let unit = self.window_unit?;
+        let (busiest, age) = (self.busiest?, self.busiest_miss_age()?);
+        let (keys, bytes) = (busiest.keys, busiest.memory_bytes()?);
+        let unit = unit_of(self.config.window.as_ref()?, self.config);
         // In whole MiB, as people would type it.
         let memory = bytes.next_multiple_of(1 << 20);
         Some(format!(
@@ -248,31 +222,29 @@ impl Stats {
 
     /// Of which duplicates the errors are those: none are known of records without a verdict.
     fn judged(&self) -> String {
-        let inside = if self.window.is_some() {
+        let inside = if self.config.window.is_some() {
             " inside the window"
         } else {
             ""
         };
-        match self.unkeyed + self.rejected {
+        match self.counts.unkeyed + self.counts.rejected {
             0 => inside.to_owned(),
-            _ => format!(" of the judged {}s{inside}", self.noun),
+            _ => format!(" of the judged {}s{inside}", self.noun()),
         }
     }
 
     /// Whether duplicates were missed, and from which age on they are.
     fn errors_line(&self, judged: &str) -> String {
-        let age = match (self.miss_age, self.miss_age_since) {
-            (Some(age), Some(since)) => {
-                let age = short(age);
-                Some(format!(
-                    "1 duplicate in 1000 is missed at an age of {age} distinct keys since it was {since}"
-                ))
-            }
-            (_, None) | (None, _) => None,
-        };
+        let age = self.miss_age().zip(self.report.miss_age).map(|(age, miss)| {
+            let (age, since) = (short(age), since(miss));
+            format!(
+                "1 duplicate in 1000 is missed at an age of {age} distinct keys since it was {since}"
+            )
+        });
         if let Some(0) = self.evictions {
             // A mistaken record is not recorded, and the record that it was taken for expires.
-            let unless = if self.window.is_some() && !self.renews_keys {
+            let renews_keys = self.config.filter.facts().renews_keys;
+            let unless = if self.config.window.is_some() && !renews_keys {
                 ", unless its first record was itself mistaken for a duplicate"
             } else {
                 ""
@@ -294,11 +266,7 @@ impl Stats {
     /// How many duplicates were missed, and which fraction of all, as far as that is known.
     fn missed(&self, judged: &str) -> String {
         let missed = self.errors.missed_duplicates;
-        let rates = match [
-            self.estimated_fnr,
-            self.estimated_fnr_low,
-            self.estimated_fnr_high,
-        ] {
+        let rates = match self.missed_rates() {
             [Some(rate), Some(low), Some(high)] if says_much(missed) => {
                 let percent = |rate: f64| short(rate * 100.0);
                 if missed.is_exact() {
@@ -316,7 +284,7 @@ impl Stats {
 
     /// How many fresh records were taken for duplicates, as far as that is known.
     fn mistaken(&self) -> String {
-        let noun = format!("fresh {}", self.noun);
+        let noun = format!("fresh {}", self.noun());
         let mistaken = self.errors.false_duplicates;
         in_words(
             mistaken,
@@ -360,8 +328,16 @@ fn in_words(estimate: Estimate, verdicts: u64, thing: &str, happened: &str) -> S
     }
 }
 
+/// Lines that begin with the command's name.
+fn with_name(lines: &[String]) -> String {
+    lines
+        .iter()
+        .map(|line| format!("echoless: {line}\n"))
+        .collect()
+}
+
 /// A number of things with the right ending.
-fn counted(number: u64, thing: &str) -> String {
+pub(in crate::dedup) fn counted(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", grouped(number))
 }

@@ -63,6 +63,22 @@ pub(super) enum Likeness {
 }
 
 impl SavedInput {
+    /// One of which nothing is read.
+    fn new(name: &str, identity: &InputIdentity, length: u64) -> Self {
+        Self {
+            name: name.into(),
+            identity: identity.clone(),
+            length,
+            is_compressed: false,
+            before: Sample::default(),
+            restart: InputRestart::default(),
+            end: None,
+            unended: 0,
+            left_at: None,
+            in_run: true,
+        }
+    }
+
     /// Where it goes on; `None` if nothing of it is done.
     pub(super) fn restart(&self) -> Option<InputRestart> {
         (self.restart.position != InputPosition::default()).then_some(self.restart)
@@ -418,15 +434,7 @@ impl SavedInputs {
 
     /// Forgets these inputs, which cannot go on.
     pub(super) fn forget(&mut self, inputs: &HashSet<usize>, opened: &mut [OpenedInput]) {
-        let mut kept = Vec::new();
-        let mut moved = HashMap::new();
-        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
-            if !inputs.contains(&index) {
-                moved.insert(index, kept.len());
-                kept.push(input);
-            }
-        }
-        self.all = kept;
+        let moved = self.retain(|index, _| !inputs.contains(&index));
         for input in opened {
             input.known = input.known.and_then(|known| moved.get(&known).copied());
         }
@@ -445,23 +453,17 @@ impl SavedInputs {
             .iter()
             .map(|input| {
                 let before = input.known.and_then(|index| known[index].take());
-                let fresh = || SavedInput {
-                    name: String::new(),
-                    identity: input.identity.clone(),
-                    length: 0,
-                    is_compressed: false,
-                    before: Sample::default(),
-                    restart: InputRestart::default(),
-                    end: None,
-                    unended: 0,
-                    left_at: None,
-                    in_run: true,
+                let fresh = SavedInput::new(&input.name, &input.identity, input.length);
+                let Some(before) = before else {
+                    return SavedInput {
+                        is_compressed: input.is_compressed,
+                        ..fresh
+                    };
                 };
-                let before = before.unwrap_or_else(fresh);
                 SavedInput {
-                    name: input.name.clone(),
-                    identity: input.identity.clone(),
-                    length: input.length,
+                    name: fresh.name,
+                    identity: fresh.identity,
+                    length: fresh.length,
                     is_compressed: before.is_compressed || input.is_compressed,
                     in_run: true,
                     ..before
@@ -506,14 +508,7 @@ impl SavedInputs {
             self.current = Some((source, known));
             return false;
         }
-        let mut kept: Vec<SavedInput> = Vec::with_capacity(self.all.len() + 1);
-        let mut moved = HashMap::new();
-        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
-            if input.identity.file != identity.file {
-                moved.insert(index, kept.len());
-                kept.push(input);
-            }
-        }
+        let moved = self.retain(|_, input| input.identity.file != identity.file);
         self.of_sources.retain(|_, index| match moved.get(index) {
             Some(new) => {
                 *index = *new;
@@ -521,21 +516,22 @@ impl SavedInputs {
             }
             None => false,
         });
-        self.current = Some((source, kept.len()));
-        kept.push(SavedInput {
-            name: name(),
-            identity: identity.clone(),
-            length: opened.length,
-            is_compressed: false,
-            before: Sample::default(),
-            restart: InputRestart::default(),
-            end: None,
-            unended: 0,
-            left_at: None,
-            in_run: true,
-        });
-        self.all = kept;
+        self.current = Some((source, self.all.len()));
+        let fresh = SavedInput::new(&name(), identity, opened.length);
+        self.all.push(fresh);
         true
+    }
+
+    /// Keeps the inputs that are to be kept. Returns their indices then by those before.
+    fn retain(&mut self, is_kept: impl Fn(usize, &SavedInput) -> bool) -> HashMap<usize, usize> {
+        let mut moved = HashMap::new();
+        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
+            if is_kept(index, &input) {
+                moved.insert(index, self.all.len());
+                self.all.push(input);
+            }
+        }
+        moved
     }
 
     /// Notes what is done of the input of a chunk that was delivered: records and bytes, and lines

@@ -114,11 +114,8 @@ pub(super) fn known_inputs(
                 goes_on = Some(number);
                 restart = saved.restart();
             } else if saved.in_run() || !state.again {
-                note(
-                    is_quiet,
-                    source,
-                    "skipped, read before (--again reads it again)",
-                );
+                let why = "skipped, read before (--again reads it again)";
+                note(is_quiet, &source.name(), why);
                 skipped_bytes += source.len().unwrap_or(0);
                 known -= usize::from(index < config.known);
                 skipped.push(source.clone());
@@ -127,7 +124,11 @@ pub(super) fn known_inputs(
         }
         if let Some(restart) = restart {
             let bytes = restart.position.bytes;
-            note(is_quiet, source, &format!("goes on behind byte {bytes}"));
+            note(
+                is_quiet,
+                &source.name(),
+                &format!("goes on behind byte {bytes}"),
+            );
         }
         if let Some(file) = file {
             opened.push(file.opened(sources.len(), source.name(), goes_on));
@@ -159,9 +160,9 @@ pub(super) fn known_inputs(
     Ok((stream, is_new))
 }
 
-fn note(is_quiet: bool, source: &Source, note: &str) {
+fn note(is_quiet: bool, name: &str, note: &str) {
     if !is_quiet {
-        let name = without_controls(&source.name());
+        let (name, note) = (without_controls(name), without_controls(note));
         write_stderr(&format!("echoless: {name}: {note}\n"));
     }
 }
@@ -354,6 +355,10 @@ impl Following<'_> {
         self.path.display().to_string()
     }
 
+    fn note(&self, text: &str) {
+        note(self.is_quiet, &self.name(), text);
+    }
+
     fn failed(&self) -> impl FnOnce(io::Error) -> Failure + use<> {
         Failure::file(self.name())
     }
@@ -432,13 +437,10 @@ impl Following<'_> {
     }
 
     fn note_rest(&self, bytes: u64, path: &Path) {
-        if !self.is_quiet {
-            let (name, now) = (self.name(), path.display().to_string());
-            let (name, now) = (without_controls(&name), without_controls(&now));
-            write_stderr(&format!(
-                "echoless: {name}: goes on behind byte {bytes} of {now}, as it is called now\n"
-            ));
-        }
+        let now = path.display();
+        self.note(&format!(
+            "goes on behind byte {bytes} of {now}, as it is called now"
+        ));
     }
 
     fn warn_of_loss(&self, index: usize) {
@@ -497,13 +499,8 @@ impl Following<'_> {
             else {
                 continue;
             };
-            if !self.is_quiet {
-                let (name, now) = (self.name(), sibling.path.display().to_string());
-                let (name, now) = (without_controls(&name), without_controls(&now));
-                write_stderr(&format!(
-                    "echoless: {name}: had {now} before, which is read first\n"
-                ));
-            }
+            let now = sibling.path.display();
+            self.note(&format!("had {now} before, which is read first"));
             files.push(file, None, true);
             files.opened.push(self.opened(found, None, false));
         }
@@ -597,12 +594,8 @@ impl Following<'_> {
             !(self.again && saved.is_whole(found.length) && !saved.in_run())
         });
         let restart = known.and_then(|index| self.inputs.all()[index].restart());
-        if let Some(restart) = &restart
-            && !self.is_quiet
-        {
-            let (name, bytes) = (self.name(), restart.position.bytes);
-            let name = without_controls(&name);
-            write_stderr(&format!("echoless: {name}: goes on behind byte {bytes}\n"));
+        if let Some(restart) = &restart {
+            self.note(&format!("goes on behind byte {}", restart.position.bytes));
         }
         // Else it follows once it has bytes: until then, the file before may grow.
         if restart.is_some() || files.earlier.is_empty() {

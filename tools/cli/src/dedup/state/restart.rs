@@ -19,10 +19,9 @@ use super::committer::{Committer, LoggedKeys, WantedBlocks};
 use super::inputs::SavedInputs;
 use super::known_inputs::known_inputs;
 use crate::config::{DedupConfig, StateConfig, check_options};
-use crate::dedup::audit::RunAudit;
 use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::{Outputs, SavedOutput};
-use crate::dedup::reports::stats::{RunCounts, RunTotals};
+use crate::dedup::reports::stats::{RunCounts, RunTotals, Sums};
 
 /// A state that is open, before the run.
 #[derive(Debug)]
@@ -96,18 +95,8 @@ impl Restart {
         Ok((restart, opened.filter))
     }
 
-    /// Why records of an input were lost before, in a run that goes on.
-    pub(in crate::dedup) fn lost(&self) -> Option<String> {
-        self.commit.lost.clone().filter(|_| !self.commit.ended)
-    }
-
-    /// The clock of the stream.
-    pub(in crate::dedup) const fn clock(&self) -> StreamClock {
-        self.commit.clock
-    }
-
     /// The sums of the runs that have ended.
-    pub(in crate::dedup) fn totals(&self) -> Option<RunTotals> {
+    fn totals(&self) -> Option<RunTotals> {
         let before = self.commit.totals?;
         Some(if self.commit.ended {
             before.with(&self.commit.counts)
@@ -121,27 +110,24 @@ impl Restart {
     ///
     /// # Errors
     /// [`Failure`] if the commit has no such estimates.
-    pub(in crate::dedup) fn counts_and_audit(
-        &self,
-        config: &DedupConfig,
-    ) -> Result<(RunCounts, RunAudit), Failure> {
-        let mut audit = RunAudit::new(config);
+    pub(in crate::dedup) fn sums(&self, config: &DedupConfig) -> Result<Sums, Failure> {
+        let mut sums = Sums::new(config);
         if !self.commit.audit.is_empty() {
-            audit = audit.load(&self.commit.audit).ok_or_else(|| {
+            sums.audit = sums.audit.load(&self.commit.audit).ok_or_else(|| {
                 let problem = "its commit has no estimates of this filter".into();
                 let name = "the state".into();
                 Failure::Capture { name, problem }
             })?;
         }
-        let counts = if self.commit.ended {
-            RunCounts {
-                known_errors: Some(audit.counts()),
-                ..RunCounts::default()
-            }
+        if self.commit.ended {
+            sums.counts.known_errors = Some(sums.audit.counts());
         } else {
-            self.commit.counts
-        };
-        Ok((counts, audit))
+            sums.counts = self.commit.counts;
+            sums.lost.clone_from(&self.commit.lost);
+        }
+        sums.totals = self.totals();
+        sums.bytes_in_before = sums.counts.bytes_in;
+        Ok(sums)
     }
 
     /// Checks the outputs, and starts the thread that commits.
@@ -181,6 +167,9 @@ impl Restart {
             read: 0,
             input_from: 0,
             has_new_inputs: self.has_new_inputs,
+            is_cut: false,
+            is_committed_to_fault: false,
+            failure: None,
             commit: Commit {
                 ended: false,
                 totals,
@@ -253,12 +242,36 @@ pub(in crate::dedup) struct RunState {
     input_from: u64,
     /// Whether inputs begin that no commit has.
     has_new_inputs: bool,
+    /// Whether a chunk was delivered in part: the last commit stands.
+    is_cut: bool,
+    /// Whether that commit is in front of this chunk, whose fault ends the run.
+    is_committed_to_fault: bool,
+    /// The failure of a commit in a pause of the stream.
+    failure: Option<Failure>,
     commit: Commit,
     inputs: SavedInputs,
     progress: Progress,
 }
 
 impl RunState {
+    /// The clock of the stream.
+    pub(in crate::dedup) const fn clock(&self) -> StreamClock {
+        self.commit.clock
+    }
+
+    /// Notes that the last chunk was delivered in part at most.
+    pub(in crate::dedup) fn note_cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// The failure of a commit in a pause of the stream.
+    ///
+    /// # Errors
+    /// That failure, if there was one.
+    pub(in crate::dedup) fn take_failure(&mut self) -> Result<(), Failure> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
     /// Whether inputs begin that no commit has. They are to be in one before their first record is
     /// written: renamed and killed afterwards, the run has to find them again.
     pub(in crate::dedup) const fn has_new_inputs(&self) -> bool {
@@ -372,10 +385,8 @@ impl RunState {
     /// [`Failure`] if an output is not what the state has written, or a commit has failed.
     pub(in crate::dedup) fn prepare(
         &mut self,
-        counts: RunCounts,
-        audit: &RunAudit,
+        sums: &Sums,
         outputs: &mut Outputs,
-        lost: Option<&str>,
     ) -> Result<(), Failure> {
         if self.has_begun {
             // Where no run can go on, what has happened is found at the next chunk.
@@ -387,7 +398,7 @@ impl RunState {
                 self.committer.sync_outputs(outputs.durable_files()?)?;
             }
             if has_changed || self.has_new_inputs {
-                self.commit(counts, audit, outputs, lost)?;
+                self.commit(sums, outputs)?;
                 self.committer.wait()?;
             }
             return outputs.check_followed();
@@ -395,7 +406,7 @@ impl RunState {
         // The input may have paused for long since this was checked first.
         self.other_outputs = outputs.go_on(&self.commit.outputs, false)?.others;
         self.committer.sync_outputs(outputs.durable_files()?)?;
-        self.commit(counts, audit, outputs, lost)?;
+        self.commit(sums, outputs)?;
         self.committer.wait()?;
         self.has_begun = true;
         outputs.cut()
@@ -406,10 +417,48 @@ impl RunState {
         self.has_begun && !self.awaits_header
     }
 
-    /// Whether it is time for a commit.
-    pub(in crate::dedup) fn is_due(&self) -> bool {
+    /// Commits what was delivered, if it is time for that.
+    ///
+    /// # Errors
+    /// [`Failure`] if that fails, or an earlier commit has.
+    pub(in crate::dedup) fn commit_if_due(
+        &mut self,
+        sums: &Sums,
+        outputs: &mut Outputs,
+    ) -> Result<(), Failure> {
+        self.take_failure()?;
         let is_time = self.changed && self.committed.elapsed() >= self.interval;
-        is_time && !self.awaits_header && !self.committer.is_busy()
+        if is_time && !self.is_cut && !self.awaits_header && !self.committer.is_busy() {
+            self.commit(sums, outputs)?;
+        }
+        Ok(())
+    }
+
+    /// As [`commit_if_due`](Self::commit_if_due), while the stream pauses. A failure ends the run at
+    /// its next chunk, or its end.
+    pub(in crate::dedup) fn commit_in_pause(&mut self, sums: &Sums, outputs: &mut Outputs) {
+        self.failure = self.commit_if_due(sums, outputs).err();
+    }
+
+    /// Whether a run that has failed is to go on where it has committed, behind outputs that are
+    /// closed.
+    pub(in crate::dedup) const fn can_stop(&self) -> bool {
+        self.is_committed_to_fault || !self.is_cut
+    }
+
+    /// Commits the run in front of a chunk whose fault ends it: others may write behind its outputs
+    /// then.
+    ///
+    /// # Errors
+    /// [`Failure`] if this commit, or an earlier one, has failed.
+    pub(in crate::dedup) fn commit_in_front_of_fault(
+        &mut self,
+        sums: &Sums,
+        outputs: &mut Outputs,
+    ) -> Result<(), Failure> {
+        self.interrupt(sums, outputs)?;
+        self.is_committed_to_fault = true;
+        Ok(())
     }
 
     /// How long until it may be time for a commit.
@@ -421,18 +470,12 @@ impl RunState {
     ///
     /// # Errors
     /// [`Failure`] if an output could not be written, or an earlier commit has failed.
-    pub(in crate::dedup) fn commit(
-        &mut self,
-        counts: RunCounts,
-        audit: &RunAudit,
-        outputs: &mut Outputs,
-        lost: Option<&str>,
-    ) -> Result<(), Failure> {
-        self.commit.counts = counts;
-        self.commit.lost = lost.map(str::to_owned);
+    fn commit(&mut self, sums: &Sums, outputs: &mut Outputs) -> Result<(), Failure> {
+        self.commit.counts = sums.counts;
+        self.commit.lost.clone_from(&sums.lost);
         let bytes_in = &mut self.commit.counts.bytes_in;
         *bytes_in = bytes_in.saturating_sub(self.read_again);
-        self.commit.audit = audit.save();
+        self.commit.audit = sums.audit.save();
         if outputs.follow()? {
             self.committer.sync_outputs(outputs.durable_files()?)?;
         }
@@ -451,18 +494,16 @@ impl RunState {
     /// closed.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit).
+    /// [`Failure`] if this commit, or an earlier one, has failed.
     pub(in crate::dedup) fn interrupt(
         &mut self,
-        counts: RunCounts,
-        audit: &RunAudit,
+        sums: &Sums,
         outputs: &mut Outputs,
-        lost: Option<&str>,
     ) -> Result<(), Failure> {
-        if !self.can_go_on() {
+        if !self.can_go_on() || self.is_committed_to_fault {
             return Ok(());
         }
-        self.commit(counts, audit, outputs, lost)
+        self.commit(sums, outputs)
     }
 
     /// The last commit of a run that was [interrupted](Self::interrupt), after its outputs were
@@ -470,7 +511,7 @@ impl RunState {
     ///
     /// # Errors
     /// If a commit fails.
-    pub(in crate::dedup) fn stop(mut self, outputs: &mut Outputs) -> Result<(), Failure> {
+    pub(in crate::dedup) fn stop(mut self, outputs: &Outputs) -> Result<(), Failure> {
         if self.can_go_on() {
             outputs.note_closed(&mut self.commit.outputs);
             self.committer.commit(self.progress, self.commit.encode())?;
@@ -480,21 +521,22 @@ impl RunState {
     }
 
     /// The last commit of a run that has ended, after the outputs were closed. Returns once it is
-    /// on the disk.
+    /// on the disk. A run that has delivered a chunk in part has not ended.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit), and if this commit fails.
+    /// [`Failure`] if this commit, or an earlier one, has failed.
     pub(in crate::dedup) fn end(
         mut self,
-        counts: RunCounts,
-        audit: &RunAudit,
+        sums: &Sums,
         outputs: &mut Outputs,
-        lost: Option<&str>,
     ) -> Result<(), Failure> {
+        if self.is_cut {
+            return Ok(());
+        }
         self.commit.ended = true;
         self.read_again = 0;
         if !self.awaits_header {
-            self.commit(counts, audit, outputs, lost)?;
+            self.commit(sums, outputs)?;
             // Once more: damage behind the last commit but one looks like a write that a crash has
             // cut short, and this leaves nothing else there.
             self.committer.commit(self.progress, self.commit.encode())?;

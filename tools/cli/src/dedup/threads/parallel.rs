@@ -42,7 +42,7 @@ const MEMORY_OF_A_BYTE: usize = 4;
 const SPARE_BYTES: usize = 32 << 20;
 
 /// The inputs and outputs that all threads share.
-struct SharedRun<'a> {
+struct SharedRun<'a, 'd> {
     /// Locked by the worker that has the turn to fill.
     feed: Mutex<Feed>,
     order: ChunkOrder,
@@ -51,7 +51,7 @@ struct SharedRun<'a> {
     known: &'a [Box<dyn LineFilter>],
     /// The lines of the filter that the state asks for, if the run has one.
     wanted: Option<WantedBlocks>,
-    delivery: &'a Mutex<Delivery>,
+    delivery: &'a Mutex<Delivery<'d>>,
     /// How the stream ended, or what ended the run first.
     outcome: Mutex<Option<Result<StreamEnd, Failure>>>,
     limits: Limits,
@@ -59,8 +59,8 @@ struct SharedRun<'a> {
 }
 
 /// The stages of one thread.
-struct WorkerStages<'a, F> {
-    run: &'a SharedRun<'a>,
+struct WorkerStages<'a, 'd, F> {
+    run: &'a SharedRun<'a, 'd>,
     filter: OrderedHandle<F>,
     /// None until the first chunk is filled.
     reader: Option<ChunkReader>,
@@ -80,7 +80,7 @@ pub(in crate::dedup) fn pass<F: RunPart>(
     direction: Direction,
     filter: &OrderedFilter<F>,
     cores: &[Option<usize>],
-    delivery: &Mutex<Delivery>,
+    delivery: &Mutex<Delivery<'_>>,
 ) -> Result<StreamEnd, Failure> {
     let threads = cores.len();
     let is_only = threads == 1;
@@ -134,7 +134,7 @@ pub(in crate::dedup) fn pass<F: RunPart>(
         .unwrap_or_else(|| Ok(StreamEnd::default()))
 }
 
-impl SharedRun<'_> {
+impl SharedRun<'_, '_> {
     fn pass_on_threads<F: RunPart>(
         &self,
         filter: &OrderedFilter<F>,
@@ -178,7 +178,7 @@ impl SharedRun<'_> {
     }
 }
 
-impl<'a, F: RunPart> Stages for WorkerStages<'a, F> {
+impl<'a, F: RunPart> Stages for WorkerStages<'a, '_, F> {
     type Source = MutexGuard<'a, Feed>;
     type Chunk = Chunk;
     type Failure = Failure;
@@ -325,10 +325,11 @@ mod tests {
         };
         let config = DedupConfig::try_from(*args).unwrap();
         let setup = Setup {
+            began: Instant::now(),
             threads,
             filter_bytes: 0,
         };
-        let delivery = Mutex::new(Delivery::open(&config, Instant::now(), setup, None).unwrap());
+        let delivery = Mutex::new(Delivery::open(&config, setup, None).unwrap());
         let cores = vec![None; threads];
         let passed = catch_unwind(AssertUnwindSafe(|| {
             pass(&config, Direction::Forwards, &filter, &cores, &delivery)
@@ -339,12 +340,7 @@ mod tests {
         let delivery = delivery.into_inner().unwrap();
         let end = Ok(StreamEnd::default());
         delivery
-            .conclude(
-                &config,
-                end,
-                std::convert::identity,
-                echoless::Report::default,
-            )
+            .conclude(end, std::convert::identity, echoless::Report::default)
             .unwrap();
         Ok(std::fs::read(&written).unwrap())
     }
