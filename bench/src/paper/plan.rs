@@ -218,9 +218,8 @@ mod tests {
 
     #[test]
     fn runs_are_scaled_and_use_another_seed_than_the_planner() {
-        let spec: FilterSpec = "rlbsbf:k=2,memory=64MiB,seed=1,tracked=0.5"
-            .parse()
-            .unwrap();
+        let spec = "rlbsbf:k=2,memory=64MiB,seed=1,tracked=0.5";
+        let spec = echoless_papers::parse(spec).unwrap();
         let scaled = scaled(&spec, NonZeroU64::new(64).unwrap(), 1);
         assert_eq!(scaled.memory, Some(1 << 20));
         assert_ne!(scaled.seed, 1);

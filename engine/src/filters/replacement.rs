@@ -21,7 +21,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::lines::rows::queue_row;
+use super::lines::fingerprint::spec::queue_row;
 use super::row::FilterRow;
 use crate::error::SpecError;
 use crate::options::value_of;

@@ -159,7 +159,7 @@ impl<R: Rule> Expiry<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::clocked::ClockedRule;
+    use super::super::fingerprint::ClockedRule;
     use super::*;
     use crate::filters::replacement::Lru;
     use crate::filters::units::Units;

@@ -23,8 +23,7 @@ fn stream() -> String {
 
 /// The lines that the filter reports fresh, observed one by one.
 fn fresh_lines(spec: &str, input: &str) -> String {
-    let spec: FilterSpec = spec.parse().unwrap();
-    let mut filter = spec.build().unwrap();
+    let mut filter = echoless_papers::parse(spec).unwrap().build().unwrap();
     let hasher = KeyHasher::seeded(0);
     let is_fresh = |line: &&str| {
         let key = hasher.hash(line.trim_end().as_bytes());
@@ -67,6 +66,7 @@ fn the_guide_names_every_filter_and_every_line_form() {
 #[test]
 fn every_filter_agrees_with_the_library_on_any_number_of_threads() {
     let input = stream();
+    echoless_papers::register();
     let mut specs: Vec<String> = FilterSpec::names()
         .map(|name| match name {
             // A page for each thread.
@@ -191,7 +191,7 @@ fn the_report_of_other_filters_has_estimates_only() {
     let run = echoless(&args, input.as_bytes());
     assert_eq!(run.code, 0, "{}", run.stderr);
     let stats: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let mut filter = spec.parse::<FilterSpec>().unwrap().build().unwrap();
+    let mut filter = echoless_papers::parse(spec).unwrap().build().unwrap();
     let hasher = KeyHasher::seeded(0);
     let (mut missed, mut false_duplicates) = (0.0, 0.0);
     for (index, line) in input.lines().enumerate() {

@@ -1,7 +1,7 @@
 //! The text form and the file form of specifications: what is written parses to the same
 //! specification.
 
-use echoless::spec::{Form, TrackedFraction};
+use echoless::spec::{Form, TrackedFraction, catalogue};
 use echoless::{FilterSpec, KeyHash, Verdict, Window};
 use proptest::prelude::*;
 
@@ -190,4 +190,37 @@ fn the_width_of_a_slot_decides_how_many_fill_a_line() {
             .to_string()
             .starts_with("invalid slots=5 of 32 bits")
     );
+}
+
+#[test]
+fn the_largest_number_of_every_option_is_kept_whole() {
+    echoless_papers::register();
+    let mut numbers = 0;
+    for entry in catalogue() {
+        for option in &entry.options {
+            let Some(range) = option.allowed.strip_prefix("a whole number from ") else {
+                continue;
+            };
+            let most = range.split(&[' ', ','][..]).nth(2).expect("a range");
+            let (name, key) = (entry.name, option.name);
+            let text = match entry.form {
+                Some(form) => format!("{name}:{key}={most},form={form},memory=1KiB"),
+                None => format!("{name}:{key}={most}/bloom:memory=1KiB"),
+            };
+            let Ok(spec) = echoless_papers::parse(&text) else {
+                // Only beside other values.
+                assert!(option.allowed.contains("only with"), "{text}");
+                continue;
+            };
+            assert!(
+                spec.to_string().contains(&format!("{key}={most}")),
+                "{text}"
+            );
+            // What does not fit in it is an error of building, and no panic.
+            let _ = spec.facts();
+            drop(spec.build());
+            numbers += 1;
+        }
+    }
+    assert!(numbers > 20, "{numbers}");
 }

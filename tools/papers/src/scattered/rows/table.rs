@@ -5,10 +5,10 @@ use super::fingerprint::{Fingerprint, nonzero_values};
 use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
 use crate::lines;
 use crate::scattered::random::SeededRng;
-use echoless::extend::rows::{
-    LINE, SCATTERED, build as build_queue, complete, facts as line_facts, queue_options,
+use echoless::extend::rows::{LINE, SCATTERED, complete, facts as line_facts, queue_options};
+use echoless::extend::{
+    BuildLines, FilterRow, Head, Named, OptionRow, build_lines, names, tally_of_cells,
 };
-use echoless::extend::{BuildLines, FilterRow, Head, Named, OptionRow, names, tally_of_cells};
 use echoless::spec::{Facts, Form};
 use echoless::{Batch, BuildError, Filter, KeyHash, Replacement, Report, Tally};
 
@@ -195,7 +195,7 @@ pub(crate) static QUEUES: [FilterRow; 3] = [
 type RowForms = (fn(Form) -> &'static [OptionRow], BuildLines);
 
 const RANDOM_ROW: RowForms = (random_options, lines::rows::build);
-const QUEUE_ROW: RowForms = (queue_options, build_queue);
+const QUEUE_ROW: RowForms = (queue_options, build_lines);
 
 fn random_options(form: Form) -> &'static [OptionRow] {
     match form {

@@ -1,16 +1,8 @@
-//! Rows of fingerprints as wide as a line: their names, options and facts. The `queue` has the
-//! mechanism.
-//!
-//! `qqht`, `rowlru` and `qqhtd` are also the names of the small fingerprints of paper 002, which
-//! are scattered. Where these are [registered](crate::extend), a name without `form=line` is
-//! theirs; elsewhere it needs `form=line`.
+//! The shape of rows of fingerprints, scattered or as wide as a line: options, defaults and facts.
 
-use super::line_filter::LineFilter;
-use super::plan::LineAllocation;
-use super::queue;
-use crate::error::{BuildError, SpecError};
-use crate::filters::row::{Facts, FilterRow, Head, MOST_SCATTERED, Named, OptionRow};
-use crate::filters::{Form, Replacement};
+use crate::error::SpecError;
+use crate::filters::Form;
+use crate::filters::row::{Facts, MOST_SCATTERED, Named, OptionRow};
 use crate::memory::LINE_BYTES;
 use crate::options::{Allowed, Value};
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
@@ -41,39 +33,12 @@ pub const LINE: &[OptionRow] = &[
     OptionRow::choice("rows", &["packed"]),
 ];
 
-/// The filter of this name, whose rows are queues.
-pub const fn queue_row(name: &'static str) -> FilterRow {
-    FilterRow {
-        head: Head {
-            name,
-            options: queue_options,
-            complete: |named, form| complete(named, form, 0),
-        },
-        default_form: Form::Scattered,
-        scattered: None,
-        cells: None,
-        lines: Some(build),
-        facts: |named, _, memory| facts(named, memory),
-    }
-}
-
-/// The options of [`queue_row`].
+/// The options of rows that are queues.
 pub fn queue_options(form: Form) -> &'static [OptionRow] {
     match form {
         Form::Scattered => QUEUE,
         Form::Line => LINE,
     }
-}
-
-/// Builds the lines of [`queue_row`], which have 64 slots of 8 bits, 32 of 16, 16 of 32 or 8 of 64.
-///
-/// # Errors
-/// [`BuildError`] if slots and bits fill no line, or the memory cannot be allocated.
-pub fn build(named: &Named, allocation: LineAllocation) -> Result<Box<dyn LineFilter>, BuildError> {
-    let mut policies = Replacement::ALL.iter().copied();
-    let policy = policies.find(|policy| policy.filter_name() == named.name());
-    let policy = policy.expect("the name of a queue");
-    queue::build(width(named, 0)?, policy, allocation)
 }
 
 /// What is known of rows that are lines, in so much memory.

@@ -18,10 +18,9 @@
 
 use std::marker::PhantomData;
 
-use super::line_filter::LineFilter;
-use super::plan::LineAllocation;
-use super::rule::{Counts, Rule};
 use crate::error::BuildError;
+use crate::filters::lines::rule::{Counts, Rule};
+use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::{ForPolicy, Replacement, ReplacementPolicy};
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};

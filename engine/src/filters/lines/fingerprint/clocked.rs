@@ -25,13 +25,12 @@
 
 use std::marker::PhantomData;
 
-use super::branchless::select;
-use super::clock::Clock;
-use super::line_filter::LineFilter;
-use super::plan::LineAllocation;
-use super::rule::Rule;
-use super::timed::{self, TimedLineShape};
+use super::shape::{self, TimedLineShape};
 use crate::error::BuildError;
+use crate::filters::lines::Clock;
+use crate::filters::lines::branchless::select;
+use crate::filters::lines::rule::Rule;
+use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
@@ -62,7 +61,7 @@ const GUARDS: u64 = ONES << (COUNT_BITS - 1);
 
 /// FIFO (`qqht`) or LRU (`rowlru`) lines whose keys expire.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ClockedRule<S, P> {
+pub(in crate::filters::lines) struct ClockedRule<S, P> {
     clock: Clock,
     types: PhantomData<(S, P)>,
 }
@@ -98,7 +97,7 @@ impl<S: Slot, P: ReplacementPolicy> ClockedRule<S, P> {
     };
 
     /// The rule for keys that stay alive for so many units.
-    pub(super) const fn new(units: Units) -> Self {
+    pub(in crate::filters::lines) const fn new(units: Units) -> Self {
         Self {
             clock: Clock::new(units, UNIT_BITS),
             types: PhantomData,
@@ -257,7 +256,7 @@ impl<S: Slot, P: ReplacementPolicy> Rule for ClockedRule<S, P> {
     }
 
     fn estimates(self, tally: Tally) -> Report {
-        timed::estimates::<P>(tally, Self::SHAPE, self.window())
+        shape::estimates::<P>(tally, Self::SHAPE, self.window())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Dense clocked lines: [clocked lines](super::super::clocked) of which a key has two.
+//! Dense clocked lines: [clocked lines](super::clocked) of which a key has two.
 //!
 //! The counts of a line include that of its live keys, so no load needs a place in it: a fresh key
 //! goes where fewer are alive. If both lines have as many, it goes where fewer are younger than the
@@ -8,10 +8,10 @@
 //! A window with far more keys than the memory holds is the exception: all keys of a line are of
 //! one unit then, no line differs from another, and a key is remembered as long as with one line.
 
+use super::clocked::{ClockedRule, Probed};
 use crate::error::BuildError;
+use crate::filters::lines::Clock;
 use crate::filters::lines::branchless::if_zero;
-use crate::filters::lines::clock::Clock;
-use crate::filters::lines::clocked::{ClockedRule, Probed};
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;
@@ -132,7 +132,7 @@ impl<S: Slot, P: ReplacementPolicy> Rule for DenseClockedRule<S, P> {
 }
 
 /// Builds dense clocked lines of slots of this width.
-pub(in crate::filters::lines) fn build<S: Slot, P: ReplacementPolicy>(
+pub(super) fn build<S: Slot, P: ReplacementPolicy>(
     units: Units,
     allocation: LineAllocation,
 ) -> Result<Box<dyn LineFilter>, BuildError> {

@@ -25,12 +25,11 @@
 
 use std::marker::PhantomData;
 
-use super::clock::Clock;
-use super::line_filter::LineFilter;
-use super::plan::LineAllocation;
-use super::rule::Rule;
-use super::timed::{self, TimedLineShape};
+use super::shape::{self, TimedLineShape};
 use crate::error::BuildError;
+use crate::filters::lines::Clock;
+use crate::filters::lines::rule::Rule;
+use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;
 use crate::filters::units::Units;
 use crate::hash::KeyHash;
@@ -267,7 +266,7 @@ impl<S: StampedSlot, P: ReplacementPolicy, const SKEWED: bool> Rule for StampedR
     }
 
     fn estimates(self, tally: Tally) -> Report {
-        timed::estimates::<P>(tally, Self::SHAPE, self.window.window())
+        shape::estimates::<P>(tally, Self::SHAPE, self.window.window())
     }
 }
 

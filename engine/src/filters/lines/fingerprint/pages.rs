@@ -1,10 +1,52 @@
-//! The rule of dense lines: probe both lines of a key, push it in front of one of them.
+//! Dense lines: a key has two lines of one page, and a fresh key goes where it displaces less.
+//!
+//! Lines fill unevenly, so with one line a key most slots hold keys that are older than the age at
+//! which misses begin. With a choice of two lines they fill evenly, and nearly all slots hold keys
+//! of the promised age.
+//!
+//! ```text
+//! page (64 lines, 4 KiB)   | 0 | 1 | ... | home | ... | partner | ... | 63 |
+//!
+//! page, home     the high bits of the hash, as in all line filters: floor(hash * lines / 2^64)
+//! partner        home ^ step, step 1 to 63 from a product of the whole hash (`PageKey`)
+//! fingerprint    the low bits of the hash
+//!
+//! visit   found in either line:   a duplicate; LRU moves it to the front of the line that holds it
+//!         found in none:          pushed in front of the line with the lower load; of equal ones,
+//!                                 in front of its home
+//! ```
+//!
+//! Both lines lie in one page of memory, so a key costs two cache lines but one entry of the TLB.
+//! A partition is a range of pages. Nothing outside its page affects a key.
+//!
+//! Each line has a **load**: the number of its insertions, in fractions of one, modulo 2^bits. Two
+//! loads are compared by their wrapped difference. An insertion adds 1 and a part of what the line
+//! is behind the other one (`CATCH_UP`). With insertions alone, a line that was left out for a
+//! while would be refilled in a burst, at the expense of the keys that it holds. Forgiving a
+//! part of the difference remembers fewer insertions, as the age of the oldest key does, and keeps
+//! more keys than choosing the line whose oldest key is older (`bench/record/TRIED.md`).
+//!
+//! With LRU, a duplicate found in slot i of n moves i keys down, and adds i / n. Without that,
+//! lines whose keys are seen again would get as many new keys as lines whose keys are not, and lose
+//! those that wait: on streams with many duplicates ten times as many were missed.
+//!
+//! The load of a line takes no slot where slots are few (`page_slot`):
+//!
+//! ```text
+//! 16-bit slots   | 31 fingerprints of 16 bits                       | load, 16 bits |
+//! 32-bit slots   | 11 fingerprints of 32 bits | 5 of 31 bits, and a bit of the load each |
+//! 64-bit slots   | 8 fingerprints of 63 bits, and a bit of the load each |
+//! ```
+//!
+//! The clock word of lines with a window counts their live keys, so they need no load (`clocked_pages`).
 
 use std::marker::PhantomData;
 
-use super::slot::DenseSlot;
+use super::page_slot::DenseSlot;
+use crate::error::BuildError;
 use crate::filters::lines::branchless::{if_zero, select};
 use crate::filters::lines::rule::{Counts, Rule};
+use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, PAGE_LINES, Page, PageKey, scalar::Scalar};
@@ -33,7 +75,7 @@ const fn coin(key: PageKey, load: u64) -> u64 {
 /// negative is a key that younger keys evicted. The tally counts evictions; without any there are
 /// no false negatives.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DenseRule<S, P> {
+struct DenseRule<S, P> {
     /// The number of lines of the whole filter.
     lines: u64,
     types: PhantomData<(S, P)>,
@@ -41,7 +83,7 @@ pub(super) struct DenseRule<S, P> {
 
 impl<S: DenseSlot, P: ReplacementPolicy> DenseRule<S, P> {
     /// The rule of a filter of so many lines, all partitions together.
-    pub(super) const fn new(lines: u64) -> Self {
+    const fn new(lines: u64) -> Self {
         const { assert!(!P::RECORDS_DUPLICATES) };
         Self {
             lines,
@@ -163,4 +205,19 @@ impl<S: DenseSlot, P: ReplacementPolicy> Rule for DenseRule<S, P> {
             ..Report::new(tally)
         }
     }
+}
+
+/// Builds lines of which a key has two: the form of [`FingerprintSpec`](crate::FingerprintSpec) that
+/// remembers most keys in its memory.
+///
+/// The memory is rounded down to whole pages of 4 KiB, and partitions are ranges of pages. Cache
+/// lines touched per key: 2, both in one page.
+///
+/// Source: lines are rows of quotient hash tables (paper 002, section 3); a choice of two for each
+/// key is that of Azar, Broder, Karlin, Upfal: Balanced Allocations, 1994.
+pub(super) fn build<S: DenseSlot, P: ReplacementPolicy>(
+    allocation: LineAllocation,
+) -> Result<Box<dyn LineFilter>, BuildError> {
+    let lines = allocation.total_lines();
+    allocation.build(DenseRule::<S, P>::new(lines))
 }
