@@ -4,11 +4,11 @@
 use std::fmt::Debug;
 
 use super::fault::Problem;
-use super::field_set::FieldSet;
+use super::field_set::{FieldSet, Selected};
 use super::format::{
     BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
 };
-use super::split::FieldBytes;
+use super::keys::ChunkFormat;
 
 /// Where binary records end, and which part of one is its content; see [`Format`].
 pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
@@ -46,13 +46,7 @@ pub(super) struct FramingFacts {
 /// The fields of binary records; see [`Format`].
 pub(super) trait BinaryFields: Debug + Send + Sync + 'static {
     /// See [`Format::select`].
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem>;
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem>;
 
     /// The names of the fields in error messages.
     fn names(&self) -> Vec<String>;
@@ -98,6 +92,8 @@ impl<R: BinaryFraming, F: BinaryFields> Binary<R, F> {
     }
 }
 
+impl<R: BinaryFraming, F: BinaryFields> ChunkFormat for Binary<R, F> {}
+
 impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
     fn facts(&self) -> &FormatFacts {
         &self.facts
@@ -121,14 +117,8 @@ impl<R: BinaryFraming, F: BinaryFields> Format for Binary<R, F> {
     }
 
     #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
-        self.fields.select(fields, content, scratch, chosen)
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
+        self.fields.select(fields, content, out)
     }
 
     fn terminator_of(&self, _records: &[u8]) -> Option<&'static [u8]> {

@@ -9,9 +9,8 @@ use echoless::SpecError;
 
 use super::binary::{Binary, BinaryFields, BinaryFraming};
 use super::fault::Problem;
-use super::field_set::{FieldSet, MissingField};
-use super::format::{ChosenFields, SelectedFormat};
-use super::split::FieldBytes;
+use super::field_set::{FieldBytes, FieldSet, MissingField, Selected};
+use crate::formats::{ChosenFields, SelectedFormat};
 
 /// The ranges of the key, ascending, and then those of the time. Each is one field.
 ///
@@ -73,13 +72,7 @@ impl BinaryFields for ByteRanges {
     /// # Errors
     /// [`Problem::Lacks`] if the content ends before one of them does.
     #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        _scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
         let mut lacking = None;
         for (field, range) in self.ranges.iter().enumerate() {
             if !fields.contains(field) {
@@ -87,9 +80,9 @@ impl BinaryFields for ByteRanges {
             }
             if range.required <= content.len() {
                 let (start, end) = (range.start, range.end.unwrap_or(content.len()));
-                chosen.push(FieldBytes::Record { start, end });
+                out.fields.push(FieldBytes::Record { start, end });
             } else {
-                chosen.push(FieldBytes::Absent);
+                out.fields.push(FieldBytes::Absent);
                 let fields = content.len();
                 lacking = lacking.or(Some(MissingField { field, fields }));
             }
@@ -183,10 +176,12 @@ mod tests {
     }
 
     fn selected(ranges: &ByteRanges, content: &[u8]) -> (Vec<Vec<u8>>, Result<(), Problem>) {
-        let mut chosen = Vec::new();
-        let outcome = ranges.select(&FieldSet::all(), content, &mut Vec::new(), &mut chosen);
-        let bytes = |field: &FieldBytes| field.bytes(content, &[]).to_vec();
-        (chosen.iter().map(bytes).collect(), outcome)
+        let mut chosen = Selected::default();
+        let outcome = ranges.select(&FieldSet::all(), content, &mut chosen);
+        (
+            chosen.values(content).map(<[u8]>::to_vec).collect(),
+            outcome,
+        )
     }
 
     #[test]

@@ -12,22 +12,13 @@ use std::ops::Range;
 use echoless::{ExchangeError, KeyHash, LineFilter, Ticket, Verdicts};
 
 use self::keys::ChunkClock;
-pub use self::keys::{ChunkKeys, ClockStep, ConditionCounts};
+pub use self::keys::{ChunkKeys, ClockStep, ConditionCounts, NO_TIME};
 use self::known::KnownKeys;
-pub use self::parts::{
-    ChunkBytes, ChunkHeader, Edge, ElementEdge, InputFile, InputPart, RecordLayout,
-};
+pub use self::parts::{ChunkBytes, ChunkHeader, InputFile, InputPart, RecordLayout};
 pub use self::turn::{ChunkTurn, RunPart};
 use self::unkeyed::UnkeyedRecords;
 use self::verdicts::ChunkVerdicts;
 use super::fault::Fault;
-
-/// The time of a record that has none: it is earlier than every other, so the record is judged at
-/// the clock.
-pub const NO_TIME: i64 = i64::MIN;
-
-/// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
-const KEPT_RECORDS: usize = 64 << 10;
 
 /// The bytes that a record takes beside its own, at most and roughly: end, hash, time, tick and
 /// verdict, in vectors that may be half empty, and hash and tick once more by partition.
@@ -223,6 +214,7 @@ mod tests {
     };
     use proptest::prelude::*;
 
+    use super::parts::KEPT_RECORDS;
     use super::*;
 
     /// A chunk of `records` records of which some lack a key hash; the hash of a record is its

@@ -11,11 +11,11 @@
 //! | W3C extended log | `#Software: `, `#Version: `, `#Fields: ` or `#Date: ` | `#Fields:` |
 
 use memchr::memmem::{find, find_iter};
-use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
 use super::fault::{BlankLines, Fate, FaultPolicy};
 use super::format::{Format, all_fields};
+use super::restart::Announced;
 use super::terminators::LF;
 
 /// The bytes that comment lines begin with where the first line of an input announces them.
@@ -23,19 +23,6 @@ const ANNOUNCED_PREFIX: &[u8] = b"#";
 
 /// What the comment with the names begins with in W3C extended logs.
 const FIELDS: &[u8] = b"#Fields:";
-
-/// A kind of file whose first line announces comment lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Announced {
-    /// Variants: `##fileformat=VCF`.
-    Vcf,
-    /// Features of a genome: `##gff-version`.
-    Gff,
-    /// Logs of Zeek.
-    Zeek,
-    /// Logs of web servers.
-    W3c,
-}
 
 /// The beginnings of first lines.
 const FIRST_LINES: &[(&[u8], Announced)] = &[

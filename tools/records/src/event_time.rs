@@ -1,10 +1,9 @@
 //! The time of a record: in one field, or in several that are joined, such as a date and a time of
 //! day.
 
-use super::excerpt::Excerpt;
-use super::fault::Problem;
+use super::fault::{Excerpt, Problem};
 use super::field_set::{FieldSet, MissingField};
-use super::split::FieldBytes;
+use crate::field_set::FieldBytes;
 use crate::time::format::TimeReader;
 
 /// Reads the time of a record.

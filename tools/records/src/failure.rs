@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use echoless::message::acts;
 pub use echoless::message::{one_line, without_controls};
@@ -198,6 +198,9 @@ pub fn keep_panics() {
 }
 
 /// Turns a panic into a failure, so what was judged before is written all the same.
+///
+/// # Errors
+/// The failure of the run, or [`Failure::Panic`].
 pub fn catch_panics<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     // A filter in the middle of an update is not used again; outputs have whole records.
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
@@ -206,8 +209,16 @@ pub fn catch_panics<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Fa
     })
 }
 
+/// Locks a mutex even if a holder panicked: the panic itself ends the run.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The first of two outcomes that failed. A reader that left is no failure of ours, so any other
 /// failure comes before it.
+///
+/// # Errors
+/// The first failure that is not [`Failure::ReaderGone`], else that one.
 pub fn graver<T>(first: Result<T, Failure>, second: Result<(), Failure>) -> Result<T, Failure> {
     match (first, second) {
         (Ok(value), Ok(())) => Ok(value),

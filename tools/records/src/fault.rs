@@ -1,8 +1,10 @@
 //! What can be wrong with a record, and the policy that decides what happens to it.
 
-use clap::ValueEnum;
+use std::fmt;
 
-use super::excerpt::Excerpt;
+use clap::ValueEnum;
+use echoless::message::without_controls;
+
 use super::field_set::MissingField;
 use super::json::scan::Invalid;
 use crate::time::recurring::Unplaced;
@@ -77,6 +79,29 @@ pub enum Problem {
     },
 }
 
+impl Problem {
+    /// Whether the record lacks a field of the key, or a readable time.
+    pub(crate) const fn is_missing(self) -> bool {
+        match self {
+            Self::Lacks(_)
+            | Self::LacksFromEnd(_)
+            | Self::LacksTime(_)
+            | Self::NoTime { .. }
+            | Self::Unplaced(_)
+            | Self::Ahead { .. } => true,
+            Self::Late
+            | Self::Malformed(_)
+            | Self::Blank
+            | Self::OtherNames
+            | Self::NoRoomForTag(_)
+            | Self::MalformedAt { .. }
+            | Self::Json(_)
+            | Self::TooLong(_)
+            | Self::CutShort { .. } => false,
+        }
+    }
+}
+
 /// What to do with a record that lacks a field of the key, or a readable time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Missing {
@@ -127,23 +152,7 @@ impl FaultPolicy {
     /// What happens to a record with this problem.
     #[cold]
     pub fn fate(&self, problem: Problem) -> Fate {
-        let lacks = match problem {
-            Problem::Lacks(_)
-            | Problem::LacksFromEnd(_)
-            | Problem::LacksTime(_)
-            | Problem::NoTime { .. }
-            | Problem::Unplaced(_)
-            | Problem::Ahead { .. } => true,
-            Problem::Late
-            | Problem::Malformed(_)
-            | Problem::Blank
-            | Problem::OtherNames
-            | Problem::NoRoomForTag(_)
-            | Problem::MalformedAt { .. }
-            | Problem::Json(_)
-            | Problem::TooLong(_)
-            | Problem::CutShort { .. } => false,
-        };
+        let lacks = problem.is_missing();
         match (self.missing, self.rejects) {
             (Missing::Skip, rejects) if lacks || !rejects => Fate::Passed,
             (_, true) => Fate::Rejected(problem),
@@ -164,6 +173,71 @@ impl FaultPolicy {
             BlankLines::Skip => Some(Fate::Passed),
             BlankLines::Error if self.rejects => Some(Fate::Rejected(problem)),
             BlankLines::Error => Some(Fate::EndsRun(problem)),
+        }
+    }
+}
+
+/// The most bytes of an excerpt: a time with an offset in any usual format.
+const MOST_SHOWN: usize = 40;
+
+/// The first bytes of a field, for messages: problems are copied, and a field may be long.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Excerpt {
+    bytes: [u8; MOST_SHOWN],
+    len: u8,
+    /// Whether the field has more bytes.
+    is_cut: bool,
+}
+
+impl Excerpt {
+    pub(crate) fn new(field: &[u8]) -> Self {
+        let len = field.len().min(MOST_SHOWN);
+        let mut bytes = [0; MOST_SHOWN];
+        bytes[..len].copy_from_slice(&field[..len]);
+        Self {
+            bytes,
+            len: len as u8,
+            is_cut: field.len() > MOST_SHOWN,
+        }
+    }
+}
+
+/// As text in backticks; bytes that are no text, and control characters, are escaped.
+impl fmt::Display for Excerpt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("`")?;
+        for chunk in self.bytes[..self.len.into()].utf8_chunks() {
+            out.write_str(&without_controls(chunk.valid()))?;
+            write!(out, "{}", chunk.invalid().escape_ascii())?;
+        }
+        out.write_str(if self.is_cut { "..`" } else { "`" })
+    }
+}
+
+impl fmt::Debug for Excerpt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpts_are_short_text() {
+        let long = [b'7'; 100];
+        let cut = format!("`{}..`", "7".repeat(MOST_SHOWN));
+        for (field, text) in [
+            (&b""[..], "``"),
+            (b"12:00", "`12:00`"),
+            ("1. M\u{e4}rz".as_bytes(), "`1. M\u{e4}rz`"),
+            (b"\x25\x01\xff", "`%\\u{1}\\xff`"),
+            ("a\u{202e}b".as_bytes(), "`a\\u{202e}b`"),
+            (&long[..MOST_SHOWN], cut.replace("..", "").as_str()),
+            (&long, &cut),
+        ] {
+            assert_eq!(Excerpt::new(field).to_string(), text);
         }
     }
 }

@@ -9,21 +9,22 @@ use std::sync::Arc;
 use echoless::KeyHasher;
 
 use super::chunk::Chunk;
-use super::comments::{Announced, CommentLines};
+use super::comments::CommentLines;
 use super::fault::Fault;
 use super::field_list::FieldList;
 use super::header::Header;
 use super::input::Input;
 use super::keys::{KeyChoice, KeyReader};
-use super::position::{FaultReporter, InputPosition};
+use super::position::FaultReporter;
 use super::restart::StreamRestart;
 use super::tag::Tagger;
 use crate::failure::Failure;
 use crate::files::Source;
+use crate::keys::RecordReading;
 use crate::number::exact_bytes;
-use crate::options::RecordReading;
 use crate::partial::PartialInput;
 use crate::reading::Filled;
+use crate::restart::{Announced, InputPosition};
 use crate::signals::Patience;
 use crate::time::format::TimeReader;
 
@@ -137,7 +138,7 @@ impl RecordFeed {
     }
 
     /// Fills chunks of this length, of which many are under way, and sets
-    /// [`RecordLayout::expected`].
+    /// `RecordLayout::expected`.
     pub fn with_many_chunks(mut self, bytes: usize) -> Self {
         self.input = self.input.with_chunk_bytes(bytes);
         self.estimates_records = true;
@@ -152,6 +153,9 @@ impl RecordFeed {
 
     /// Fills the chunk with the next records. After the first chunk, [`reader`](Self::reader)
     /// returns a reader.
+    ///
+    /// # Errors
+    /// [`Failure`] if an input cannot be read, or its header differs from the first.
     pub fn next(&mut self, chunk: &mut Chunk, patience: Patience) -> Result<Filled, Failure> {
         loop {
             if self.reader.is_some()

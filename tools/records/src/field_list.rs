@@ -2,11 +2,22 @@
 //! one, or names in the header.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use echoless::SpecError;
 
 use super::field_set::{FieldOrder, FieldSet, KeyFields, PickedFields, PickedRange, Position};
-use super::header::HeaderNames;
+
+/// The names of the fields of records.
+#[derive(Debug, Clone)]
+pub struct HeaderNames {
+    /// Those of the first header of the stream.
+    pub first: Arc<[Vec<u8>]>,
+    /// Those of these records.
+    pub now: Arc<[Vec<u8>]>,
+    /// The number of the latter in the stream; 0 if they are the first.
+    pub number: u32,
+}
 
 /// The highest field number. A bound, so that a typing error is rejected instead of making every
 /// record pay for a search of that many fields.
@@ -29,6 +40,9 @@ enum Item {
 
 impl FieldList {
     /// Parses a list of fields. Names are allowed if there is a `header`.
+    ///
+    /// # Errors
+    /// [`SpecError`] if the text is no such list.
     pub fn parse(text: &str, header: bool) -> Result<Self, SpecError> {
         let (mut included, mut excluded) = (Vec::new(), Vec::new());
         for typed in text.split(',') {
@@ -52,6 +66,9 @@ impl FieldList {
     }
 
     /// Parses the fields, each a number or a name, that the option `option` takes.
+    ///
+    /// # Errors
+    /// [`SpecError`] of the option if the text is no such list.
     pub fn parse_each(option: &'static str, text: &str, header: bool) -> Result<Self, SpecError> {
         let allowed = if header {
             "one field, a number or a name, or several such as 2,3"
@@ -97,6 +114,9 @@ impl FieldList {
     }
 
     /// Replaces the names by their positions in the header.
+    ///
+    /// # Errors
+    /// [`SpecError`] if a name is not in the header, or no field is left.
     pub fn resolve(&self, header: &[Vec<u8>]) -> Result<KeyFields, SpecError> {
         let included = find(&self.included, header)?;
         let excluded = find(&self.excluded, header)?;

@@ -3,7 +3,57 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::split::FieldBytes;
+/// Where the value of a field is: in the record, or, if it is not one piece of it, in the scratch
+/// memory. A missing field has no bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldBytes {
+    /// A piece of the record.
+    Record {
+        /// Its first byte.
+        start: usize,
+        /// The byte behind its last one.
+        end: usize,
+    },
+    /// A piece of the scratch memory.
+    Scratch {
+        /// Its first byte.
+        start: usize,
+        /// The byte behind its last one.
+        end: usize,
+    },
+    /// The record has no such field.
+    Absent,
+}
+
+impl FieldBytes {
+    /// The value of the field.
+    #[inline]
+    pub fn bytes<'a>(&self, record: &'a [u8], scratch: &'a [u8]) -> &'a [u8] {
+        match *self {
+            Self::Record { start, end } => &record[start..end],
+            Self::Scratch { start, end } => &scratch[start..end],
+            Self::Absent => &[],
+        }
+    }
+}
+
+/// The fields that are selected of a record.
+#[derive(Debug, Clone, Default)]
+pub struct Selected {
+    /// Where their values are.
+    pub fields: Vec<FieldBytes>,
+    /// The bytes of those that are not one piece of the record.
+    pub scratch: Vec<u8>,
+}
+
+impl Selected {
+    /// The values of the fields of a record with this content.
+    #[inline]
+    pub fn values<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let fields = self.fields.iter();
+        fields.map(move |field| field.bytes(content, &self.scratch))
+    }
+}
 
 /// The fields of the key: numbers from 0, in disjoint ascending ranges, so that one pass over the
 /// record finds them.

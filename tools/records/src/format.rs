@@ -6,29 +6,18 @@
 //! a growing buffer, [`Format::record_ends`] finds all records of a chunk.
 
 use std::fmt::Debug;
-use std::path::PathBuf;
-use std::sync::Arc;
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memrchr};
 
-use super::chunk::Chunk;
-use super::delimiter::Delimiter;
 use super::fault::Problem;
-use super::field_list::FieldList;
-use super::field_set::FieldSet;
-use super::keys::{KeyExtractor, read_records};
-use super::split::FieldBytes;
+use super::field_set::{FieldSet, Selected};
 use super::terminators::LF;
-use super::text_form::TextForm;
-use crate::failure::Failure;
-
-/// A format that the stages of a run share.
-pub type SharedFormat = Arc<dyn Format>;
 
 /// A record format. A record includes its terminator; its content does not.
 ///
-/// One virtual call handles a whole chunk: [`read`](Self::read) is compiled once per format, so
-/// [`content`](Self::content) and [`select`](Self::select) are inlined into its loops.
+/// A chunk is read in one virtual call: [`ChunkFormat`](super::keys::ChunkFormat) is compiled once
+/// per format, so [`content`](Self::content) and [`select`](Self::select) are inlined into its
+/// loops.
 pub trait Format: Debug + Send + Sync {
     /// What the format is.
     fn facts(&self) -> &FormatFacts;
@@ -43,21 +32,15 @@ pub trait Format: Debug + Send + Sync {
     /// A search for the last whole record of a buffer that begins with a record.
     fn last_end(&self) -> Box<dyn LastEnd>;
 
-    /// Appends the fields of a record's content that are in `fields` to `chosen`. A field that is
-    /// not one piece of the content is assembled in `scratch`.
+    /// Appends the fields of a record's content that are in `fields` to `out`. A field that is not
+    /// one piece of the content is assembled in its scratch memory.
     ///
     /// # Errors
-    /// [`Problem::Lacks`] if the record lacks one of them. `chosen` then holds the fields before
+    /// [`Problem::Lacks`] if the record lacks one of them. `out` then holds the fields before
     /// it; a format whose records may have fields after a missing one appends all, with
-    /// [`FieldBytes::Absent`] for each missing one. Any other [`Problem`] if the content cannot be
+    /// `FieldBytes::Absent` for each missing one. Any other [`Problem`] if the content cannot be
     /// read.
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem>;
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem>;
 
     /// The terminator of the last of these records, `None` if that one is not terminated.
     ///
@@ -71,14 +54,8 @@ pub trait Format: Debug + Send + Sync {
     }
 
     /// An upper bound of the number of records in `bytes`, which costs less than their ends. If the
-    /// format [`counts_in_parts`](FormatFacts::counts_in_parts), one more than end in `bytes`.
+    /// format `counts_in_parts`, one more than end in `bytes`.
     fn most_records(&self, bytes: &[u8]) -> usize;
-
-    /// The same format for inputs with comment lines that begin with `prefix`; `None` if this one
-    /// finds their ends.
-    fn with_comments(&self, _prefix: &[u8]) -> Option<SharedFormat> {
-        None
-    }
 
     /// The first quote in a record that opens a field which probably has more than its author meant.
     fn stray_quote(&self, _record: &[u8]) -> Option<StrayQuote> {
@@ -96,22 +73,6 @@ pub trait Format: Debug + Send + Sync {
     fn alone<'a>(&self, _record: &'a [u8]) -> Option<&'a [u8]> {
         None
     }
-
-    /// The format of chunks with [`has_joined_values`](InputPart::has_joined_values).
-    fn of_joined_values(&self) -> Option<&dyn Format> {
-        None
-    }
-
-    /// Finds the records of a chunk and hashes the key of each.
-    fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
-        read_records(self, extractor, chunk);
-    }
-}
-
-/// The format of the records of a chunk, which are of an input of `format`.
-pub(crate) fn format_of_chunk<'a>(format: &'a dyn Format, chunk: &Chunk) -> &'a dyn Format {
-    let joined = (chunk.input.has_joined_values).then(|| format.of_joined_values());
-    joined.flatten().unwrap_or(format)
 }
 
 /// The end of the first record of `bytes`.
@@ -123,11 +84,10 @@ pub(crate) fn first_end(format: &dyn Format, bytes: &[u8]) -> usize {
 
 /// The values of all fields of a record's content.
 pub(crate) fn all_fields<F: Format + ?Sized>(format: &F, content: &[u8]) -> Vec<Vec<u8>> {
-    let (mut scratch, mut fields) = (Vec::new(), Vec::new());
+    let mut all = Selected::default();
     // Selecting all fields cannot miss one.
-    let _ = format.select(&FieldSet::all(), content, &mut scratch, &mut fields);
-    let value = |field: &FieldBytes| field.bytes(content, &scratch).to_vec();
-    fields.iter().map(value).collect()
+    let _ = format.select(&FieldSet::all(), content, &mut all);
+    all.values(content).map(<[u8]>::to_vec).collect()
 }
 
 /// What a format is, for the stages of a run and their messages. Each format states all of it in
@@ -271,9 +231,10 @@ pub trait LastEnd: Debug + Send {
         !self.is_malformed()
     }
 
-    /// Moves what was found of the chunk's bytes into the chunk, in a format whose records cannot
-    /// be found in the chunk alone.
-    fn hand_over(&mut self, _chunk: &mut Chunk) {}
+    /// What was found of the buffer, in a format whose records cannot be found in a chunk alone.
+    fn pieces(&mut self) -> Option<&mut Pieces> {
+        None
+    }
 
     /// Whether the input, which ends here, has bytes and no place that could hold a record.
     fn lacks_records(&self) -> bool {
@@ -295,19 +256,81 @@ pub trait LastEnd: Debug + Send {
     }
 }
 
-/// A flag that selects a format.
+/// Finds the last record of a format in which this byte always ends a record.
 #[derive(Debug)]
-pub(crate) struct FormatOption {
-    /// The name of the option.
-    pub(crate) long: &'static str,
-    pub(crate) short: Option<char>,
-    pub(crate) help: &'static str,
-    /// Options that may be given as well and change nothing; all others conflict with this one.
-    pub(crate) implies: &'static [&'static str],
-    /// Whether the field delimiter affects where records end.
-    pub(crate) needs_delimiter: bool,
-    /// Makes the format from the field delimiter.
-    pub(crate) build: fn(&Delimiter) -> Result<SharedFormat, Failure>,
+pub(super) struct LastTerminator(pub(super) u8);
+
+impl LastEnd for LastTerminator {
+    fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
+        memrchr(self.0, &bytes[from..]).map(|at| from + at + 1)
+    }
+}
+
+/// The pieces of a buffer that are found.
+#[derive(Debug, Default)]
+pub struct Pieces {
+    /// Their ends, behind a byte order mark.
+    pub(crate) ends: Vec<usize>,
+    /// Those that are no records.
+    pub(crate) frame: Vec<usize>,
+    /// Where elements around records begin and end.
+    pub(crate) edges: Vec<ElementEdge>,
+}
+
+impl Pieces {
+    /// Appends a piece. One that is no record goes on with another one that has no edge.
+    pub(crate) fn push(&mut self, end: usize, is_record: bool) {
+        let last = self.ends.len().wrapping_sub(1);
+        let has_edges = self.edges.last().is_some_and(|edge| edge.piece == last);
+        if !is_record && self.frame.last() == Some(&last) && !has_edges {
+            self.ends[last] = end;
+        } else {
+            self.push_alone(end, is_record);
+        }
+    }
+
+    /// Appends a piece that is not joined with the one before.
+    pub(crate) fn push_alone(&mut self, end: usize, is_record: bool) {
+        self.ends.push(end);
+        if !is_record {
+            self.frame.push(self.ends.len() - 1);
+        }
+    }
+
+    /// Notes an edge of the last piece.
+    pub(crate) fn push_edge(&mut self, edge: Edge) {
+        let piece = self.ends.len() - 1;
+        self.edges.push(ElementEdge { piece, edge });
+    }
+}
+
+/// The begin or the end of an element around records, whose length is that of its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ElementEdge {
+    /// The index of the piece, a record or a part of the frame, that has the begin, or behind which
+    /// the end is.
+    pub piece: usize,
+    /// What begins or ends.
+    pub edge: Edge,
+}
+
+/// What begins or ends between the pieces of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// The piece consists of the tag and the length of the element.
+    Opens {
+        /// The offset of the length in the bytes of the chunk.
+        length_at: usize,
+        /// The length of the content in the input; `None` if it is indefinite.
+        length: Option<u64>,
+    },
+    /// An array of records opens behind the piece, inside of so many objects.
+    OpensList {
+        /// The number of objects around the array.
+        objects: usize,
+    },
+    /// The innermost open element ends.
+    Closes,
 }
 
 /// A quote that probably opens another field than its author meant.
@@ -318,67 +341,6 @@ pub struct StrayQuote {
     /// Whether quotes behind backslashes seem to be content there. If not, the field is so long
     /// that it seems to have swallowed records: a quote is missing, or one too many.
     pub(crate) is_by_backslash: bool,
-}
-
-/// How `--format` names a format.
-#[derive(Debug)]
-pub(crate) struct FormatName {
-    pub(crate) name: &'static str,
-    /// The name of the value that follows the name and a colon; `None` if there is none.
-    pub(crate) value_name: Option<&'static str>,
-    pub(crate) help: &'static str,
-    /// The options that may be given as well; all others conflict with the name.
-    pub(crate) options: &'static [&'static str],
-    pub(crate) build: FormatBuild,
-}
-
-/// How a named format is made.
-#[derive(Debug)]
-pub(crate) enum FormatBuild {
-    /// Fields between delimiters: the format of the option, plain lines without one.
-    Delimited {
-        option: Option<&'static FormatOption>,
-        /// The delimiter, if the name determines it.
-        delimiter: Option<u8>,
-    },
-    /// Fields of the format's own, made from the value after the colon and the chosen fields.
-    OwnFields(fn(&str, &ChosenFields<'_>) -> Result<SelectedFormat, Failure>),
-}
-
-/// The fields that the options name, as typed.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct ChosenFields<'a> {
-    /// The value of `--key`.
-    pub(crate) key: Option<&'a str>,
-    /// The value of `--time-field`.
-    pub(crate) time: Option<&'a str>,
-    /// The form in which texts are compared, for a format whose keys hold more than text.
-    pub(crate) text: TextForm,
-}
-
-/// A format, and the fields of its records that the options name.
-#[derive(Debug)]
-pub(crate) struct SelectedFormat {
-    pub(crate) format: SharedFormat,
-    /// The fields to compare; `None` compares whole records.
-    pub(crate) key: Option<FieldList>,
-    /// The fields of the time, in the order in which they are joined.
-    pub(crate) time: Option<FieldList>,
-    /// The files that the format was read from. Like the inputs, they must not be outputs.
-    pub(crate) files: Vec<PathBuf>,
-}
-
-impl SelectedFormat {
-    /// A format that numbers its own fields: `keys` fields of the key from 0 on, none to compare
-    /// whole records, and then `times` fields of the time.
-    pub(crate) fn numbered(format: SharedFormat, keys: usize, times: usize) -> Self {
-        Self {
-            format,
-            key: (keys > 0).then(|| FieldList::numbered(0..=keys - 1)),
-            time: (times > 0).then(|| FieldList::numbered(keys..=keys + times - 1)),
-            files: Vec::new(),
-        }
-    }
 }
 
 #[cfg(test)]

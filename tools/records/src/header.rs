@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::chunk::Chunk;
-use super::format::{SharedFormat, all_fields, first_end};
+use super::field_list::HeaderNames;
+use super::format::{all_fields, first_end};
+use super::keys::SharedFormat;
 use super::restart::SavedHeader;
 use super::text_start::strip_mark;
 use crate::failure::Failure;
@@ -26,17 +28,6 @@ pub(crate) struct Header {
     numbers: HashMap<Arc<[Vec<u8>]>, u32>,
     /// The names in force: 0 are those of the first header, n is number n-1 of `later`.
     number: u32,
-}
-
-/// The names of the fields of records.
-#[derive(Debug, Clone)]
-pub struct HeaderNames {
-    /// Those of the first header of the stream.
-    pub first: Arc<[Vec<u8>]>,
-    /// Those of these records.
-    pub now: Arc<[Vec<u8>]>,
-    /// The number of the latter in the stream; 0 if they are the first.
-    pub number: u32,
 }
 
 /// The first header of the stream.

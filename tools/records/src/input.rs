@@ -10,7 +10,7 @@ use std::thread;
 
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
-use super::format::{Format, LastEnd, SharedFormat, format_of_chunk};
+use super::format::{Format, LastEnd};
 use super::restart::{EarlierFile, InputRestart, StreamRestart};
 use super::terminators::known_terminator;
 use super::text_start::{Foreign, TextStart};
@@ -19,7 +19,7 @@ use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::{self, Failure};
 use crate::files::follow::{AtEnd, Between, PAUSE};
 use crate::files::{OpenedFile, Source};
-use crate::options::RecordReading;
+use crate::keys::{RecordReading, SharedFormat, format_of_chunk};
 use crate::partial::{Loss, PartialInput, PartialInputs};
 use crate::reading::{BufferSizes, CHUNK_BYTES, Filled, Read};
 use crate::signals::{Patience, Signals};
@@ -399,7 +399,9 @@ impl Input {
             if ends_whole && (problem.is_none() || sets_aside) {
                 chunk.bytes.filled = len;
             }
-            self.last_end.hand_over(chunk);
+            if let Some(pieces) = self.last_end.pieces() {
+                chunk.take_pieces(pieces);
+            }
             if let Some(start) = first_overlong(chunk, len, format, self.sizes.longest) {
                 chunk.bytes.filled = start;
                 chunk.cut_pieces(start);

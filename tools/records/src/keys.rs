@@ -11,15 +11,78 @@ use super::comments::{CommentLines, UnjudgedLines};
 use super::compared::Compared;
 use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
 use super::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
-use super::field_list::FieldList;
-use super::field_set::{FieldOrder, FieldSet, KeyFields, MissingField, PickedFields, Position};
-use super::format::{Format, SharedFormat, format_of_chunk};
-use super::header::HeaderNames;
-use super::split::FieldBytes;
+use super::field_list::{FieldList, HeaderNames};
+use super::field_set::{
+    FieldBytes, FieldOrder, FieldSet, KeyFields, MissingField, PickedFields, Position, Selected,
+};
+use super::format::Format;
 use super::tag::Tagger;
-use crate::options::RecordReading;
+use crate::compression::codec::Detection;
 use crate::reading::CHUNK_BYTES;
 use crate::time::format::TimeReader;
+
+/// A format that the stages of a run share.
+pub type SharedFormat = Arc<dyn ChunkFormat>;
+
+/// A format with loops of its own for the records of a chunk.
+pub trait ChunkFormat: Format {
+    /// Finds the records of a chunk and hashes the key of each.
+    fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {
+        read_records(self, extractor, chunk);
+    }
+
+    /// The same format for inputs with comment lines that begin with `prefix`; `None` if this one
+    /// finds their ends.
+    fn with_comments(&self, _prefix: &[u8]) -> Option<SharedFormat> {
+        None
+    }
+
+    /// The format of chunks with [`has_joined_values`](super::chunk::InputPart::has_joined_values).
+    fn of_joined_values(&self) -> Option<&dyn ChunkFormat> {
+        None
+    }
+}
+
+/// The format of the records of a chunk, which are of an input of `format`.
+pub(crate) fn format_of_chunk<'a>(
+    format: &'a dyn ChunkFormat,
+    chunk: &Chunk,
+) -> &'a dyn ChunkFormat {
+    let joined = (chunk.input.has_joined_values).then(|| format.of_joined_values());
+    joined.flatten().unwrap_or(format)
+}
+
+/// Records, and the parts of them that are compared.
+#[derive(Debug)]
+pub struct RecordReading {
+    /// The format of the records.
+    pub format: SharedFormat,
+    /// Whether compressed inputs are read as they are.
+    pub as_they_are: bool,
+    /// The length of the longest record allowed, in bytes, terminator included.
+    pub(crate) max_record: usize,
+    pub(crate) header: bool,
+    /// Which lines are comments, if inputs may have any.
+    pub(crate) comments: Option<Arc<CommentLines>>,
+    /// Whether the first line of an input may announce them.
+    pub(crate) announced_comments: bool,
+    /// The fields to compare; `None` compares whole records.
+    pub key: Option<FieldList>,
+    /// The part of a key that is compared.
+    pub(crate) compared: Compared,
+    pub(crate) faults: FaultPolicy,
+}
+
+impl RecordReading {
+    /// What inputs may be taken for by their first bytes.
+    pub fn detection(&self) -> Detection {
+        match (self.as_they_are, self.format.facts().is_text) {
+            (true, _) => Detection::Off,
+            (false, true) => Detection::Text,
+            (false, false) => Detection::Binary,
+        }
+    }
+}
 
 /// Finds the records of chunks and hashes their keys. A chunk depends on no other chunk, so clones
 /// of a reader work in parallel.
@@ -193,9 +256,7 @@ pub struct KeyExtractor {
     /// Where records have their times, if they have any.
     time: Option<TimeExtractor>,
     /// The fields of the current record that are in the key.
-    chosen: Vec<FieldBytes>,
-    /// The bytes of those of them that are not one piece of the record.
-    scratch: Vec<u8>,
+    chosen: Selected,
 }
 
 impl KeyExtractor {
@@ -207,8 +268,7 @@ impl KeyExtractor {
             comparison: None,
             comments: None,
             time: None,
-            chosen: Vec::new(),
-            scratch: Vec::new(),
+            chosen: Selected::default(),
         }
     }
 
@@ -278,8 +338,15 @@ impl KeyExtractor {
                     unreachable!("a joint set is that of the key");
                 };
                 let lacking = lacking_field(self.select(format, fields, content))?;
-                let found = present(self.chosen.get(rank));
-                let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
+                let found = present(self.chosen.fields.get(rank));
+                let tick = read_tick(
+                    reader,
+                    number,
+                    found,
+                    content,
+                    &self.chosen.scratch,
+                    lacking,
+                );
                 if let Some(lacking) = lacking {
                     let missing = fields.count_from(lacking.field);
                     let only_time = found.is_none() && !in_key && missing == 1;
@@ -290,23 +357,30 @@ impl KeyExtractor {
                             Problem::Lacks(lacking)
                         });
                     }
-                    self.chosen.resize(fields.count_from(0), FieldBytes::Absent);
+                    (self.chosen.fields).resize(fields.count_from(0), FieldBytes::Absent);
                 }
                 if !in_key {
-                    self.chosen.remove(rank);
+                    self.chosen.fields.remove(rank);
                 }
                 (tick, self.hash(content)?)
             }
             TimePlace::Apart(field) => {
                 let lacking = lacking_field(self.select(format, field, content))?;
-                let found = present(self.chosen.first());
-                let tick = read_tick(reader, number, found, content, &self.scratch, lacking);
+                let found = present(self.chosen.fields.first());
+                let tick = read_tick(
+                    reader,
+                    number,
+                    found,
+                    content,
+                    &self.chosen.scratch,
+                    lacking,
+                );
                 (tick, self.key_apart(format, fields, content)?)
             }
             TimePlace::Several(joined) => {
                 let lacking = lacking_field(self.select(format, &joined.set, content))?;
-                let bytes = (content, &self.scratch[..]);
-                let tick = joined.read_tick(reader, number, &self.chosen, bytes, lacking);
+                let bytes = (content, &self.chosen.scratch[..]);
+                let tick = joined.read_tick(reader, number, &self.chosen.fields, bytes, lacking);
                 (tick, self.key_apart(format, fields, content)?)
             }
         };
@@ -325,14 +399,14 @@ impl KeyExtractor {
         fields: &FieldSet,
         content: &[u8],
     ) -> Result<(), Problem> {
-        self.chosen.clear();
-        self.scratch.clear();
-        format.select(fields, content, &mut self.scratch, &mut self.chosen)
+        self.chosen.fields.clear();
+        self.chosen.scratch.clear();
+        format.select(fields, content, &mut self.chosen)
     }
 
     /// Whether no record of several has a field that is compared, as with `!1` where records have
     /// one field. The first one tells that of nearly all inputs.
-    fn has_no_key(&mut self, format: &dyn Format, chunk: &Chunk) -> bool {
+    fn has_no_key(&mut self, format: &dyn ChunkFormat, chunk: &Chunk) -> bool {
         let Some(fields) = self.fields.take() else {
             return false;
         };
@@ -343,7 +417,7 @@ impl KeyExtractor {
             let record = chunk.record_of(hash);
             let content = format.content(chunk.bytes_of(record..record + 1));
             let selected = extractor.select(format, &fields, content);
-            let chosen = &mut extractor.chosen;
+            let chosen = &mut extractor.chosen.fields;
             let picked = picked
                 .as_mut()
                 .map_or(Ok(()), |picked| picked.pick(chosen, true));
@@ -367,9 +441,7 @@ impl KeyExtractor {
 
     #[inline]
     fn hash_chosen(&self, content: &[u8]) -> KeyHash {
-        let (chosen, scratch) = (&self.chosen, &self.scratch);
-        let fields = chosen.iter();
-        (self.hasher).hash_fields(fields.map(|field| Some(field.bytes(content, scratch))))
+        (self.hasher).hash_fields(self.chosen.values(content).map(Some))
     }
 
     /// The hash of what is compared of the selected fields. Out of line: without such options, a
@@ -380,15 +452,15 @@ impl KeyExtractor {
             return Ok(self.hash_chosen(content));
         };
         if let Some(picked) = &mut comparison.picked {
-            let fields = self.chosen.len();
+            let fields = self.chosen.fields.len();
             let may_lack = self.faults.missing == Missing::Empty;
-            let picked = picked.pick(&mut self.chosen, may_lack);
+            let picked = picked.pick(&mut self.chosen.fields, may_lack);
             picked.map_err(|position| match position {
                 Position::FromStart(field) => Problem::Lacks(MissingField { field, fields }),
                 Position::FromEnd(field) => Problem::LacksFromEnd(MissingField { field, fields }),
             })?;
         }
-        comparison.order.apply(&mut self.chosen);
+        comparison.order.apply(&mut self.chosen.fields);
         if comparison.compared.is_all() {
             return Ok(self.hash_chosen(content));
         }
@@ -400,8 +472,8 @@ impl KeyExtractor {
         } = comparison;
         bytes.clear();
         ends.clear();
-        for field in &self.chosen {
-            compared.append(field.bytes(content, &self.scratch), bytes);
+        for field in self.chosen.values(content) {
+            compared.append(field, bytes);
             ends.push(bytes.len());
         }
         let mut start = 0;
@@ -448,7 +520,7 @@ impl KeyExtractor {
         match self.select(format, fields, content) {
             Ok(()) => {}
             Err(Problem::Lacks(_)) if self.faults.missing == Missing::Empty => {
-                self.chosen.resize(fields.count_from(0), FieldBytes::Absent);
+                (self.chosen.fields).resize(fields.count_from(0), FieldBytes::Absent);
             }
             Err(problem) => return Err(problem),
         }
@@ -480,7 +552,7 @@ fn lacking_field(selected: Result<(), Problem>) -> Result<Option<MissingField>, 
 }
 
 /// Finds the records of a chunk and hashes their keys, in loops of the format's own.
-pub(super) fn read_records<F: Format + ?Sized>(
+pub(crate) fn read_records<F: Format + ?Sized>(
     format: &F,
     extractor: &mut KeyExtractor,
     chunk: &mut Chunk,
@@ -522,8 +594,8 @@ pub(super) fn read_records<F: Format + ?Sized>(
         (chunk.unkeyed.frame).retain(|block| *block < fault.record);
     }
     // A long record may have made them long.
-    extractor.scratch.shrink_to(CHUNK_BYTES);
-    extractor.chosen.shrink_to(CHUNK_BYTES);
+    extractor.chosen.scratch.shrink_to(CHUNK_BYTES);
+    extractor.chosen.fields.shrink_to(CHUNK_BYTES);
 }
 
 /// Hashes the keys of records whose ends are found. `unjudged` is what happens to a record with

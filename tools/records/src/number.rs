@@ -73,16 +73,25 @@ pub fn parse_whole<N: FromStr + PartialOrd + Display>(
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// Parses `--threads`.
+///
+/// # Errors
+/// [`SpecError`] if the text is no number from 1 to 1024.
 pub fn parse_threads(option: &'static str, text: &str) -> Result<NonZeroUsize, SpecError> {
     parse_whole(option, text, NonZeroUsize::MIN..=MOST_THREADS)
 }
 
 /// Parses `--seed`.
+///
+/// # Errors
+/// [`SpecError`] if the text is no number below 2^64.
 pub fn parse_seed(text: &str) -> Result<u64, SpecError> {
     parse_whole("--seed", text, 0..=u64::MAX)
 }
 
 /// Applies the parser of an option to its value, if it was given.
+///
+/// # Errors
+/// That of the parser.
 pub fn parse_if_given<T>(
     option: &'static str,
     text: Option<&str>,
@@ -92,6 +101,9 @@ pub fn parse_if_given<T>(
 }
 
 /// Parses a rate between 0 and 1, both excluded, for the option `field`.
+///
+/// # Errors
+/// [`SpecError`] if the text is no rate.
 pub fn parse_rate(field: &'static str, text: &str) -> Result<f64, SpecError> {
     let rate = text.parse().ok();
     rate.filter(|rate| *rate > 0.0 && *rate < 1.0)

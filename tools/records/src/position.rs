@@ -1,25 +1,15 @@
 //! Where in an input a record is: its number and its bytes, and for error messages its line, which
 //! is counted only as far as they need it.
 
-use serde::{Deserialize, Serialize};
-
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
-use super::format::{SharedFormat, format_of_chunk};
+use super::keys::{SharedFormat, format_of_chunk};
+use super::restart::InputPosition;
 use super::text_start::looks_wide;
 use crate::failure::Failure;
 use crate::number::{exact_bytes, grouped};
 use crate::time::format::TimeFormat;
 use crate::time::recurring::Unplaced;
-
-/// What is done of the current input.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputPosition {
-    /// Records, the header among them; packets of a capture.
-    pub records: u64,
-    /// The bytes of the input before it, decompressed.
-    pub bytes: u64,
-}
 
 /// The position of a record in its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,81 +116,77 @@ impl FaultReporter {
         let facts = format_of_chunk(&*self.format, chunk).facts();
         let lines = facts.lines_in(chunk.bytes.all());
         self.lines = before + lines.unwrap_or(0);
-        if let Some(warning) = self.misread_elements(chunk, &name) {
-            self.warned = true;
-            return Some(warning);
+        if self.warned {
+            return None;
         }
-        if let Some(codec) = chunk.input.belied_codec.filter(|_| !self.warned) {
-            self.warned = true;
+        let warning = self
+            .misread_elements(chunk)
+            .or_else(|| self.misread_bytes(chunk));
+        let warning = warning.or_else(|| self.misread_quote(chunk, before, lines?))?;
+        self.warned = true;
+        Some(format!("{}{warning}", name()))
+    }
+
+    /// The warning for an input whose bytes seem to be of another kind, behind its name.
+    fn misread_bytes(&self, chunk: &Chunk) -> Option<String> {
+        if let Some(codec) = chunk.input.belied_codec {
             return Some(format!(
-                "{} has the name of a {codec} file, but its bytes are no {codec} data, and are read \
-                 as they are",
-                name()
+                " has the name of a {codec} file, but its bytes are no {codec} data, and are read \
+                 as they are"
             ));
         }
-        if chunk.input.has_no_key && !self.warned {
-            self.warned = true;
-            return Some(format!(
-                "{}: no record has a field beside those behind `!` in --key, so all of them are \
-                 equal: is the delimiter another one (-d)?",
-                name()
-            ));
+        if chunk.input.has_no_key {
+            let warning = ": no record has a field beside those behind `!` in --key, so all of \
+                           them are equal: is the delimiter another one (-d)?";
+            return Some(warning.into());
         }
-        let may_warn = chunk.input.is_first && !self.warned && self.format.facts().is_text;
-        if may_warn && is_capture(chunk.bytes.all()) {
-            self.warned = true;
-            return Some(format!(
-                "{} is a capture file, and its bytes are read as text: echoless packets removes \
-                 duplicate packets",
-                name()
-            ));
+        if !chunk.input.is_first || !self.format.facts().is_text {
+            return None;
         }
-        if may_warn
-            && self.format.facts().terminator != b"\0"
-            && let Some(encoding) = looks_wide(chunk.bytes.all())
-        {
-            self.warned = true;
-            return Some(format!(
-                "{} looks like {encoding} text without a byte order mark, and its bytes are read \
-                 as they are: iconv -f {encoding} -t UTF-8 converts it",
-                name()
-            ));
+        if is_capture(chunk.bytes.all()) {
+            let warning = " is a capture file, and its bytes are read as text: echoless packets \
+                           removes duplicate packets";
+            return Some(warning.into());
         }
+        if self.format.facts().terminator == b"\0" {
+            return None;
+        }
+        let encoding = looks_wide(chunk.bytes.all())?;
+        Some(format!(
+            " looks like {encoding} text without a byte order mark, and its bytes are read as they \
+             are: iconv -f {encoding} -t UTF-8 converts it"
+        ))
+    }
+
+    /// The warning for a chunk of this number of lines, behind as many `before`, in which a quote
+    /// seems to have swallowed records.
+    fn misread_quote(&self, chunk: &Chunk, before: u64, lines: u64) -> Option<String> {
         // As many lines as records: no record holds a newline.
-        let inner = lines?.saturating_sub(chunk.layout.ends.len() as u64);
-        if inner == 0 || self.warned {
+        if lines <= chunk.layout.ends.len() as u64 {
             return None;
         }
         let record = |index| chunk.bytes_of(index..index + 1);
         let stray = |index| Some((index, self.format.stray_quote(record(index))?));
         let (index, quote) = (0..chunk.layout.ends.len()).find_map(stray)?;
-        self.warned = true;
         let above = &chunk.bytes.buffer[..chunk.record_start(index) + quote.at];
         let line = before + self.format.facts().lines_in(above)? + 1;
-        let of_record = self.format.facts().lines_in(record(index))?;
+        let of_record = grouped(self.format.facts().lines_in(record(index))?);
         if quote.is_by_backslash {
             return Some(format!(
-                "{}, line {line}: a quote opens a field of {} lines here, and one of them ends in \
-                 \\\"\": --csv-backslash reads quotes behind backslashes as content",
-                name(),
-                grouped(of_record)
+                ", line {line}: a quote opens a field of {of_record} lines here, and one of them \
+                 ends in \\\"\": --csv-backslash reads quotes behind backslashes as content"
             ));
         }
         Some(format!(
-            "{}, line {line}: a quote opens a field here whose record has {} lines and {} bytes: \
-             is a quote missing, or one too many?",
-            name(),
-            grouped(of_record),
+            ", line {line}: a quote opens a field here whose record has {of_record} lines and {} \
+             bytes: is a quote missing, or one too many?",
             grouped(record(index).len() as u64)
         ))
     }
 
     /// The warning for an input that is one record which holds others, or that has none of the
     /// elements that would hold them.
-    fn misread_elements(&self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
-        if self.warned {
-            return None;
-        }
+    fn misread_elements(&self, chunk: &Chunk) -> Option<String> {
         if chunk.input.lacks_records {
             let format = if self.format.facts().is_text {
                 "array on the path of json:container"
@@ -208,8 +194,7 @@ impl FaultReporter {
                 "element on the path of ber:container"
             };
             return Some(format!(
-                "{} has no {format}, so all of it is copied and nothing is compared",
-                name()
+                " has no {format}, so all of it is copied and nothing is compared"
             ));
         }
         if !(chunk.input.is_first && chunk.input.is_last && chunk.records() == 1) {
@@ -217,9 +202,8 @@ impl FaultReporter {
         }
         let option = self.format.records_inside(chunk.bytes_of(0..1))?;
         Some(format!(
-            "{}: 1 record holds the whole input: name the element that holds the records, {option}, \
-             and paths to fields from a record on",
-            name()
+            ": 1 record holds the whole input: name the element that holds the records, {option}, \
+             and paths to fields from a record on"
         ))
     }
 
@@ -373,20 +357,8 @@ fn is_capture(bytes: &[u8]) -> bool {
 /// The options with which a record with this problem is not an error.
 const fn hint(problem: Problem) -> Option<&'static str> {
     match problem {
-        Problem::Lacks(_)
-        | Problem::LacksFromEnd(_)
-        | Problem::LacksTime(_)
-        | Problem::NoTime { .. }
-        | Problem::Unplaced(_)
-        | Problem::Ahead { .. } => Some("--missing skip or empty"),
         Problem::Late => Some("--late pass or judge"),
-        Problem::Malformed(_)
-        | Problem::Blank
-        | Problem::OtherNames
-        | Problem::NoRoomForTag(_)
-        | Problem::MalformedAt { .. }
-        | Problem::Json(_)
-        | Problem::TooLong(_)
-        | Problem::CutShort { .. } => None,
+        problem if problem.is_missing() => Some("--missing skip or empty"),
+        _ => None,
     }
 }

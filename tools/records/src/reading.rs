@@ -48,6 +48,9 @@ pub struct BufferSizes {
 impl BufferSizes {
     /// Keeps at least half of the buffer free after `used` bytes. The buffer grows for long
     /// records, up to the longest, and shrinks to the usual length after them.
+    ///
+    /// # Errors
+    /// [`Failure`] if the memory is not available.
     pub fn make_room(
         self,
         bytes: &mut Vec<u8>,

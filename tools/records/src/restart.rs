@@ -5,9 +5,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::comments::Announced;
-use super::position::InputPosition;
-
 /// A stream that an earlier run has read in part.
 #[derive(Debug, Clone, Default)]
 pub struct StreamRestart {
@@ -39,6 +36,28 @@ pub struct EarlierFile {
     pub restart: Option<InputRestart>,
     /// Whether another file has the name now. Such a one may be compressed.
     pub is_rotated: bool,
+}
+
+/// What is done of the current input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputPosition {
+    /// Records, the header among them; packets of a capture.
+    pub records: u64,
+    /// The bytes of the input before it, decompressed.
+    pub bytes: u64,
+}
+
+/// A kind of file whose first line announces comment lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Announced {
+    /// Variants: `##fileformat=VCF`.
+    Vcf,
+    /// Features of a genome: `##gff-version`.
+    Gff,
+    /// Logs of Zeek.
+    Zeek,
+    /// Logs of web servers.
+    W3c,
 }
 
 /// Where an input goes on.

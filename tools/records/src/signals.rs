@@ -67,6 +67,9 @@ mod system {
 
     impl Signals {
         /// Installs the handlers, unless they are there.
+        ///
+        /// # Errors
+        /// If the handlers cannot be installed.
         pub fn catch() -> io::Result<Self> {
             static HANDLERS: OnceLock<io::Result<Handlers>> = OnceLock::new();
             match HANDLERS.get_or_init(Handlers::install) {
@@ -147,6 +150,9 @@ mod system {
 
     impl Requests {
         /// Catches SIGUSR1, unless it is ignored, until this is dropped.
+        ///
+        /// # Errors
+        /// If the handlers cannot be installed.
         pub fn catch() -> io::Result<(Self, Stop)> {
             let (signals, sender) = UnixStream::pair()?;
             let (stop, other_end) = UnixStream::pair()?;

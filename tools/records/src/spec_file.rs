@@ -22,17 +22,26 @@ struct SpecFile {
 }
 
 /// Reads the filters of a file.
+///
+/// # Errors
+/// [`Failure`] if the file cannot be read, or has others than filters.
 pub fn read_specs(path: &Path) -> Result<Vec<FilterSpec>, Failure> {
     Ok(read::<SpecFile>(path)?.filters)
 }
 
 /// Reads the only filter of a file: `filter = "rlbsbf"`, and its options on lines of their own.
+///
+/// # Errors
+/// [`Failure`] if the file cannot be read, or is no filter.
 pub fn read_spec(path: &Path) -> Result<FilterSpec, Failure> {
     read(path)
 }
 
 /// Parses a filter. One whose options follow from its memory gets that of `--memory` if it names
 /// none.
+///
+/// # Errors
+/// [`SpecError`] if the text is no filter.
 pub fn parse_filter(text: &str, memory: Option<u64>) -> Result<FilterSpec, SpecError> {
     match (text.parse(), memory) {
         (Err(SpecError { field, asked, .. }), Some(memory))

@@ -6,43 +6,9 @@ use memchr::memmem::Finder;
 use memchr::{Memchr, memchr, memchr_iter};
 
 use super::compared::is_blank;
-use super::field_set::{FieldSet, MissingField};
+use super::field_set::{FieldBytes, FieldSet, MissingField};
 use super::quoting::{BACKSLASH, QUOTE};
 use super::terminators::{BLOCK, CR, LF, occurrences};
-
-/// Where the value of a field is: in the record, or, if it is not one piece of it, in the scratch
-/// memory. A missing field has no bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldBytes {
-    /// A piece of the record.
-    Record {
-        /// Its first byte.
-        start: usize,
-        /// The byte behind its last one.
-        end: usize,
-    },
-    /// A piece of the scratch memory.
-    Scratch {
-        /// Its first byte.
-        start: usize,
-        /// The byte behind its last one.
-        end: usize,
-    },
-    /// The record has no such field.
-    Absent,
-}
-
-impl FieldBytes {
-    /// The value of the field.
-    #[inline]
-    pub fn bytes<'a>(&self, record: &'a [u8], scratch: &'a [u8]) -> &'a [u8] {
-        match *self {
-            Self::Record { start, end } => &record[start..end],
-            Self::Scratch { start, end } => &scratch[start..end],
-            Self::Absent => &[],
-        }
-    }
-}
 
 /// Splits records without quotes. Each implementation has loops of its own, so that the most common
 /// delimiter, one byte, pays nothing for the others.
@@ -248,15 +214,17 @@ impl Iterator for MaskedFields<'_> {
 /// The fields of a record with RFC 4180 quoting.
 ///
 /// The bytes after a closing quote are copied unchanged, and so is a quote inside an unquoted
-/// field.
-pub(crate) struct QuotedFields<'a> {
+/// field. With `ESCAPES`, a backslash makes the byte behind it content, inside of quotes and
+/// outside. It is left out of the value in front of a quote, a delimiter, CR and LF. In front of
+/// other bytes it stays, so that `\n` and `n` differ, and `\\n` and `\n` do.
+pub(crate) struct QuotedFields<'a, const ESCAPES: bool> {
     content: &'a [u8],
     delimiter: u8,
     start: usize,
     scratch: &'a mut Vec<u8>,
 }
 
-impl<'a> QuotedFields<'a> {
+impl<'a, const ESCAPES: bool> QuotedFields<'a, ESCAPES> {
     /// The fields of a record's content. Values that are not one piece of it are appended to
     /// `scratch`.
     #[inline]
@@ -304,58 +272,10 @@ impl<'a> QuotedFields<'a> {
             return (content, end);
         }
     }
-}
 
-impl Iterator for QuotedFields<'_> {
-    type Item = FieldBytes;
-
-    #[inline]
-    fn next(&mut self) -> Option<FieldBytes> {
-        let start = self.start;
-        if start > self.content.len() {
-            return None;
-        }
-        let (field, end) = if self.content.get(start) == Some(&QUOTE) {
-            self.quoted(start + 1)
-        } else {
-            let end = self.unquoted_end(start);
-            (FieldBytes::Record { start, end }, end)
-        };
-        self.start = end + 1;
-        Some(field)
-    }
-}
-
-/// The fields of a record in which a backslash makes the byte behind it content, inside of quotes
-/// and outside. It is left out of the value in front of a quote, a delimiter, CR and LF. In front
-/// of other bytes it stays, so that `\n` and `n` differ, and `\\n` and `\n` do.
-pub(crate) struct EscapedFields<'a> {
-    content: &'a [u8],
-    delimiter: u8,
-    start: usize,
-    scratch: &'a mut Vec<u8>,
-}
-
-impl<'a> EscapedFields<'a> {
-    /// As [`QuotedFields::new`].
-    pub(crate) fn new(content: &'a [u8], delimiter: u8, scratch: &'a mut Vec<u8>) -> Self {
-        Self {
-            content,
-            delimiter,
-            start: 0,
-            scratch,
-        }
-    }
-}
-
-impl Iterator for EscapedFields<'_> {
-    type Item = FieldBytes;
-
-    fn next(&mut self) -> Option<FieldBytes> {
+    /// The next field, in which bytes may be behind backslashes.
+    fn escaped(&mut self) -> FieldBytes {
         let (content, start) = (self.content, self.start);
-        if start > content.len() {
-            return None;
-        }
         let assembled = self.scratch.len();
         let mut inside = content.get(start) == Some(&QUOTE);
         // The bytes of the value from here on are not copied yet.
@@ -388,16 +308,39 @@ impl Iterator for EscapedFields<'_> {
         }
         self.start = at + 1;
         if assembled == self.scratch.len() {
-            return Some(FieldBytes::Record {
+            return FieldBytes::Record {
                 start: piece,
                 end: at,
-            });
+            };
         }
         self.scratch.extend_from_slice(&content[piece..at]);
-        Some(FieldBytes::Scratch {
+        FieldBytes::Scratch {
             start: assembled,
             end: self.scratch.len(),
-        })
+        }
+    }
+}
+
+impl<const ESCAPES: bool> Iterator for QuotedFields<'_, ESCAPES> {
+    type Item = FieldBytes;
+
+    #[inline]
+    fn next(&mut self) -> Option<FieldBytes> {
+        let start = self.start;
+        if start > self.content.len() {
+            return None;
+        }
+        if ESCAPES {
+            return Some(self.escaped());
+        }
+        let (field, end) = if self.content.get(start) == Some(&QUOTE) {
+            self.quoted(start + 1)
+        } else {
+            let end = self.unquoted_end(start);
+            (FieldBytes::Record { start, end }, end)
+        };
+        self.start = end + 1;
+        Some(field)
     }
 }
 

@@ -1,14 +1,16 @@
 //! Verdicts inside records: a last field, or a member of an object.
 
+use std::sync::Arc;
+
 use echoless::SpecError;
 
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
-use super::format::{SharedFormat, TagStyle};
+use super::field_set::FieldBytes;
+use super::format::{Format, TagStyle};
 use super::json::find::Node;
 use super::json::path::Path;
 use super::json::scan::Scan;
-use super::split::FieldBytes;
 
 /// Why an object has no room for a tag: unlike other records without room, it would seem to have
 /// one.
@@ -72,7 +74,7 @@ impl Tag {
 /// Writes records with their tags.
 #[derive(Debug)]
 pub struct Tagger {
-    format: SharedFormat,
+    format: Arc<dyn Format>,
     style: TagStyle,
     /// The name of the field or member.
     name: String,
@@ -84,7 +86,7 @@ pub struct Tagger {
 impl Tagger {
     /// A tagger of records of this format. With `rejects`, records without room for a tag are set
     /// aside.
-    pub fn new(format: SharedFormat, style: TagStyle, name: String, rejects: bool) -> Self {
+    pub fn new(format: Arc<dyn Format>, style: TagStyle, name: String, rejects: bool) -> Self {
         Self {
             format,
             style,

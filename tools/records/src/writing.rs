@@ -17,16 +17,25 @@ impl OutputFile {
     /// systems, or those with a quota. Does nothing if the file is closed.
     ///
     /// A file that is dropped is closed without a report.
+    ///
+    /// # Errors
+    /// That of the system.
     pub fn close(&mut self) -> io::Result<()> {
         self.0.take().map_or(Ok(()), close)
     }
 
     /// Another handle of the file, with the same position.
+    ///
+    /// # Errors
+    /// That of the system.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.file()?.try_clone().map(Self::new)
     }
 
     /// Another handle of the file for its bytes on the disk, if it is a regular file.
+    ///
+    /// # Errors
+    /// That of the system.
     pub fn durable(&self) -> io::Result<Option<File>> {
         let file = self.file()?;
         let is_file = file.metadata()?.is_file();
@@ -34,11 +43,17 @@ impl OutputFile {
     }
 
     /// Those of the open file.
+    ///
+    /// # Errors
+    /// That of the system.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.file()?.metadata()
     }
 
     /// Cuts the file, or extends it with zeros.
+    ///
+    /// # Errors
+    /// That of the system.
     pub fn set_len(&self, len: u64) -> io::Result<()> {
         self.file()?.set_len(len)
     }

@@ -12,11 +12,10 @@ use echoless_records::failure::Failure;
 use echoless_records::files::check_stdout;
 
 use super::dedup::DedupArgs;
-use super::examples;
-use super::habits;
 use super::packets::PacketArgs;
 use super::state::StateArgs;
 use super::variable::CommandLine;
+use super::{examples, habits};
 
 /// Duplicate detection on endless streams, at memory speed and in fixed memory
 #[derive(Debug, Parser)]

@@ -12,14 +12,12 @@ use echoless_records::compression::length::{decompress_command, plain_len};
 use echoless_records::count::{Estimate, estimate};
 use echoless_records::failure::Failure;
 use echoless_records::files::{Source, Target};
-use echoless_records::format::{Format, SharedFormat};
-use echoless_records::number::parse_if_given;
-use echoless_records::number::{parse_size, parse_time, parse_whole};
-use echoless_records::options::RecordReading;
+use echoless_records::format::Format;
+use echoless_records::keys::{RecordReading, SharedFormat};
+use echoless_records::number::{parse_if_given, parse_size, parse_time, parse_whole};
 use echoless_records::options::{CheckedRecords, RecordUse};
 use echoless_records::restart::StreamRestart;
-use echoless_records::spec_file::parse_filter;
-use echoless_records::spec_file::read_spec;
+use echoless_records::spec_file::{parse_filter, read_spec};
 use echoless_records::tag::Tagger;
 
 use super::default_filter::default_filter;

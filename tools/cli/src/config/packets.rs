@@ -10,8 +10,7 @@ use echoless_records::compression::codec::Detection;
 use echoless_records::compression::length::plain_len;
 use echoless_records::failure::Failure;
 use echoless_records::files::Source;
-use echoless_records::number::parse_if_given;
-use echoless_records::number::{parse_size, parse_time};
+use echoless_records::number::{parse_if_given, parse_size, parse_time};
 use echoless_stream::Span;
 
 use super::dedup::{Content, DedupConfig};

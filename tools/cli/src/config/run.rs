@@ -10,8 +10,7 @@ use echoless::{KeyHasher, SpecError};
 use echoless_records::compression::codec::Compression;
 use echoless_records::failure::Failure;
 use echoless_records::files::{Source, Target};
-use echoless_records::number::parse_time;
-use echoless_records::number::{parse_if_given, parse_seed, parse_threads};
+use echoless_records::number::{parse_if_given, parse_seed, parse_threads, parse_time};
 
 use crate::args::{RunArgs, Summary, ThreadArgs};
 

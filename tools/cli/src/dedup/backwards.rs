@@ -30,8 +30,8 @@ use echoless_records::failure::Failure;
 use echoless_records::feed::RecordFeed;
 use echoless_records::files::Source;
 use echoless_records::keys::KeyReader;
-use echoless_records::position::InputPosition;
 use echoless_records::reading::Filled;
+use echoless_records::restart::InputPosition;
 use echoless_records::signals::{Patience, Signals};
 
 use super::delivery::fault_reporter;

@@ -30,8 +30,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use echoless_records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
+use echoless_records::failure::lock;
 use echoless_records::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
-use echoless_records::locks::lock;
 use echoless_records::time::recurring::Unroller;
 use echoless_stream::AheadRun;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,8 @@ use echoless_records::chunk::Chunk;
 use echoless_records::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
 use echoless_records::files::Target;
 use echoless_records::partial::{Loss, PartialInput};
-use echoless_records::position::{FaultReporter, InputPosition};
+use echoless_records::position::FaultReporter;
+use echoless_records::restart::InputPosition;
 
 use super::backwards::BackwardVerdicts;
 use super::clock::StreamClock;

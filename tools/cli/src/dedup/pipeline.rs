@@ -9,9 +9,8 @@ use echoless::transport::Wait;
 use echoless::{
     BuildError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning, Report, report_of,
 };
-use echoless_records::failure::{Failure, catch_panics};
+use echoless_records::failure::{Failure, catch_panics, lock};
 use echoless_records::files::Source;
-use echoless_records::locks::lock;
 use echoless_records::signals::{Requests, Stop};
 
 use super::backwards::{NoFilter, Versions, find_first_fault};

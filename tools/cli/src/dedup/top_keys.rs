@@ -24,9 +24,9 @@ use echoless::KeyHash;
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 use echoless_records::field_list::FieldList;
-use echoless_records::field_set::{FieldOrder, KeyFields};
-use echoless_records::format::{Format, SharedFormat};
-use echoless_records::split::FieldBytes;
+use echoless_records::field_set::{FieldBytes, FieldOrder, KeyFields, Selected};
+use echoless_records::format::Format;
+use echoless_records::keys::SharedFormat;
 use serde::Serialize;
 
 use super::observers::Observer;
@@ -174,17 +174,16 @@ fn key_text(
     match fields {
         None => text.push(content),
         Some((KeyFields { set, picked }, order)) => {
-            let (mut scratch, mut chosen) = (Vec::new(), Vec::new());
+            let mut chosen = Selected::default();
             // With `--missing empty`, the record may lack some of them.
-            let _ = format.select(set, content, &mut scratch, &mut chosen);
+            let _ = format.select(set, content, &mut chosen);
+            let fields = &mut chosen.fields;
             if let Some(picked) = picked {
-                let _ = picked.clone().pick(&mut chosen, true);
+                let _ = picked.clone().pick(fields, true);
             }
-            chosen.resize(chosen.len().max(order.fields()), FieldBytes::Absent);
-            order.apply(&mut chosen);
-            for field in &chosen {
-                text.push(field.bytes(content, &scratch));
-            }
+            fields.resize(fields.len().max(order.fields()), FieldBytes::Absent);
+            order.apply(fields);
+            chosen.values(content).for_each(|field| text.push(field));
         }
     }
     text

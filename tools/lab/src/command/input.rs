@@ -11,11 +11,13 @@ use echoless_records::chunk::Chunk;
 use echoless_records::failure::{Failure, warn, without_controls, write_stderr};
 use echoless_records::feed::RecordFeed;
 use echoless_records::files::Source;
+use echoless_records::keys::RecordReading;
 use echoless_records::number::{grouped, parse_if_given};
-use echoless_records::options::{CheckedRecords, RecordArgs, RecordReading, RecordUse};
+use echoless_records::options::{CheckedRecords, RecordArgs, RecordUse};
 use echoless_records::partial::{Loss, PartialInput};
-use echoless_records::position::{FaultReporter, InputPosition};
+use echoless_records::position::FaultReporter;
 use echoless_records::reading::Filled;
+use echoless_records::restart::InputPosition;
 use echoless_records::signals::Patience;
 
 use crate::stream::{RecordedKeys, Stream, parse_count};

@@ -1,4 +1,5 @@
-//! How much the planner may simulate: a nominal time, turned into numbers of records.
+//! How much the planner may simulate: a nominal time, turned into numbers of records; and the time
+//! that a filter takes on this machine.
 //!
 //! A plan must not depend on the speed of the machine, so no clock is read. A model of the cost of
 //! a simulated record turns the budget into records, the same on every machine. Its constants are
@@ -7,10 +8,10 @@
 //! rounded up and raised by a quarter, because what else runs on the cores slows a simulation down.
 //! A plan took 1 to 10 s of CPU time there with a budget of 10 s.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use echoless::FilterSpec;
 use echoless::theory::RateModel;
+use echoless::{BuildError, FilterSpec, KeyHash, KeyHasher, Verdicts};
 
 use super::request::PlanRequest;
 
@@ -114,4 +115,34 @@ pub(super) fn records(request: &PlanRequest, stage: Stage, specs: &[FilterSpec])
 
 fn nanoseconds(budget: Duration) -> f64 {
     budget.as_secs_f64() * 1e9
+}
+
+/// Measures the filter in its full memory on distinct keys, on one thread: nanoseconds per key.
+/// Other load on the machine slows it down.
+///
+/// # Errors
+/// [`BuildError`] if the filter cannot be built.
+pub fn nanoseconds_per_key(spec: &FilterSpec) -> Result<f64, BuildError> {
+    const KEYS: u64 = 1 << 18;
+    let mut filter = spec.build()?;
+    let hasher = KeyHasher::seeded(spec.seed);
+    let mut verdicts = Verdicts::new();
+    let mut numbers = [0; 1024];
+    let mut keys = [KeyHash::from_uniform(0); 1024];
+    let mut seconds = 0.0;
+    // The first half is not timed: its writes make the system provide the pages.
+    for first in (0..2 * KEYS).step_by(numbers.len()) {
+        for (number, value) in numbers.iter_mut().zip(first..) {
+            *number = value;
+        }
+        hasher.hash_u64s(&numbers, &mut keys);
+        let begin = Instant::now();
+        // The number of the record is the time of a filter with a window.
+        filter.advance_to(first);
+        filter.observe(&keys, &mut verdicts);
+        if first >= KEYS {
+            seconds += begin.elapsed().as_secs_f64();
+        }
+    }
+    Ok(seconds * 1e9 / KEYS as f64)
 }

@@ -4,8 +4,8 @@ use echoless::FilterSpec;
 use echoless::spec::Form;
 use serde::Serialize;
 
+use super::goal::Rank;
 use super::prediction::Prediction;
-use super::rank::Rank;
 
 /// The basis of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -7,26 +7,23 @@
 
 mod budget;
 mod candidate;
-mod cost;
 mod formula;
 mod goal;
 mod grid;
 mod interval;
 mod planner;
 mod prediction;
-mod rank;
 mod request;
 mod simulation;
 mod smallest;
 
+pub use budget::nanoseconds_per_key;
 pub use candidate::{Basis, Candidate, Plan};
-pub use cost::nanoseconds_per_key;
 pub use formula::uniform_rates;
-pub use goal::{Costs, Goal};
+pub use goal::{Costs, Goal, Rank};
 pub use grid::settings;
 pub use interval::Interval;
 pub use planner::plan;
 pub use prediction::{Prediction, Rates};
-pub use rank::Rank;
 pub use request::PlanRequest;
 pub use smallest::plan_smallest;

@@ -1,12 +1,11 @@
 //! Streams of keys: their definition, their text form and their draws.
 
-mod count;
 mod definition;
 mod draws;
 mod recorded;
 mod text;
 
-pub use count::{format_count, parse_count};
 pub use definition::Stream;
 pub use draws::Draws;
 pub use recorded::RecordedKeys;
+pub use text::{format_count, parse_count};

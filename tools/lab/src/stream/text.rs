@@ -1,12 +1,13 @@
-//! The text form of a stream, as users type it and as results name it.
+//! The text form of a stream, as users type it and as results name it, and that of its length:
+//! `10M` is ten million.
 
 use std::fmt;
 use std::str::FromStr;
 
 use echoless::SpecError;
 use echoless::spec::Options;
+pub use echoless_stream::format_count;
 
-use super::count::{format_count, parse_count};
 use super::definition::{Distribution, Stream};
 
 impl FromStr for Stream {
@@ -73,6 +74,27 @@ impl fmt::Display for Stream {
             ),
         }
     }
+}
+
+/// Parses a number of records: a whole number above 0, alone or with `k`, `M`, `G` or `T` (powers
+/// of 1000).
+///
+/// # Errors
+/// [`SpecError`] about `field` if the text has another form, or its value is 0 or at least 2^64.
+///
+/// # Examples
+/// ```
+/// use echoless_lab::stream::parse_count;
+/// assert_eq!(parse_count("records", "10M"), Ok(10_000_000));
+/// assert_eq!(parse_count("records", "1500"), Ok(1500));
+/// let error = parse_count("records", "0").unwrap_err();
+/// assert!(error.to_string().starts_with("invalid records=0: expected"));
+/// ```
+pub fn parse_count(field: &'static str, text: &str) -> Result<u64, SpecError> {
+    echoless_stream::parse_count(text).ok_or_else(|| {
+        let allowed = "a whole number above 0, alone or with k, M, G or T (x 1000)";
+        SpecError::new(field, text, allowed)
+    })
 }
 
 #[cfg(test)]

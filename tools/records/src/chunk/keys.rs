@@ -10,9 +10,13 @@ use echoless_packets::key::{Conditions, IgnoredFields};
 use echoless_stream::AheadRun;
 use serde::{Deserialize, Serialize};
 
-use super::{KEPT_RECORDS, NO_TIME};
+use super::parts::KEPT_RECORDS;
 use crate::number::grouped;
 use crate::time::recurring::Unroller;
+
+/// The time of a record that has none: it is earlier than every other, so the record is judged at
+/// the clock.
+pub const NO_TIME: i64 = i64::MIN;
 
 /// The key hashes and the times of the records of a chunk.
 #[derive(Debug, Default)]

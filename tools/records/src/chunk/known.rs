@@ -3,7 +3,7 @@
 
 use echoless::{Filter, KeyHash, LineFilter, Verdict, Verdicts};
 
-use super::KEPT_RECORDS;
+use super::parts::KEPT_RECORDS;
 
 /// The keys that such a filter contains, and the others with their verdicts; empty without such
 /// filters.

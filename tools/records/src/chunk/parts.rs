@@ -1,13 +1,15 @@
 //! The parts of a chunk that its records are cut from: its bytes, the input that they are of, its
 //! header, and where its records are.
 
-use super::KEPT_RECORDS;
-use crate::comments::Announced;
 use crate::fault::Problem;
+use crate::field_list::HeaderNames;
 use crate::files::OpenedFile;
-use crate::header::HeaderNames;
+use crate::format::ElementEdge;
 use crate::partial::PartialInput;
-use crate::restart::InputRestart;
+use crate::restart::{Announced, InputRestart};
+
+/// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
+pub(super) const KEPT_RECORDS: usize = 64 << 10;
 
 /// The bytes of a chunk.
 ///
@@ -166,33 +168,4 @@ impl RecordLayout {
         self.ends.shrink_to(KEPT_RECORDS);
         self.edges.shrink_to(KEPT_RECORDS);
     }
-}
-
-/// The begin or the end of an element around records, whose length is that of its content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ElementEdge {
-    /// The index of the piece, a record or a part of the frame, that has the begin, or behind which
-    /// the end is.
-    pub piece: usize,
-    /// What begins or ends.
-    pub edge: Edge,
-}
-
-/// What begins or ends between the pieces of a chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edge {
-    /// The piece consists of the tag and the length of the element.
-    Opens {
-        /// The offset of the length in the bytes of the chunk.
-        length_at: usize,
-        /// The length of the content in the input; `None` if it is indefinite.
-        length: Option<u64>,
-    },
-    /// An array of records opens behind the piece, inside of so many objects.
-    OpensList {
-        /// The number of objects around the array.
-        objects: usize,
-    },
-    /// The innermost open element ends.
-    Closes,
 }

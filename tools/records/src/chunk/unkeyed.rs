@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::Chunk;
 use super::keys::retain_others;
-use super::{Chunk, KEPT_RECORDS};
+use super::parts::KEPT_RECORDS;
 use crate::fault::{Fate, Fault, Problem};
+use crate::format::Pieces;
 
 /// The records without a key hash, by their indices. All lists ascend.
 #[derive(Debug, Default)]
@@ -194,6 +196,14 @@ impl Chunk {
         self.layout.ends.push(self.bytes.filled);
         self.unkeyed.all.push(0);
         self.unkeyed.rejected.push(Fault { record: 0, problem });
+    }
+
+    /// Takes the pieces that a search for the last whole record has found.
+    pub(crate) fn take_pieces(&mut self, pieces: &mut Pieces) {
+        let mark = self.bytes.mark;
+        (self.layout.ends).extend(pieces.ends.drain(..).map(|end| mark + end));
+        self.unkeyed.frame.append(&mut pieces.frame);
+        self.layout.edges.append(&mut pieces.edges);
     }
 
     /// Removes the pieces behind this end of one, which were handed over with the chunk.

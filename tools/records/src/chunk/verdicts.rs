@@ -2,7 +2,8 @@
 
 use echoless::Verdicts;
 
-use super::{Chunk, KEPT_RECORDS};
+use super::Chunk;
+use super::parts::KEPT_RECORDS;
 
 /// The verdicts on the key hashes and on the records of a chunk.
 #[derive(Debug, Default)]

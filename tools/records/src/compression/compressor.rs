@@ -6,9 +6,9 @@
 //!
 //! The encoder gets blocks of one size for writes of any size: the same bytes are
 //! compressed to the same bytes. Only a prompt compressor departs from that. It is for inputs that
-//! may pause: no byte waits longer than [`LONGEST_WAIT`] before the encoder is flushed.
+//! may pause: no byte waits longer than `LONGEST_WAIT` before the encoder is flushed.
 //!
-//! The output of a run with a state is frames of [`FRAME_BYTES`] plain bytes each, whenever the run
+//! The output of a run with a state is frames of `FRAME_BYTES` plain bytes each, whenever the run
 //! commits. A commit has the bytes of the frame that is not complete, so a run that goes on writes
 //! the very frames of one that was never interrupted. A frame is written at once, so what another
 //! program appends meanwhile is between two of them, and is noticed.
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use super::codec::Compression;
 use super::encoder::Encoder;
-use crate::locks::lock;
+use crate::failure::lock;
 use crate::writing::OutputFile;
 
 /// The number of bytes that are encoded at once.
@@ -113,6 +113,9 @@ impl State {
 
 impl Compressor {
     /// Begins a frame at the end of the file.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
     pub fn start(file: OutputFile, compression: Compression, prompt: bool) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let counted = CountedFile {
@@ -125,6 +128,9 @@ impl Compressor {
 
     /// Goes on with an output of several frames, whose file ends with the complete ones. If other
     /// programs `may_append` to it meanwhile, it is open for appending.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
     pub fn start_frames(
         file: OutputFile,
         compression: Compression,
@@ -261,6 +267,9 @@ impl Compressor {
     }
 
     /// Ends the frame and waits until the file has all of it. Does nothing if it was called before.
+    ///
+    /// # Errors
+    /// The error that ended a write to the file.
     pub fn finish(&mut self) -> io::Result<()> {
         let Some(thread) = self.thread.take() else {
             return Ok(());

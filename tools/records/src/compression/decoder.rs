@@ -65,32 +65,21 @@ fn decoder_of<R: Read + Send + 'static>(
         may_begin: |_| true,
         padded,
     };
-    Ok(match codec {
-        Codec::Gzip => {
-            let behind = ignoring(2, |first| b"\x1f\x8b".starts_with(first));
-            Box::new(Frames::new(codec, Gzip::new, behind, file)?)
-        }
-        Codec::Zstd => Box::new(Frames::new(codec, Zstd::new, failing(false), file)?),
-        Codec::Bzip2 => {
-            let behind = ignoring(3, |first| b"BZh".starts_with(first));
-            Box::new(Frames::new(codec, Bzip2::new, behind, file)?)
-        }
-        Codec::Xz => Box::new(Frames::new(codec, Xz::stream, failing(true), file)?),
+    let behind = match codec {
+        Codec::Gzip => ignoring(2, |first| b"\x1f\x8b".starts_with(first)),
+        Codec::Bzip2 => ignoring(3, |first| b"BZh".starts_with(first)),
+        Codec::Lzip => ignoring(4, |first| b"LZIP".starts_with(first)),
+        Codec::Zstd => failing(false),
+        Codec::Xz => failing(true),
         // The format has one stream. What follows is another one only if it begins like that.
-        Codec::Lzma => {
-            let behind = Behind {
-                deciding: LZMA_FIELDS,
-                may_begin: may_be_next_lzma,
-                padded: false,
-            };
-            Box::new(Frames::new(codec, Xz::lzma, behind, file)?)
-        }
-        Codec::Lzip => {
-            let behind = ignoring(4, |first| b"LZIP".starts_with(first));
-            Box::new(Frames::new(codec, Xz::lzip, behind, file)?)
-        }
-        Codec::Lz4 => Box::new(Lz4::new(file)),
-    })
+        Codec::Lzma => Behind {
+            deciding: LZMA_FIELDS,
+            may_begin: may_be_next_lzma,
+            padded: false,
+        },
+        Codec::Lz4 => return Ok(Box::new(Lz4::new(file))),
+    };
+    Ok(Box::new(Frames::new(codec, behind, file)?))
 }
 
 impl<R: Read + Send> Decoder for Lz4<R> {
@@ -133,9 +122,11 @@ impl<R: Read + Send + 'static> Decoder for BehindSkipped<R> {
 }
 
 /// The decoder of one frame: a gzip or lzip member, a zstd frame, a bzip2, xz or lzma stream.
-trait Frame: Sized {
-    /// Decodes some of `input` into `output`. It may make no progress with an empty input.
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded;
+enum Frame {
+    Gzip(flate2::Decompress),
+    Bzip2(bzip2::Decompress),
+    Xz(XzStream),
+    Zstd(ZstdDecoder<'static>),
 }
 
 /// What one call decoded.
@@ -146,123 +137,67 @@ struct Decoded {
     outcome: io::Result<bool>,
 }
 
-impl Decoded {
-    /// The result of a decoder that counts its bytes: its counts before and after, in and out.
-    fn counted(before: (u64, u64), after: (u64, u64), outcome: io::Result<bool>) -> Self {
-        Self {
+impl Frame {
+    /// The decoder of a frame of this codec.
+    fn new(codec: Codec) -> io::Result<Self> {
+        Ok(match codec {
+            // 15 bits are the largest window of the format.
+            Codec::Gzip => Self::Gzip(flate2::Decompress::new_gzip(15)),
+            Codec::Bzip2 => Self::Bzip2(bzip2::Decompress::new(false)),
+            Codec::Xz => Self::Xz(XzStream::new_stream_decoder(u64::MAX, 0)?),
+            Codec::Lzma => Self::Xz(XzStream::new_lzma_decoder(u64::MAX)?),
+            Codec::Lzip => Self::Xz(XzStream::new_lzip_decoder(u64::MAX, 0)?),
+            Codec::Zstd => Self::Zstd(ZstdDecoder::new()?),
+            // Its frames have decoders of their own.
+            Codec::Lz4 => return Err(ErrorKind::Unsupported.into()),
+        })
+    }
+
+    /// The bytes in and out so far, of a decoder that counts them.
+    fn counts(&self) -> (u64, u64) {
+        match self {
+            Self::Gzip(decoder) => (decoder.total_in(), decoder.total_out()),
+            Self::Bzip2(decoder) => (decoder.total_in(), decoder.total_out()),
+            Self::Xz(decoder) => (decoder.total_in(), decoder.total_out()),
+            Self::Zstd(_) => (0, 0),
+        }
+    }
+
+    /// Decodes some of `input` into `output`. It may make no progress with an empty input.
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
+        let before = self.counts();
+        let outcome = match self {
+            Self::Gzip(decoder) => decoder
+                .decompress(input, output, flate2::FlushDecompress::None)
+                .map(|status| status == flate2::Status::StreamEnd)
+                .map_err(io::Error::from),
+            Self::Bzip2(decoder) => match decoder.decompress(input, output) {
+                Ok(bzip2::Status::MemNeeded) => Err(ErrorKind::OutOfMemory.into()),
+                Ok(status) => Ok(status == bzip2::Status::StreamEnd),
+                Err(error) => Err(error.into()),
+            },
+            Self::Xz(decoder) => decoder
+                .process(input, output, Action::Run)
+                .map(|status| status == XzStatus::StreamEnd)
+                .map_err(io::Error::from),
+            Self::Zstd(decoder) => {
+                let mut input = InBuffer::around(input);
+                let mut output = OutBuffer::around(output);
+                let outcome = decoder.run(&mut input, &mut output);
+                return Decoded {
+                    consumed: input.pos(),
+                    produced: output.pos(),
+                    // The decoder hints at the bytes that it needs next: none at the end of a frame.
+                    outcome: outcome.map(|hint| hint == 0),
+                };
+            }
+        };
+        let after = self.counts();
+        Decoded {
             // At most the lengths of the slices.
             consumed: (after.0 - before.0) as usize,
             produced: (after.1 - before.1) as usize,
             outcome,
-        }
-    }
-}
-
-struct Gzip(flate2::Decompress);
-
-impl Gzip {
-    fn new() -> io::Result<Self> {
-        // 15 bits are the largest window of the format.
-        Ok(Self(flate2::Decompress::new_gzip(15)))
-    }
-
-    fn counts(&self) -> (u64, u64) {
-        (self.0.total_in(), self.0.total_out())
-    }
-}
-
-impl Frame for Gzip {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
-        let before = self.counts();
-        let outcome = self
-            .0
-            .decompress(input, output, flate2::FlushDecompress::None)
-            .map(|status| match status {
-                flate2::Status::Ok | flate2::Status::BufError => false,
-                flate2::Status::StreamEnd => true,
-            });
-        Decoded::counted(before, self.counts(), outcome.map_err(io::Error::from))
-    }
-}
-
-struct Bzip2(bzip2::Decompress);
-
-impl Bzip2 {
-    fn new() -> io::Result<Self> {
-        Ok(Self(bzip2::Decompress::new(false)))
-    }
-
-    fn counts(&self) -> (u64, u64) {
-        (self.0.total_in(), self.0.total_out())
-    }
-}
-
-impl Frame for Bzip2 {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
-        let before = self.counts();
-        let outcome = match self.0.decompress(input, output) {
-            Ok(bzip2::Status::StreamEnd) => Ok(true),
-            Ok(bzip2::Status::MemNeeded) => Err(ErrorKind::OutOfMemory.into()),
-            // All but the first are states of a compressor.
-            Ok(
-                bzip2::Status::Ok
-                | bzip2::Status::RunOk
-                | bzip2::Status::FlushOk
-                | bzip2::Status::FinishOk,
-            ) => Ok(false),
-            Err(error) => Err(error.into()),
-        };
-        Decoded::counted(before, self.counts(), outcome)
-    }
-}
-
-struct Xz(XzStream);
-
-impl Xz {
-    fn stream() -> io::Result<Self> {
-        Ok(Self(XzStream::new_stream_decoder(u64::MAX, 0)?))
-    }
-
-    fn lzma() -> io::Result<Self> {
-        Ok(Self(XzStream::new_lzma_decoder(u64::MAX)?))
-    }
-
-    fn lzip() -> io::Result<Self> {
-        Ok(Self(XzStream::new_lzip_decoder(u64::MAX, 0)?))
-    }
-
-    fn counts(&self) -> (u64, u64) {
-        (self.0.total_in(), self.0.total_out())
-    }
-}
-
-impl Frame for Xz {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
-        let before = self.counts();
-        let outcome = self.0.process(input, output, Action::Run);
-        let outcome = outcome.map(|status| status == XzStatus::StreamEnd);
-        Decoded::counted(before, self.counts(), outcome.map_err(io::Error::from))
-    }
-}
-
-struct Zstd(ZstdDecoder<'static>);
-
-impl Zstd {
-    fn new() -> io::Result<Self> {
-        Ok(Self(ZstdDecoder::new()?))
-    }
-}
-
-impl Frame for Zstd {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Decoded {
-        let mut input = InBuffer::around(input);
-        let mut output = OutBuffer::around(output);
-        let outcome = self.0.run(&mut input, &mut output);
-        Decoded {
-            consumed: input.pos(),
-            produced: output.pos(),
-            // The decoder hints at the bytes that it needs next: none at the end of a frame.
-            outcome: outcome.map(|hint| hint == 0),
         }
     }
 }
@@ -280,11 +215,10 @@ struct Behind {
 }
 
 /// The frames of a file, one after the other.
-struct Frames<F, R: Read> {
+struct Frames<R: Read> {
     codec: Codec,
-    new: fn() -> io::Result<F>,
     /// `None` between two frames.
-    frame: Option<F>,
+    frame: Option<Frame>,
     behind: Behind,
     /// The first bytes of the next frame, which decide that it is one, and are not decoded yet.
     begun: Vec<u8>,
@@ -294,17 +228,11 @@ struct Frames<F, R: Read> {
     failed: Option<io::Error>,
 }
 
-impl<F: Frame, R: Read> Frames<F, R> {
-    fn new(
-        codec: Codec,
-        new: fn() -> io::Result<F>,
-        behind: Behind,
-        file: BufReader<R>,
-    ) -> io::Result<Self> {
+impl<R: Read> Frames<R> {
+    fn new(codec: Codec, behind: Behind, file: BufReader<R>) -> io::Result<Self> {
         Ok(Self {
             codec,
-            new,
-            frame: Some(new()?),
+            frame: Some(Frame::new(codec)?),
             behind,
             begun: Vec::new(),
             file,
@@ -345,13 +273,13 @@ impl<F: Frame, R: Read> Frames<F, R> {
             if at_end {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
-            self.frame = Some((self.new)()?);
+            self.frame = Some(Frame::new(self.codec)?);
             return Ok(true);
         }
     }
 }
 
-impl<F: Frame + Send, R: Read + Send> Decoder for Frames<F, R> {
+impl<R: Read + Send> Decoder for Frames<R> {
     fn codec(&self) -> Option<Codec> {
         Some(self.codec)
     }
@@ -361,7 +289,7 @@ impl<F: Frame + Send, R: Read + Send> Decoder for Frames<F, R> {
     }
 }
 
-impl<F: Frame, R: Read> Read for Frames<F, R> {
+impl<R: Read> Read for Frames<R> {
     fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
         if let Some(error) = self.failed.take() {
             return Err(error);

@@ -1,7 +1,7 @@
 //! Compressed inputs and outputs: gzip, zstd, lz4, bzip2 and xz, and inputs in lzma and lzip.
 //!
 //! An input is compressed if it begins with the signature of a [`codec`]. The [`reader`] returns
-//! plain bytes either way; decompression runs on a thread of its own ([`decompressor`]), and so
+//! plain bytes either way; decompression runs on a thread of its own (`decompressor`), and so
 //! does the compression of an output ([`compressor`]).
 
 pub mod codec;

@@ -134,6 +134,9 @@ impl PlainBytes {
     }
 
     /// Reads the data that is there, or waits for some.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its data is damaged or not decoded.
     pub fn read(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
         while self.skipped > 0 {
             if let State::Plain { file, ahead } = &mut self.state

@@ -15,6 +15,9 @@ pub(super) fn check_stdin() -> io::Result<()> {
 }
 
 /// An error if standard output was closed.
+///
+/// # Errors
+/// If standard output was closed when the process started.
 pub fn check_stdout() -> io::Result<()> {
     check(system::STDOUT)
 }

@@ -260,6 +260,9 @@ impl Sibling {
     }
 
     /// Opens the file, if it still has its name.
+    ///
+    /// # Errors
+    /// If the file is there and cannot be opened.
     pub fn open(&self) -> io::Result<Option<File>> {
         match File::open(&self.path) {
             Ok(file) => {

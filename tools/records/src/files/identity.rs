@@ -64,6 +64,9 @@ impl Sample {
     }
 
     /// The bytes in front of an offset.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
     pub fn in_front_of(offset: u64, file: &File) -> io::Result<Self> {
         let start = offset.saturating_sub(SAMPLE_BYTES as u64);
         let mut bytes = vec![0; usize::try_from(offset - start).unwrap_or(SAMPLE_BYTES)];
@@ -72,6 +75,9 @@ impl Sample {
     }
 
     /// Whether the file has these bytes at an offset.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
     pub fn is_at(&self, offset: u64, file: &File) -> io::Result<bool> {
         let mut bytes = vec![0; self.bytes.min(SAMPLE_BYTES)];
         let read = read_at(file, &mut bytes, offset)?;
@@ -112,6 +118,9 @@ pub struct OpenedFile {
 
 impl OpenedFile {
     /// `None` if it is no regular file. Does not move the position of the file.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
     pub fn of(file: &File) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         let Some(id) = FileId::of(&metadata) else {
@@ -150,6 +159,9 @@ impl ContentSample {
     }
 
     /// The content of a file up to a length, or to its end if that is less.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
     pub fn of(file: &File, length: u64) -> io::Result<Self> {
         let length = length.min(file.metadata()?.len());
         let sample = length.min(SAMPLE_BYTES as u64);
@@ -166,6 +178,9 @@ impl ContentSample {
     }
 
     /// Whether a file begins with this content.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
     pub fn begins(&self, file: &File) -> io::Result<bool> {
         let end_at = self.length.checked_sub(self.end.bytes as u64);
         match end_at {

@@ -75,6 +75,9 @@ impl Source {
     ///
     /// Only regular files are opened for that: opening and closing a named pipe would end its
     /// writer.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot.
     pub fn check(&self) -> Result<(), Failure> {
         let Self::File(path) = self else {
             return Ok(());
@@ -103,6 +106,9 @@ impl Source {
     }
 
     /// Opens the input.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot be opened.
     pub fn open(&self) -> Result<File, Failure> {
         let opened = match self {
             Self::Stdin => check_stdin().and_then(|()| standard_input()),
@@ -113,6 +119,9 @@ impl Source {
 
     /// [Opens](Self::open) the input without waiting for the writer of a named pipe. The caller
     /// must wait for data before each read, or it takes a pipe without a writer for an empty file.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot be opened.
     pub fn open_at_once(&self) -> Result<File, Failure> {
         match self {
             Self::Stdin => self.open(),

@@ -5,7 +5,6 @@ mod descriptors;
 pub mod follow;
 mod identity;
 mod inputs;
-mod shared_position;
 mod standard_streams;
 mod targets;
 

@@ -13,8 +13,7 @@ use same_file::Handle;
 use super::descriptors::check_stdout;
 use super::identity::FileId;
 use super::inputs::Source;
-use super::shared_position::is_at_end_of_stdout;
-use super::standard_streams::standard_output;
+use super::standard_streams::{is_at_end_of_stdout, standard_output};
 use crate::failure::Failure;
 use crate::writing::OutputFile;
 
@@ -119,6 +118,9 @@ impl Opened {
     }
 
     /// Removes what is behind so many bytes, which earlier runs wrote and this one goes on with.
+    ///
+    /// # Errors
+    /// [`Failure`] if the file cannot be cut.
     pub fn cut_to(&mut self, bytes: u64) -> Result<(), Failure> {
         self.holds_old = false;
         let cut = self.file.metadata().and_then(|metadata| {
@@ -172,6 +174,9 @@ impl Opened {
     }
 
     /// Removes the content of the file from before the run.
+    ///
+    /// # Errors
+    /// [`Failure`] if the file cannot be truncated.
     pub fn truncate(&mut self) -> Result<(), Failure> {
         if self.holds_old {
             self.holds_old = false;
@@ -183,6 +188,9 @@ impl Opened {
     }
 
     /// Puts the file, which is complete, in the place of the one that it replaces, if it does.
+    ///
+    /// # Errors
+    /// [`Failure`] if the other file has changed meanwhile, or cannot be replaced.
     pub fn commit(&mut self) -> Result<(), Failure> {
         let Some(replacement) = self.replacement.take() else {
             return Ok(());
@@ -260,6 +268,9 @@ impl Targets {
     }
 
     /// Opens a target.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot be opened, is read, or is written already.
     pub fn open(&mut self, target: &Target) -> Result<Opened, Failure> {
         let mut is_stdout = matches!(target, Target::Stdout);
         if let (Some(folder), Target::File(path) | Target::Replaced(path)) = (&self.state, target) {

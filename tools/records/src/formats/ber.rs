@@ -1,7 +1,8 @@
 //! Call records in BER: `--format ber`, and the files of 3GPP TS 32.297 that hold them.
 //!
 //! Fields are the values on tag paths, or on the names that a profile gives to them. Without any,
-//! records are compared by their bytes, and only their framing is read.
+//! records are compared by their bytes, and only their framing is read. With `container=PATH`,
+//! records are inside of elements that hold many of them.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,20 +11,19 @@ use std::sync::Arc;
 use echoless::SpecError;
 use echoless_ber::ts32297::{Read, cdr_header, file_header_len};
 use echoless_ber::{
-    FieldError, Invalid, Lack, Location, PathError, Profile, RecordScan, Selector, TS32298,
-    TagPath, container_of, element, record_ends,
+    ContainerScan, FieldError, Invalid, Lack, Location, PathError, Piece, PieceKind, Profile,
+    RecordScan, Selector, TS32298, TagPath, container_of, element, record_ends,
 };
 
-use super::containers::Containers;
+use super::pieces::{LastPiece, PieceScan};
+use super::{ChosenFields, FormatBuild, FormatName, SelectedFormat};
 use crate::binary::{Binary, BinaryFields, BinaryFraming, FramingFacts};
 use crate::failure::Failure;
 use crate::fault::Problem;
-use crate::field_set::{FieldSet, MissingField};
-use crate::format::{
-    ChosenFields, Extent, FormatBuild, FormatName, LastEnd, SelectedFormat, SharedFormat,
-};
+use crate::field_set::{FieldBytes, FieldSet, MissingField, Selected};
+use crate::format::{Edge, Extent, LastEnd, Pieces};
+use crate::keys::SharedFormat;
 use crate::spec_file::read_profile;
-use crate::split::FieldBytes;
 
 const HELP: &str = "BER call records; --key takes tag paths (0x80,0xA3/0x81), a question mark behind one allows it to be missing";
 
@@ -124,7 +124,7 @@ impl Location for FieldBytes {
     }
 }
 
-pub(super) fn malformed(invalid: Invalid) -> Problem {
+fn malformed(invalid: Invalid) -> Problem {
     Problem::MalformedAt {
         at: invalid.at,
         problem: invalid.problem,
@@ -134,13 +134,11 @@ pub(super) fn malformed(invalid: Invalid) -> Problem {
 /// The values on the tag paths.
 impl BinaryFields for Selector {
     #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
+        let Selected {
+            fields: chosen,
+            scratch,
+        } = out;
         let all = self.fields();
         chosen.resize(all, FieldBytes::Absent);
         let among = if fields.contains_all(all) {
@@ -387,5 +385,114 @@ impl LastEnd for LastCdr {
     fn restart(&mut self, _: bool) {
         self.reset();
         self.in_records = true;
+    }
+}
+
+/// The elements on a path, and the records in the innermost ones.
+#[derive(Debug)]
+struct Containers {
+    /// At the start of an input.
+    scan: ContainerScan,
+}
+
+impl Containers {
+    /// The records are the children of the elements on this path.
+    fn new(path: &TagPath) -> Self {
+        Self {
+            scan: ContainerScan::new(path),
+        }
+    }
+}
+
+impl BinaryFraming for Containers {
+    fn facts(&self) -> FramingFacts {
+        FramingFacts {
+            record_bytes: None,
+            depends_on_start: true,
+            file_header_end: None,
+            extent: Extent::Unsaid,
+        }
+    }
+
+    #[inline(always)]
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        record
+    }
+
+    /// The ends of all pieces of an input from its start on. Chunks have theirs from
+    /// [`LastPiece`].
+    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
+        let mut scan = self.scan.clone();
+        let mut at = start;
+        while let Ok(Some(piece)) = scan.next(bytes, at) {
+            at = piece.end;
+            ends.push(at);
+        }
+        if at < bytes.len() {
+            ends.push(bytes.len());
+        }
+    }
+
+    fn most_records(&self, bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+
+    fn last_end(&self) -> Box<dyn LastEnd> {
+        Box::new(LastPiece::new(self.scan.clone()))
+    }
+}
+
+fn push(found: &mut Pieces, piece: Piece) {
+    match piece.kind {
+        PieceKind::Opens { length_at, length } => {
+            found.push_alone(piece.end, false);
+            found.push_edge(Edge::Opens { length_at, length });
+        }
+        kind => found.push(piece.end, kind == PieceKind::Record),
+    }
+    for _ in 0..piece.closes {
+        found.push_edge(Edge::Closes);
+    }
+}
+
+impl PieceScan for ContainerScan {
+    fn find_pieces(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        _from: usize,
+        found: &mut Pieces,
+    ) -> (usize, Option<Problem>) {
+        let mut at = start;
+        loop {
+            match self.next(bytes, at) {
+                Ok(Some(piece)) => {
+                    at = piece.end;
+                    push(found, piece);
+                }
+                Ok(None) => return (at, None),
+                Err(invalid) => return (at, Some(malformed(invalid))),
+            }
+        }
+    }
+
+    fn problem_at_end(&self, rest: usize) -> Option<Problem> {
+        if rest > 0 {
+            let (has, needs) = (rest, self.needs());
+            return Some(Problem::CutShort { has, needs });
+        }
+        (!self.is_outside()).then_some(Problem::MalformedAt {
+            at: 0,
+            problem: "the input ends inside of an element that holds records",
+        })
+    }
+
+    fn is_outside(&self) -> bool {
+        self.is_outside()
+    }
+
+    fn lacks_records(&self) -> bool {
+        // A scan that was not begun is at the start of an empty input.
+        self.has_begun() && !self.has_container()
     }
 }

@@ -10,15 +10,16 @@ use super::terminated::CrLf;
 use crate::chunk::Chunk;
 use crate::failure::Failure;
 use crate::fault::Problem;
-use crate::field_set::FieldSet;
+use crate::field_set::{FieldSet, Selected};
 use crate::format::{
-    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts,
-    FormatName, FormatOption, LastEnd, SharedFormat, StrayQuote, TagStyle,
+    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
+    LastTerminator, StrayQuote, TagStyle,
 };
-use crate::keys::{KeyExtractor, read_records};
+use crate::formats::{FormatBuild, FormatName, FormatOption};
+use crate::keys::{ChunkFormat, KeyExtractor, SharedFormat, read_records};
 use crate::quoting::{BACKSLASH, CommentedQuoting, Dialect, QUOTE, Quoting, quoted_fields};
-use crate::split::{EscapedFields, FieldBytes, QuotedFields};
-use crate::terminators::{CR, LF, LastTerminator, append_last};
+use crate::split::QuotedFields;
+use crate::terminators::{CR, LF, append_last};
 
 pub(super) const CSV: FormatOption = FormatOption {
     long: "csv",
@@ -144,21 +145,14 @@ impl<const ESCAPES: bool> Format for Csv<ESCAPES> {
     }
 
     #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
         let delimiter = self.dialect.delimiter;
-        let selected = if ESCAPES {
-            let all = EscapedFields::new(content, delimiter, scratch);
-            fields.select(all, |field| chosen.push(field))
-        } else {
-            let all = QuotedFields::new(content, delimiter, scratch);
-            fields.select(all, |field| chosen.push(field))
-        };
+        let Selected {
+            fields: chosen,
+            scratch,
+        } = out;
+        let all = QuotedFields::<ESCAPES>::new(content, delimiter, scratch);
+        let selected = fields.select(all, |field| chosen.push(field));
         selected.map_err(Problem::Lacks)
     }
 
@@ -171,13 +165,6 @@ impl<const ESCAPES: bool> Format for Csv<ESCAPES> {
 
     fn most_records(&self, bytes: &[u8]) -> usize {
         self.unquoted.most_records(bytes)
-    }
-
-    fn with_comments(&self, prefix: &[u8]) -> Option<SharedFormat> {
-        // The delimiter was accepted before.
-        let delimiter = self.dialect.delimiter;
-        let commented = Self::new(delimiter, Some(CommentedQuoting::new(prefix))).ok()?;
-        Some(Arc::new(commented))
     }
 
     fn stray_quote(&self, record: &[u8]) -> Option<StrayQuote> {
@@ -193,6 +180,15 @@ impl<const ESCAPES: bool> Format for Csv<ESCAPES> {
                 is_by_backslash,
             })
         })
+    }
+}
+
+impl<const ESCAPES: bool> ChunkFormat for Csv<ESCAPES> {
+    fn with_comments(&self, prefix: &[u8]) -> Option<SharedFormat> {
+        // The delimiter was accepted before.
+        let delimiter = self.dialect.delimiter;
+        let commented = Self::new(delimiter, Some(CommentedQuoting::new(prefix))).ok()?;
+        Some(Arc::new(commented))
     }
 
     fn read(&self, extractor: &mut KeyExtractor, chunk: &mut Chunk) {

@@ -5,7 +5,8 @@ use echoless::SpecError;
 use crate::binary::{BinaryFraming, FramingFacts};
 use crate::byte_ranges::ByteRanges;
 use crate::fault::Problem;
-use crate::format::{Extent, FormatBuild, FormatName, LastEnd};
+use crate::format::{Extent, LastEnd};
+use crate::formats::{FormatBuild, FormatName};
 use crate::number::parse_size;
 
 pub(super) const FIXED: FormatName = FormatName {

@@ -18,14 +18,14 @@ use echoless::SpecError;
 use memchr::memchr_iter;
 
 use crate::fault::Problem;
-use crate::field_list::FieldList;
-use crate::field_set::FieldSet;
+use crate::field_set::{FieldBytes, FieldSet, Selected};
 use crate::format::{
-    BlankLineReading, ChosenFields, CommentSupport, Extent, FieldNames, Format, FormatBuild,
-    FormatFacts, FormatName, LastEnd, SelectedFormat, SharedFormat,
+    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
 };
+use crate::formats::{FormatBuild, FormatName, SelectedFormat};
+use crate::keys::ChunkFormat;
 use crate::number::parse_whole;
-use crate::split::{FieldBytes, PlainFields};
+use crate::split::PlainFields;
 use crate::terminators::{CR, LF, append_last};
 
 pub(super) const LINES_OF: FormatName = FormatName {
@@ -39,13 +39,9 @@ pub(super) const LINES_OF: FormatName = FormatName {
             ..error
         })?;
         let lines = number as usize;
-        selected(
-            Arc::new(LinesOf {
-                lines,
-                facts: facts(b"\n", BlankLineReading::Records),
-            }),
-            fields,
-        )
+        let facts = facts(b"\n", BlankLineReading::Records);
+        let format = Arc::new(LinesOf { lines, facts });
+        SelectedFormat::listed(format, fields, false)
     }),
 };
 
@@ -56,26 +52,12 @@ pub(super) const PARAGRAPHS: FormatName = FormatName {
     options: &[],
     build: FormatBuild::OwnFields(|_, fields| {
         let facts = facts(b"\n\n", BlankLineReading::Skipped);
-        selected(Arc::new(Paragraphs { facts }), fields)
+        SelectedFormat::listed(Arc::new(Paragraphs { facts }), fields, false)
     }),
 };
 
 /// The possible numbers of lines of a record.
 const LINES: RangeInclusive<u64> = 1..=1000;
-
-fn selected(
-    format: SharedFormat,
-    fields: &ChosenFields<'_>,
-) -> Result<SelectedFormat, crate::failure::Failure> {
-    let key = fields.key.map(|text| FieldList::parse(text, false));
-    let time = |text| FieldList::parse_each("--time-field", text, false);
-    Ok(SelectedFormat {
-        format,
-        key: key.transpose()?,
-        time: fields.time.map(time).transpose()?,
-        files: Vec::new(),
-    })
-}
 
 fn facts(terminator: &'static [u8], blank_lines: BlankLineReading) -> FormatFacts {
     FormatFacts {
@@ -137,6 +119,8 @@ struct LinesOf {
     facts: FormatFacts,
 }
 
+impl ChunkFormat for LinesOf {}
+
 impl Format for LinesOf {
     fn facts(&self) -> &FormatFacts {
         &self.facts
@@ -162,14 +146,8 @@ impl Format for LinesOf {
         })
     }
 
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        _scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
-        select_lines(fields, content, chosen)
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
+        select_lines(fields, content, &mut out.fields)
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {
@@ -232,6 +210,8 @@ fn ends_blank(bytes: &[u8]) -> bool {
     line_end(bytes).is_some() && matches!(without_line_end(bytes), [] | [.., LF])
 }
 
+impl ChunkFormat for Paragraphs {}
+
 impl Format for Paragraphs {
     fn facts(&self) -> &FormatFacts {
         &self.facts
@@ -259,14 +239,8 @@ impl Format for Paragraphs {
         Box::new(LastParagraph::default())
     }
 
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        _scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
-        select_lines(fields, content, chosen)
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
+        select_lines(fields, content, &mut out.fields)
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {

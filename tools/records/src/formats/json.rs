@@ -8,25 +8,26 @@
 use std::sync::Arc;
 
 use echoless::SpecError;
+use memchr::memchr_iter;
 
-use super::json_lists::JsonLists;
+use super::pieces::{LastPiece, PieceScan};
 use super::terminated::Lf;
+use super::{ChosenFields, FormatBuild, FormatName, SelectedFormat};
 use crate::chunk::Chunk;
 use crate::fault::Problem;
-use crate::field_set::{FieldSet, MissingField};
+use crate::field_set::{FieldBytes, FieldSet, MissingField, Selected};
 use crate::format::{
-    BlankLineReading, ChosenFields, CommentSupport, Extent, FieldNames, Format, FormatBuild,
-    FormatFacts, FormatName, LastEnd, SelectedFormat, TagStyle,
+    BlankLineReading, CommentSupport, Edge, Extent, FieldNames, Format, FormatFacts, LastEnd,
+    LastTerminator, Pieces, TagStyle,
 };
 use crate::json::find::Node;
 use crate::json::framing::{FirstLine, ValueScan, count_values};
-use crate::json::lists::{ListPath, list_inside};
+use crate::json::lists::{ListPath, ListPiece, ListScan, list_inside, without_comma};
 use crate::json::path::{KeyPaths, Path, parse_paths};
 use crate::json::scan::{Invalid, Scan};
 use crate::json::value::{ComparedPart, canonical, plain};
-use crate::keys::{KeyExtractor, read_records};
-use crate::split::FieldBytes;
-use crate::terminators::{LF, LastTerminator, append_last};
+use crate::keys::{ChunkFormat, KeyExtractor, read_records};
+use crate::terminators::{LF, append_last};
 use crate::text_form::TextForm;
 
 pub(super) const JSONL: FormatName = FormatName {
@@ -89,7 +90,7 @@ struct JsonLines {
 
 /// Values that follow one another.
 #[derive(Debug)]
-pub(super) struct JsonValues {
+struct JsonValues {
     /// The paths of the key, and then those of the time.
     paths: Vec<Path>,
     /// The number of paths of the key.
@@ -158,9 +159,12 @@ impl JsonValues {
         &self,
         fields: &FieldSet,
         content: &[u8],
-        scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
+        out: &mut Selected,
     ) -> Result<(), Problem> {
+        let Selected {
+            fields: chosen,
+            scratch,
+        } = out;
         chosen.resize(self.paths.len(), FieldBytes::Absent);
         let scan = Scan::new(content);
         scan.find(&self.root, chosen).map_err(Problem::Json)?;
@@ -213,14 +217,8 @@ impl Format for JsonLines {
     }
 
     #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
-        self.values.select_fields(fields, content, scratch, chosen)
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
+        self.values.select_fields(fields, content, out)
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {
@@ -234,8 +232,10 @@ impl Format for JsonLines {
     fn records_inside(&self, record: &[u8]) -> Option<String> {
         self.values.records_inside(record)
     }
+}
 
-    fn of_joined_values(&self) -> Option<&dyn Format> {
+impl ChunkFormat for JsonLines {
+    fn of_joined_values(&self) -> Option<&dyn ChunkFormat> {
         Some(&self.values)
     }
 
@@ -269,14 +269,8 @@ impl Format for JsonValues {
     }
 
     #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
-        let selected = self.select_fields(fields, content, scratch, chosen);
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
+        let selected = self.select_fields(fields, content, out);
         selected.map_err(|problem| match problem {
             // A column says little about a value of many lines, or about one behind many others.
             Problem::Json(Invalid { at, problem }) => Problem::MalformedAt { at, problem },
@@ -304,6 +298,8 @@ impl Format for JsonValues {
         most
     }
 }
+
+impl ChunkFormat for JsonValues {}
 
 impl LastEnd for ValueScan {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
@@ -360,5 +356,185 @@ impl LastEnd for LastJsonEnd {
         } else {
             Self::Lines
         };
+    }
+}
+
+/// The elements of the arrays on a path, or of an array that is all of the input. The comma in
+/// front of a record is at its start: an output drops that of the first record which it gets of an
+/// array.
+#[derive(Debug)]
+struct JsonLists {
+    values: JsonValues,
+    facts: FormatFacts,
+    /// At the start of an input.
+    scan: ListScan,
+}
+
+impl JsonLists {
+    /// The elements, with the fields of these values.
+    fn new(path: ListPath, values: JsonValues) -> Self {
+        let facts = FormatFacts {
+            terminator: b"",
+            depends_on_start: true,
+            // A tag is written without what is around the records.
+            tag_style: None,
+            ..values.facts().clone()
+        };
+        Self {
+            values,
+            facts,
+            scan: ListScan::new(path),
+        }
+    }
+}
+
+impl Format for JsonLists {
+    fn facts(&self) -> &FormatFacts {
+        &self.facts
+    }
+
+    #[inline(always)]
+    fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        without_comma(record)
+    }
+
+    /// The ends of all pieces of an input from its start on. Chunks have theirs from
+    /// [`LastPiece`].
+    fn record_ends(&self, bytes: &[u8], start: usize, ends: &mut Vec<usize>) {
+        let pieces = self.scan.clone().scan(&bytes[start..], 0, |_, end| {
+            ends.push(start + end);
+        });
+        // What is wrong behind the last one is said where chunks are cut.
+        let _ = pieces;
+        append_last(bytes, start, ends);
+    }
+
+    fn last_end(&self) -> Box<dyn LastEnd> {
+        Box::new(LastPiece::new(self.scan.clone()))
+    }
+
+    #[inline(always)]
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
+        self.values.select(fields, content, out)
+    }
+
+    fn terminator_of(&self, _records: &[u8]) -> Option<&'static [u8]> {
+        Some(b"")
+    }
+
+    fn most_records(&self, bytes: &[u8]) -> usize {
+        // Each record but the first of an array has a comma, each array a piece before and one
+        // behind it.
+        let commas = memchr_iter(b',', bytes).count();
+        commas + 3 * memchr_iter(b'[', bytes).count() + 2
+    }
+
+    fn alone<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
+        Some(without_comma(record))
+    }
+}
+
+impl ChunkFormat for JsonLists {}
+
+impl PieceScan for ListScan {
+    fn find_pieces(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        from: usize,
+        found: &mut Pieces,
+    ) -> (usize, Option<Problem>) {
+        let mut last = start;
+        let scanned = self.scan(bytes, from, |piece, end| {
+            last = end;
+            found.push(end, piece == ListPiece::Record);
+            match piece {
+                ListPiece::Opens { objects } => found.push_edge(Edge::OpensList { objects }),
+                ListPiece::Closes => found.push_edge(Edge::Closes),
+                ListPiece::Record | ListPiece::Frame => {}
+            }
+        });
+        // What is in front of the damage does not depend on how the bytes arrive.
+        if let Err(Invalid { at, .. }) = scanned
+            && self.is_in_frame()
+            && at > last
+        {
+            last = at;
+            found.push(at, false);
+        }
+        let invalid = scanned
+            .err()
+            .map(|Invalid { at, problem }| Problem::MalformedAt {
+                at: at - last,
+                problem,
+            });
+        (last, invalid)
+    }
+
+    fn problem_at_end(&self, _rest: usize) -> Option<Problem> {
+        (!self.is_outside()).then_some(Problem::Malformed(
+            "the input ends inside of the value that this is a part of",
+        ))
+    }
+
+    fn is_outside(&self) -> bool {
+        self.is_outside()
+    }
+
+    fn lacks_records(&self) -> bool {
+        self.has_begun() && !self.has_list()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The ends of records, the end of all pieces, and where damage follows, of a text that arrives
+    /// in parts of this size.
+    fn found(path: &str, bytes: &[u8], size: usize) -> (Vec<usize>, usize, Option<usize>) {
+        let scan = ListScan::new(ListPath::parse(path).unwrap());
+        let mut last = LastPiece::new(scan);
+        let (mut records, mut end) = (Vec::new(), 0);
+        for from in (0..bytes.len()).step_by(size) {
+            let until = bytes.len().min(from + size);
+            end = last.find(&bytes[..until], from).unwrap_or(end);
+            let pieces = last.pieces().unwrap();
+            let is_record = |piece: &usize| !pieces.frame.contains(piece);
+            records.extend(
+                (0..pieces.ends.len())
+                    .filter(is_record)
+                    .map(|piece| pieces.ends[piece]),
+            );
+            *pieces = Pieces::default();
+        }
+        let damage = match last.problem_at_end() {
+            Some(Problem::MalformedAt { at, .. }) => Some(end + at),
+            _ => None,
+        };
+        (records, end, damage)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_in_front_of_damage_does_not_depend_on_how_the_bytes_arrive(
+            bytes in vec(prop::sample::select(b"{}[]\"\\ \n1a,:".to_vec()), 0..60),
+            start in prop::sample::select(vec!["", "[1", "{\"a\":[1]", "{\"a\":1}"]),
+            size in 1_usize..9,
+        ) {
+            let bytes = [start.as_bytes(), &bytes].concat();
+            for path in [".", "a"] {
+                let (records, end, damage) = found(path, &bytes, 100);
+                let mut pieces = found(path, &bytes, size);
+                if damage.is_none() {
+                    // A record may begin in the rest.
+                    pieces.1 = end;
+                }
+                prop_assert_eq!((records, end, damage), pieces);
+            }
+        }
     }
 }

@@ -11,7 +11,8 @@ use echoless::SpecError;
 use crate::binary::{BinaryFraming, FramingFacts};
 use crate::byte_ranges::ByteRanges;
 use crate::fault::Problem;
-use crate::format::{Extent, FormatBuild, FormatName, LastEnd};
+use crate::format::{Extent, LastEnd};
+use crate::formats::{FormatBuild, FormatName};
 
 pub(super) const PREFIXED: FormatName = FormatName {
     name: "prefixed",

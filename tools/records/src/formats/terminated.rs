@@ -8,13 +8,15 @@ use memchr::memchr_iter;
 use crate::delimiter::Delimiter;
 use crate::failure::Failure;
 use crate::fault::Problem;
-use crate::field_set::FieldSet;
+use crate::field_set::{FieldSet, Selected};
 use crate::format::{
-    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatBuild, FormatFacts,
-    FormatName, FormatOption, LastEnd, SharedFormat, TagStyle,
+    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
+    LastTerminator, TagStyle,
 };
-use crate::split::{Blanks, FieldBytes, Sequence, Splitter};
-use crate::terminators::{CR, LF, LastTerminator, append_ends};
+use crate::formats::{FormatBuild, FormatName, FormatOption};
+use crate::keys::{ChunkFormat, SharedFormat};
+use crate::split::{Blanks, Sequence, Splitter};
+use crate::terminators::{CR, LF, append_ends};
 
 /// Lines: a CR before the LF is content like any other byte.
 ///
@@ -133,6 +135,11 @@ impl<const END: u8, const AFTER_CR: bool> Terminated<END, AFTER_CR, u8> {
     }
 }
 
+impl<const END: u8, const AFTER_CR: bool, S: Splitter> ChunkFormat
+    for Terminated<END, AFTER_CR, S>
+{
+}
+
 impl<const END: u8, const AFTER_CR: bool, S: Splitter> Format for Terminated<END, AFTER_CR, S> {
     fn facts(&self) -> &FormatFacts {
         &self.facts
@@ -156,14 +163,9 @@ impl<const END: u8, const AFTER_CR: bool, S: Splitter> Format for Terminated<END
     }
 
     #[inline(always)]
-    fn select(
-        &self,
-        fields: &FieldSet,
-        content: &[u8],
-        _scratch: &mut Vec<u8>,
-        chosen: &mut Vec<FieldBytes>,
-    ) -> Result<(), Problem> {
-        (self.splitter.select(fields, content, chosen)).map_err(Problem::Lacks)
+    fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
+        let selected = self.splitter.select(fields, content, &mut out.fields);
+        selected.map_err(Problem::Lacks)
     }
 
     fn terminator_of(&self, records: &[u8]) -> Option<&'static [u8]> {

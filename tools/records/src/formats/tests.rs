@@ -13,8 +13,8 @@ use crate::delimiter::Delimiter;
 use crate::fault::{BlankLines, Fault, FaultPolicy, Missing};
 use crate::field_list::FieldList;
 use crate::field_set::FieldSet;
-use crate::format::{ChosenFields, FormatBuild, FormatName, SelectedFormat, SharedFormat};
-use crate::keys::{KeyExtractor, KeyReader};
+use crate::formats::{ChosenFields, FormatBuild, FormatName, SelectedFormat};
+use crate::keys::{KeyExtractor, KeyReader, SharedFormat};
 
 /// The name of the format without an option.
 const LF: &str = "lf";

@@ -2,9 +2,8 @@
 //! whole.
 
 use super::path::{Path, PathStep};
-use super::scan::{DEEPEST, Invalid, Scan, Stop};
-use super::value::unescape;
-use crate::split::FieldBytes;
+use super::scan::{DEEPEST, Invalid, Scan, Stop, unescape};
+use crate::field_set::FieldBytes;
 
 /// The steps of all paths from one value on, joined where the paths agree.
 #[derive(Debug, Default)]

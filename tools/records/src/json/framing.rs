@@ -12,26 +12,82 @@ use memchr::{memchr, memchr2};
 
 const LF: u8 = b'\n';
 
-/// The state of a scan after the last byte.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ValueScan {
-    state: State,
+/// The state of a scan in a value, behind its first byte: brackets are counted and strings skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InValue {
+    state: Inside,
     /// The number of brackets that are open.
     depth: usize,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum State {
-    /// In front of a value.
-    #[default]
-    Before,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inside {
     /// Between brackets, and outside of strings.
-    Inside,
+    Brackets,
     String,
     /// After a backslash in a string.
     Escape,
     /// In a number or a word.
     Word,
+}
+
+impl InValue {
+    /// In a value with this first byte.
+    pub(super) const fn begin(first: u8) -> Self {
+        let (state, depth) = match first {
+            b'{' | b'[' => (Inside::Brackets, 1),
+            b'"' => (Inside::String, 0),
+            _ => (Inside::Word, 0),
+        };
+        Self { state, depth }
+    }
+
+    /// The end of the value, if it is in `bytes`, which are all scanned if it is not. A number or a
+    /// word ends in front of a byte for which `ends_word` holds.
+    #[inline]
+    pub(super) fn end(&mut self, bytes: &[u8], ends_word: impl Fn(&u8) -> bool) -> Option<usize> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            at += match self.state {
+                Inside::Brackets => {
+                    let is_token = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
+                    let token = rest.iter().position(is_token)?;
+                    match rest[token] {
+                        b'"' => self.state = Inside::String,
+                        b'{' | b'[' => self.depth += 1,
+                        _ if self.depth == 1 => return Some(at + token + 1),
+                        _ => self.depth -= 1,
+                    }
+                    token + 1
+                }
+                Inside::String => {
+                    let token = memchr2(b'"', b'\\', rest)?;
+                    self.state = match (rest[token], self.depth) {
+                        (b'\\', _) => Inside::Escape,
+                        (_, 0) => return Some(at + token + 1),
+                        (_, _) => Inside::Brackets,
+                    };
+                    token + 1
+                }
+                Inside::Escape => {
+                    self.state = Inside::String;
+                    1
+                }
+                Inside::Word => return rest.iter().position(ends_word).map(|end| at + end),
+            };
+        }
+        None
+    }
+}
+
+/// The state of a scan after the last byte.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ValueScan {
+    /// In front of a value.
+    #[default]
+    Before,
+    In(InValue),
     /// Behind a value, where blanks and a newline still belong to it.
     After,
 }
@@ -43,81 +99,36 @@ impl ValueScan {
     pub(crate) fn scan(&mut self, bytes: &[u8], from: usize, mut found: impl FnMut(usize)) {
         let mut at = from;
         while at < bytes.len() {
-            let rest = &bytes[at..];
-            let length = match self.state {
-                State::Before => {
-                    self.state = match rest[0] {
-                        LF => {
-                            found(at + 1);
-                            State::Before
-                        }
-                        b' ' | b'\t' | b'\r' => State::Before,
-                        b'{' | b'[' => {
-                            self.depth = 1;
-                            State::Inside
-                        }
-                        b'"' => {
-                            self.depth = 0;
-                            State::String
-                        }
-                        _ => State::Word,
-                    };
-                    1
-                }
-                State::Inside => {
-                    let is_token = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
-                    let Some(token) = rest.iter().position(is_token) else {
-                        return;
-                    };
-                    match rest[token] {
-                        b'"' => self.state = State::String,
-                        b'{' | b'[' => self.depth += 1,
-                        _ => {
-                            self.depth -= 1;
-                            if self.depth == 0 {
-                                self.state = State::After;
-                            }
-                        }
+            at += match self {
+                Self::Before => {
+                    match bytes[at] {
+                        LF => found(at + 1),
+                        b' ' | b'\t' | b'\r' => {}
+                        first => *self = Self::In(InValue::begin(first)),
                     }
-                    token + 1
-                }
-                State::String => {
-                    let Some(token) = memchr2(b'"', b'\\', rest) else {
-                        return;
-                    };
-                    self.state = match (rest[token], self.depth) {
-                        (b'\\', _) => State::Escape,
-                        (_, 0) => State::After,
-                        (_, _) => State::Inside,
-                    };
-                    token + 1
-                }
-                State::Escape => {
-                    self.state = State::String;
                     1
                 }
-                State::Word => {
-                    let Some(blank) = rest.iter().position(u8::is_ascii_whitespace) else {
+                Self::In(value) => {
+                    let Some(end) = value.end(&bytes[at..], u8::is_ascii_whitespace) else {
                         return;
                     };
-                    self.state = State::After;
-                    blank
+                    *self = Self::After;
+                    end
                 }
-                State::After => match rest[0] {
+                Self::After => match bytes[at] {
                     b' ' | b'\t' | b'\r' => 1,
                     LF => {
                         found(at + 1);
-                        self.state = State::Before;
+                        *self = Self::Before;
                         1
                     }
                     _ => {
                         found(at);
-                        self.state = State::Before;
+                        *self = Self::Before;
                         0
                     }
                 },
             };
-            at += length;
         }
     }
 }

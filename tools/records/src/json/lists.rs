@@ -14,6 +14,7 @@ use std::sync::Arc;
 use echoless::SpecError;
 use memchr::memchr2;
 
+use super::framing::InValue;
 use super::path::{PathStep, parse_paths};
 use super::scan::Invalid;
 
@@ -71,8 +72,6 @@ pub(crate) struct ListScan {
     /// objects on the path.
     depth: usize,
     matched: usize,
-    /// The number of open brackets in the record.
-    inner: usize,
     /// The last name in an object on the path, as it is written.
     name: Vec<u8>,
     has_begun: bool,
@@ -91,12 +90,8 @@ enum State {
     Before {
         comma: bool,
     },
-    /// In a record, and outside of strings.
-    Inside,
-    String,
-    Escape,
-    /// In a number or a word.
-    Word,
+    /// In a record.
+    In(InValue),
     /// Behind a record.
     After,
 }
@@ -117,7 +112,6 @@ impl ListScan {
             state: State::Frame(Next::Value { is_on_path: true }),
             depth: 0,
             matched: 0,
-            inner: 0,
             name: Vec::new(),
             has_begun: false,
             has_list: false,
@@ -159,34 +153,24 @@ impl ListScan {
         self.has_begun |= at < bytes.len();
         while at < bytes.len() {
             let rest = &bytes[at..];
-            at += match self.state {
+            at += match &mut self.state {
                 State::Frame(next) => {
+                    let next = *next;
                     self.frame(next, rest[0], at, &mut found)?;
                     1
                 }
-                State::FrameString | State::String => {
+                State::FrameString => {
                     let Some(token) = memchr2(b'"', b'\\', rest) else {
                         break;
                     };
-                    let in_frame = self.state == State::FrameString;
-                    self.state = match (rest[token], in_frame) {
-                        (b'\\', true) => State::FrameEscape,
-                        (b'\\', false) => State::Escape,
-                        (_, true) => State::Frame(Next::Other),
-                        (_, false) if self.inner == 0 => {
-                            found(ListPiece::Record, at + token + 1);
-                            State::After
-                        }
-                        (_, false) => State::Inside,
+                    self.state = match rest[token] {
+                        b'\\' => State::FrameEscape,
+                        _ => State::Frame(Next::Other),
                     };
                     token + 1
                 }
                 State::FrameEscape => {
                     self.state = State::FrameString;
-                    1
-                }
-                State::Escape => {
-                    self.state = State::String;
                     1
                 }
                 State::Name => {
@@ -208,45 +192,19 @@ impl ListScan {
                 State::Before { comma } => {
                     match rest[0] {
                         byte if byte.is_ascii_whitespace() => {}
-                        b'{' | b'[' => {
-                            self.inner = 1;
-                            self.state = State::Inside;
-                        }
-                        b'"' => {
-                            self.inner = 0;
-                            self.state = State::String;
-                        }
-                        b']' if !comma => self.close(at, &mut found),
+                        b']' if !*comma => self.close(at, &mut found),
                         b']' | b'}' | b',' | b':' => {
                             return Err(invalid(at, "expected a record of the array"));
                         }
-                        _ => self.state = State::Word,
+                        first => self.state = State::In(InValue::begin(first)),
                     }
                     1
                 }
-                State::Inside => {
-                    let is_token = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
-                    let Some(token) = rest.iter().position(is_token) else {
-                        break;
-                    };
-                    match rest[token] {
-                        b'"' => self.state = State::String,
-                        b'{' | b'[' => self.inner += 1,
-                        _ => {
-                            self.inner -= 1;
-                            if self.inner == 0 {
-                                self.state = State::After;
-                                found(ListPiece::Record, at + token + 1);
-                            }
-                        }
-                    }
-                    token + 1
-                }
-                State::Word => {
-                    let ends = |byte: &u8| {
+                State::In(record) => {
+                    let ends_word = |byte: &u8| {
                         byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}')
                     };
-                    let Some(end) = rest.iter().position(ends) else {
+                    let Some(end) = record.end(rest, ends_word) else {
                         break;
                     };
                     found(ListPiece::Record, at + end);

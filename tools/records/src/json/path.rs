@@ -2,8 +2,7 @@
 
 use echoless::SpecError;
 
-use super::scan::{DEEPEST, Scan};
-use super::value::unescape;
+use super::scan::{DEEPEST, Scan, unescape};
 
 /// A step from a value to one in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

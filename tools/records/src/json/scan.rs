@@ -9,6 +9,7 @@
 //! specials   1  1   1    1 1  11 111       quotes, backslashes, control characters
 //! ```
 
+use memchr::memchr;
 use wide::u8x16;
 
 /// The number of containers that may be open at once: the bits of the stack.
@@ -364,6 +365,64 @@ fn specials(block: &[u8; BLOCK]) -> (u64, bool) {
     (found, all.to_bitmask() & 0xffff != 0)
 }
 
+/// Appends the characters of a valid string, given without its quotes.
+///
+/// A lone surrogate is encoded like any other code point of three bytes (WTF-8), which no valid
+/// UTF-8 contains.
+pub(crate) fn unescape(content: &[u8], out: &mut Vec<u8>) {
+    let mut rest = content;
+    while let Some(at) = memchr(b'\\', rest) {
+        out.extend_from_slice(&rest[..at]);
+        let (escaped, after) = match rest.get(at + 1) {
+            Some(b'u') => {
+                let (high, after) = (unit(&rest[at + 2..]), &rest[at + 6..]);
+                let low = after.strip_prefix(b"\\u").map(unit);
+                match (high, low) {
+                    (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => (
+                        0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00)),
+                        &after[6..],
+                    ),
+                    _ => (high, after),
+                }
+            }
+            Some(byte) => {
+                let escaped = match byte {
+                    b'b' => 0x08,
+                    b'f' => 0x0c,
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    other => *other,
+                };
+                (escaped.into(), &rest[at + 2..])
+            }
+            None => return,
+        };
+        push_code_point(escaped, out);
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+}
+
+/// The UTF-16 code unit in the four hexadecimal digits at the start of `digits`.
+fn unit(digits: &[u8]) -> u32 {
+    let value = |digit: &u8| char::from(*digit).to_digit(16).unwrap_or(0);
+    digits
+        .iter()
+        .take(4)
+        .fold(0, |unit, digit| unit << 4 | value(digit))
+}
+
+/// Appends a code point in UTF-8, surrogates included.
+fn push_code_point(point: u32, out: &mut Vec<u8>) {
+    if let Some(character) = char::from_u32(point) {
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    } else {
+        let continuation = |shift: u32| 0x80 | (point >> shift & 0x3f) as u8;
+        out.extend_from_slice(&[0xe0 | (point >> 12) as u8, continuation(6), continuation(0)]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
@@ -371,10 +430,10 @@ mod tests {
     use serde::de::IgnoredAny;
 
     use super::*;
+    use crate::field_set::FieldBytes;
     use crate::json::find::Node;
     use crate::json::path::parse_paths;
     use crate::json::tests::text;
-    use crate::split::FieldBytes;
 
     fn check(text: &[u8]) -> Result<(), Invalid> {
         Scan::new(text).find(&Node::default(), &mut [])

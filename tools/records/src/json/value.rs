@@ -29,8 +29,8 @@ use memchr::memchr;
 
 use super::find::Node;
 use super::number::{append_number, append_without_exponent, is_canonical_integer};
-use super::scan::{DEEPEST, Invalid, Scan, Stop};
-use crate::split::FieldBytes;
+use super::scan::{DEEPEST, Invalid, Scan, Stop, unescape};
+use crate::field_set::FieldBytes;
 use crate::text_form::TextForm;
 
 /// What of a value is compared.
@@ -121,64 +121,6 @@ pub(crate) fn plain(record: &[u8], start: usize, end: usize, scratch: &mut Vec<u
     FieldBytes::Scratch {
         start: assembled,
         end: scratch.len(),
-    }
-}
-
-/// Appends the characters of a valid string, given without its quotes.
-///
-/// A lone surrogate is encoded like any other code point of three bytes (WTF-8), which no valid
-/// UTF-8 contains.
-pub(crate) fn unescape(content: &[u8], out: &mut Vec<u8>) {
-    let mut rest = content;
-    while let Some(at) = memchr(b'\\', rest) {
-        out.extend_from_slice(&rest[..at]);
-        let (escaped, after) = match rest.get(at + 1) {
-            Some(b'u') => {
-                let (high, after) = (unit(&rest[at + 2..]), &rest[at + 6..]);
-                let low = after.strip_prefix(b"\\u").map(unit);
-                match (high, low) {
-                    (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => (
-                        0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00)),
-                        &after[6..],
-                    ),
-                    _ => (high, after),
-                }
-            }
-            Some(byte) => {
-                let escaped = match byte {
-                    b'b' => 0x08,
-                    b'f' => 0x0c,
-                    b'n' => b'\n',
-                    b'r' => b'\r',
-                    b't' => b'\t',
-                    other => *other,
-                };
-                (escaped.into(), &rest[at + 2..])
-            }
-            None => return,
-        };
-        push_code_point(escaped, out);
-        rest = after;
-    }
-    out.extend_from_slice(rest);
-}
-
-/// The UTF-16 code unit in the four hexadecimal digits at the start of `digits`.
-fn unit(digits: &[u8]) -> u32 {
-    let value = |digit: &u8| char::from(*digit).to_digit(16).unwrap_or(0);
-    digits
-        .iter()
-        .take(4)
-        .fold(0, |unit, digit| unit << 4 | value(digit))
-}
-
-/// Appends a code point in UTF-8, surrogates included.
-fn push_code_point(point: u32, out: &mut Vec<u8>) {
-    if let Some(character) = char::from_u32(point) {
-        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-    } else {
-        let continuation = |shift: u32| 0x80 | (point >> shift & 0x3f) as u8;
-        out.extend_from_slice(&[0xe0 | (point >> 12) as u8, continuation(6), continuation(0)]);
     }
 }
 
@@ -279,4 +221,255 @@ fn append(
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::json::find::Node;
+    use crate::json::path::{KeyPaths, PathStep, parse_paths};
+    use crate::json::tests::text;
+    use crate::text_form::IgnoredCase;
+
+    /// The canonical form of the whole text.
+    fn form(text: &str) -> Result<Vec<u8>, Invalid> {
+        form_of(text, ComparedPart::default())
+    }
+
+    /// The canonical form of this part of the whole text.
+    fn form_of(text: &str, part: ComparedPart<'_>) -> Result<Vec<u8>, Invalid> {
+        let root = Node::join(&parse_paths("--key", ".").unwrap());
+        let mut found = [FieldBytes::Absent];
+        Scan::new(text.as_bytes()).find(&root, &mut found)?;
+        let FieldBytes::Record { start, end } = found[0] else {
+            panic!("the whole text is a value");
+        };
+        let mut scratch = b"before".to_vec();
+        let field = canonical(text.as_bytes(), start, end, part, &mut scratch)?;
+        Ok(field.bytes(text.as_bytes(), &scratch).to_vec())
+    }
+
+    fn all_equal(texts: &[&str]) {
+        for text in texts {
+            assert_eq!(form(text), form(texts[0]), "{text} and {}", texts[0]);
+        }
+    }
+
+    fn all_different(texts: &[&str]) {
+        for (index, one) in texts.iter().enumerate() {
+            for other in &texts[..index] {
+                assert_ne!(
+                    form(one).unwrap(),
+                    form(other).unwrap(),
+                    "{one} and {other}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_equal_by_value() {
+        all_equal(&["1", "1.0", "1e0", "10e-1", "0.1E+1", "1.000", "1e00", " 1 "]);
+        all_equal(&["0", "-0", "0.0", "-0e5", "0e99999999999999999999"]);
+        all_equal(&["100", "1e2", "1E+02", "1000e-1", "0.1e3"]);
+        all_equal(&["-0.05", "-5e-2", "-0.050"]);
+        all_equal(&["1e400", "10e399", "0.1e401"]);
+        all_different(&[
+            "0", "1", "-1", "10", "0.1", "1e400", "1e401", "11", "101", "1e-1000",
+        ]);
+        // Both are 2^53 as floating point numbers.
+        all_different(&["9007199254740992", "9007199254740993"]);
+        let long = "1234567890".repeat(20);
+        all_different(&[&long, &format!("{long}1"), &format!("{long}.1")]);
+    }
+
+    #[test]
+    fn exponents_have_18_digits() {
+        assert!(form("1e999999999999999999").is_ok());
+        assert!(form("1e-0000999999999999999999").is_ok());
+        for text in ["1e1000000000000000000", "[1e-1000000000000000000]"] {
+            assert!(form(text).unwrap_err().problem.contains("18 digits"));
+        }
+    }
+
+    #[test]
+    fn types_differ() {
+        all_different(&[
+            "1",
+            r#""1""#,
+            "null",
+            r#""null""#,
+            r#""""#,
+            "true",
+            "false",
+            "[]",
+            "{}",
+            "[1]",
+            r#"["1"]"#,
+            "[null]",
+            "[[]]",
+            "[{}]",
+            "[1,1]",
+            "[11]",
+            r#"{"":null}"#,
+            r#"["1,1"]"#,
+            r#"["1","1"]"#,
+            r#"{"a":[]}"#,
+            r#"{"a":{}}"#,
+            "[0]",
+            "[[],[]]",
+            "[[[]]]",
+        ]);
+    }
+
+    #[test]
+    fn strings_are_equal_by_characters() {
+        all_equal(&[r#""A""#, r#""\u0041""#]);
+        all_equal(&[r#""é""#, r#""\u00e9""#, r#""\u00E9""#]);
+        all_equal(&[r#""😀""#, r#""\ud83d\ude00""#, r#""\uD83D\uDE00""#]);
+        all_equal(&[r#""/\"\\""#, r#""\/\u0022\u005c""#]);
+        all_equal(&[r#""\b\f\n\r\t""#, r#""\u0008\u000c\u000a\u000d\u0009""#]);
+        all_different(&[
+            r#""A""#,
+            r#""a""#,
+            r#""\\u0041""#,
+            r#""é""#,
+            r#""e\u0301""#,
+            r#""\ud83d""#,
+            r#""\ude00""#,
+            r#""\ude00\ud83d""#,
+            r#""\ud83d\ude00""#,
+            r#""\ud83d\ud83d\ude00""#,
+            r#""\ufffd""#,
+            r#""\ud83dx""#,
+            r#""A\u0000""#,
+        ]);
+    }
+
+    #[test]
+    fn order_and_space_do_not_matter_in_objects() {
+        all_equal(&[
+            r#"{"a":1,"b":[2,{"c":null}]}"#,
+            r#"{ "b" : [ 2.0 , { "\u0063" : null } ] , "a" : 1e0 }"#,
+            r#"{"a":{"x":[]},"b":[2,{"c":null}],"a":1}"#,
+        ]);
+        all_different(&[
+            r#"{"a":1,"b":2}"#,
+            r#"{"a":2,"b":1}"#,
+            r#"{"a":1}"#,
+            r#"{"a":1,"b":null}"#,
+            r#"{"a":{"b":1}}"#,
+            r#"["a",1,"b",2]"#,
+            r#"{"ab":1}"#,
+            "[1,2]",
+            "[2,1]",
+        ]);
+    }
+
+    /// Numbers as floating point numbers, without the sign of zero.
+    fn with_plain_numbers(value: Value) -> Value {
+        match value {
+            Value::Number(number) => (number.as_f64().unwrap() + 0.0).into(),
+            Value::Array(elements) => elements.into_iter().map(with_plain_numbers).collect(),
+            Value::Object(members) => members
+                .into_iter()
+                .map(|(name, value)| (name, with_plain_numbers(value)))
+                .collect(),
+            scalar @ (Value::Null | Value::Bool(_) | Value::String(_)) => scalar,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Equal key, equal value: the numbers of these texts are exact in floating point.
+        #[test]
+        fn forms_are_equal_exactly_if_values_of_serde_json_are(texts in vec(text(), 2..4)) {
+            let values: Vec<(&String, Value)> = texts
+                .iter()
+                .filter_map(|text| Some((text, serde_json::from_str(text).ok()?)))
+                .map(|(text, value)| (text, with_plain_numbers(value)))
+                .collect();
+            for (one, value) in &values {
+                for (other, other_value) in &values {
+                    let equal = form(one).unwrap() == form(other).unwrap();
+                    prop_assert_eq!(equal, value == other_value, "{} and {}", one, other);
+                }
+            }
+        }
+
+        #[test]
+        fn strings_equal_those_of_serde_json(
+            characters in vec(prop::sample::select(vec![
+                "a", "é", "😀", "\\n", "\\\"", "\\\\", "\\/", "\\u0041", "\\u00e9", "\\ud83d\\ude00",
+                "\\u20ac", "\\u0000",
+            ]), 0..40),
+        ) {
+            let text = format!("\"{}\"", characters.concat());
+            let mut out = Vec::new();
+            unescape(&text.as_bytes()[1..text.len() - 1], &mut out);
+            let expected: String = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(out, expected.into_bytes());
+        }
+    }
+
+    /// The value without the one on a path.
+    fn without(value: &mut Value, steps: &[PathStep]) {
+        match (steps, value) {
+            ([PathStep::Member(name)], Value::Object(members)) => {
+                members.remove(std::str::from_utf8(name).unwrap());
+            }
+            ([PathStep::Element(index)], Value::Array(elements)) if *index < elements.len() => {
+                elements.remove(*index);
+            }
+            ([PathStep::Member(name), rest @ ..], Value::Object(members)) => {
+                if let Some(value) = members.get_mut(std::str::from_utf8(name).unwrap()) {
+                    without(value, rest);
+                }
+            }
+            ([PathStep::Element(index), rest @ ..], Value::Array(elements)) => {
+                if let Some(value) = elements.get_mut(*index) {
+                    without(value, rest);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn strings_are_compared_in_a_form_and_names_are_not() {
+        let part = ComparedPart {
+            text: TextForm {
+                trim: true,
+                ignored_case: Some(IgnoredCase::Unicode),
+            },
+            excluded: None,
+        };
+        let equal = |one, other| form_of(one, part) == form_of(other, part);
+        assert!(equal(r#"" \u00c4B""#, r#""äb\n""#));
+        assert!(equal(r#"{"a":["X ",1E2]}"#, r#"{"a":[" x",100]}"#));
+        assert!(!equal(r#"{"A":1}"#, r#"{"a":1}"#));
+        assert!(!equal(r#"{"a ":1}"#, r#"{"a":1}"#));
+        // Lengths are no letters.
+        let string = |length| format!("[\"{}\"]", "x".repeat(length));
+        assert!(!equal(&string(65), &string(97)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// The model removes the values with serde_json.
+        #[test]
+        fn excluded_values_are_left_out(one in text(), path in prop::sample::select(vec![
+            "!a", "!b", "!a.b", r#"!"a.b""#, "!a[0]", "![1]", "![1].a", r#"!"""#, "!é.a", "![0][0]",
+        ])) {
+            let excluded = KeyPaths::parse(path).unwrap().excluded;
+            let node = Node::join(&excluded);
+            let part = ComparedPart { text: TextForm::default(), excluded: Some(&node) };
+            let mut rest: Value = serde_json::from_str(&one).unwrap();
+            without(&mut rest, &excluded[0].steps);
+            prop_assert_eq!(form_of(&one, part), form(&rest.to_string()), "{} {}", path, one);
+        }
+    }
+}

@@ -13,11 +13,10 @@ use crate::delimiter::Delimiter;
 use crate::failure::Failure;
 use crate::fault::{BlankLines, FaultPolicy, Missing};
 use crate::field_list::FieldList;
-use crate::format::{
-    BlankLineReading, ChosenFields, CommentSupport, FieldNames, Format, FormatFacts, SelectedFormat,
-};
+use crate::format::{BlankLineReading, CommentSupport, FieldNames, Format, FormatFacts};
+use crate::formats::{ChosenFields, SelectedFormat};
+use crate::keys::RecordReading;
 use crate::number::{exact_bytes, parse_if_given, parse_size, parse_whole};
-use crate::options::RecordReading;
 use crate::text_form::TextForm;
 
 /// The longest record unless the options set another length.

@@ -8,11 +8,10 @@ use echoless::SpecError;
 
 use crate::delimiter::Delimiter;
 use crate::failure::Failure;
-use crate::field_list::FieldList;
-use crate::format::{
-    ChosenFields, FormatBuild, FormatName, FormatOption, SelectedFormat, SharedFormat,
+use crate::formats::{
+    ChosenFields, FormatBuild, FormatName, FormatOption, NAMES, OPTIONS, SelectedFormat, lines,
 };
-use crate::formats::{NAMES, OPTIONS, lines};
+use crate::keys::SharedFormat;
 
 const FORMAT: &str = "format";
 
@@ -66,7 +65,11 @@ impl FormatArgs {
                     None => delimited(option, given)?,
                     Some(delimiter) => {
                         let delimiter = Delimiter::Byte(*delimiter);
-                        parse_fields(build(option, &delimiter)?, given)?
+                        SelectedFormat::listed(
+                            build(option, &delimiter)?,
+                            &given.fields,
+                            given.header,
+                        )?
                     }
                 })
             }
@@ -112,7 +115,7 @@ fn delimited(
         return Err(delimiter.invalid(format!("{allowed} ({of_uniq})")));
     }
     let delimiter = given.delimiter.cloned().unwrap_or_default();
-    parse_fields(build(option, &delimiter)?, given)
+    SelectedFormat::listed(build(option, &delimiter)?, &given.fields, given.header)
 }
 
 fn build(
@@ -120,21 +123,6 @@ fn build(
     delimiter: &Delimiter,
 ) -> Result<SharedFormat, Failure> {
     option.map_or_else(|| lines(delimiter), |option| (option.build)(delimiter))
-}
-
-/// Parses the fields of a format whose fields are between delimiters.
-fn parse_fields(format: SharedFormat, given: FormatUse<'_>) -> Result<SelectedFormat, Failure> {
-    let key = given
-        .fields
-        .key
-        .map(|text| FieldList::parse(text, given.header));
-    let each = |text| FieldList::parse_each("--time-field", text, given.header);
-    Ok(SelectedFormat {
-        format,
-        key: key.transpose()?,
-        time: given.fields.time.map(each).transpose()?,
-        files: Vec::new(),
-    })
 }
 
 /// The format with the name in a value of `--format`, and what follows the colon, if it has one.

@@ -3,9 +3,7 @@
 mod arguments;
 mod checked;
 mod format;
-mod reading;
 
 pub use arguments::RecordArgs;
 pub use checked::{CheckedRecords, RecordUse};
 pub use format::meaning_of_format;
-pub use reading::RecordReading;

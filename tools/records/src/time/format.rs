@@ -26,6 +26,9 @@ pub enum TimeFormat {
 
 impl TimeFormat {
     /// Parses the option `field`.
+    ///
+    /// # Errors
+    /// [`SpecError`] if the text is no format of times.
     pub fn parse(field: &'static str, text: &str) -> Result<Self, SpecError> {
         Ok(match text {
             "auto" => Self::Auto,

@@ -18,7 +18,8 @@ use std::mem;
 use std::ops::Range;
 
 use echoless_ber::{END_OF_CONTENTS, INDEFINITE_LENGTH, length_in};
-use echoless_records::chunk::{Chunk, Edge};
+use echoless_records::chunk::Chunk;
+use echoless_records::format::Edge;
 
 /// The longest element that is held back, in bytes of the input.
 const MOST_HELD: u64 = 64 << 20;

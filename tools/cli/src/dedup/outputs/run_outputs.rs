@@ -8,7 +8,8 @@ use echoless_durable::storage::{RealStorage, Storage};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::{Failure, graver};
 use echoless_records::files::{Target, Targets};
-use echoless_records::position::{FaultReporter, InputPosition};
+use echoless_records::position::FaultReporter;
+use echoless_records::restart::InputPosition;
 use echoless_records::tag::{Tag, Tagger};
 
 use super::compressed::CompressedOutput;

@@ -9,7 +9,7 @@ use echoless_records::chunk::Chunk;
 use echoless_records::compression::compressor::FrameStart;
 use echoless_records::failure::Failure;
 use echoless_records::files::{ContentSample, Opened};
-use echoless_records::format::SharedFormat;
+use echoless_records::keys::SharedFormat;
 use echoless_records::terminators::known_terminator;
 use serde::{Deserialize, Serialize};
 

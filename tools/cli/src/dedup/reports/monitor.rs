@@ -10,8 +10,7 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use crate::dedup::delivery::Delivery;
-use echoless_records::failure::Failure;
-use echoless_records::locks::lock;
+use echoless_records::failure::{Failure, lock};
 use echoless_records::signals::{Asked, Requests};
 
 /// The shortest time between two looks at whether a commit is due in a pause.

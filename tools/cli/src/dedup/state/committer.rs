@@ -10,8 +10,7 @@ use std::thread::{self, JoinHandle};
 use echoless::filters::lines::Progress;
 use echoless::{Batch, KeyHash, Verdicts};
 use echoless_durable::{CopiedBlock, Journal, WantedBlock};
-use echoless_records::failure::Failure;
-use echoless_records::locks::lock;
+use echoless_records::failure::{Failure, lock};
 
 /// The chunks that may wait for the thread: as many as are written in a few milliseconds.
 const MOST_WAITING: usize = 64;

@@ -9,8 +9,7 @@ use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 use echoless_records::files::follow::are_related;
 use echoless_records::files::{FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
-use echoless_records::position::InputPosition;
-use echoless_records::restart::InputRestart;
+use echoless_records::restart::{InputPosition, InputRestart};
 use serde::{Deserialize, Serialize};
 
 /// The most inputs that a state knows beside those of a run that goes on: some 500 bytes each.

@@ -12,9 +12,8 @@ use echoless_records::compression::reader::PlainBytes;
 use echoless_records::failure::{self, Failure, without_controls, write_stderr};
 use echoless_records::files::follow::{Between, Sibling, UNORDERED};
 use echoless_records::files::{FileId, SAMPLE_BYTES, Source};
-use echoless_records::position::InputPosition;
 use echoless_records::reading::Read;
-use echoless_records::restart::{EarlierFile, InputRestart, StreamRestart};
+use echoless_records::restart::{EarlierFile, InputPosition, InputRestart, StreamRestart};
 use echoless_records::signals::Patience;
 
 use super::inputs::{Likeness, OpenedInput, Recognised, SavedInput, SavedInputs};

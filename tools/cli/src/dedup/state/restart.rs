@@ -11,8 +11,7 @@ use echoless_durable::storage::RealStorage;
 use echoless_durable::{Journal, JournalError, check_hasher, verify};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::{self, Failure, without_controls};
-use echoless_records::position::InputPosition;
-use echoless_records::restart::StreamRestart;
+use echoless_records::restart::{InputPosition, StreamRestart};
 
 use super::commit::Commit;
 use super::committer::{Committer, LoggedKeys, WantedBlocks};

@@ -13,8 +13,7 @@ use std::thread;
 use echoless::transport::{Parker, Wait};
 use echoless::{LineFilter, OrderedFilter, OrderedHandle};
 use echoless_records::chunk::{Chunk, RunPart};
-use echoless_records::failure::Failure;
-use echoless_records::locks::lock;
+use echoless_records::failure::{Failure, lock};
 use echoless_records::reading::Filled;
 use echoless_records::signals::Patience;
 
