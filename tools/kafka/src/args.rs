@@ -91,7 +91,7 @@ pub(crate) struct Args {
     )]
     pub(crate) max_advance: Option<String>,
 
-    /// Use another filter: the specification of one in lines, such as rlbsbf:k=2,form=line
+    /// Use another filter: the specification of one in lines, such as dense:bits=16
     #[arg(long, value_name = "SPEC")]
     pub(crate) filter: Option<String>,
 
