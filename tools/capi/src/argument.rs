@@ -1,9 +1,13 @@
 //! The arguments of calls: what a C program passes, and the check of it before a call does
 //! anything. Each type of the [table](echoless_foreign::for_each_call) is a type here.
 //!
-//! A call [checks](Argument::check) each argument, then that all memory that it writes is apart
-//! from what else it reads and writes, and only then makes [values](Argument::value) of the
-//! pointers.
+//! A call runs `check` of each argument, which notes the memory behind its pointers, then
+//! [checks](Memory::check_apart) that all memory that it writes is apart from what else it reads and
+//! writes, and only then makes a `value` of each argument. Results have places, which are checked
+//! with the arguments, so that a call that fails has changed nothing, and which `write` fills.
+//!
+//! All of these are unsafe: pointers are as the documentation of their type and of the call says,
+//! what is read does not change during the call, and nothing else uses what is written.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::io::{self, Read, Write};
@@ -17,63 +21,6 @@ use echoless_foreign::{Code, Failure, Kind as ObjectKind, ReportFields};
 
 use crate::exports::OBJECTS;
 use crate::types::*;
-
-/// An argument of a call.
-///
-/// # Safety
-/// The type is that of the header, in size, alignment and how it is passed.
-pub unsafe trait Argument: Copy {
-    /// What a call gets.
-    type Value<'a>;
-
-    /// Checks the pointers, and notes the memory behind them.
-    ///
-    /// # Errors
-    /// [`Failure`] if a pointer is NULL or misaligned, or its memory more than memory can hold.
-    ///
-    /// # Safety
-    /// The pointers are as the documentation of the type and of the call says.
-    unsafe fn check(self, name: &'static str, memory: &mut Memory) -> Result<(), Failure>;
-
-    /// The value, of an argument that was checked.
-    ///
-    /// # Errors
-    /// [`Failure`] if it is not allowed.
-    ///
-    /// # Safety
-    /// As [`check`](Self::check); what is read does not change during the call, and nothing else
-    /// uses what is written.
-    unsafe fn value<'a>(
-        self,
-        name: &'static str,
-        memory: &'a Memory,
-    ) -> Result<Self::Value<'a>, Failure>;
-}
-
-/// A place for a result. It is checked before a call does anything, so that a call that fails has
-/// changed nothing.
-///
-/// # Safety
-/// As [`Argument`].
-pub unsafe trait Place<T>: Copy {
-    /// Checks the pointers, and notes the memory behind them.
-    ///
-    /// # Errors
-    /// As [`Argument::check`].
-    ///
-    /// # Safety
-    /// As [`Argument::check`].
-    unsafe fn check(self, name: &'static str, memory: &mut Memory) -> Result<(), Failure>;
-
-    /// Writes the result.
-    ///
-    /// # Errors
-    /// [`Failure`] if it does not fit.
-    ///
-    /// # Safety
-    /// As [`Argument::value`], of a place that was checked.
-    unsafe fn write(self, value: T) -> Result<(), Failure>;
-}
 
 /// The memory of the caller that a call uses.
 #[derive(Debug, Default)]
@@ -236,9 +183,49 @@ fn no_function(name: &'static str) -> Failure {
     Failure::argument(name, "NULL", "a path or a function")
 }
 
-/// Declares arguments without pointers.
-macro_rules! plain {
-    ($($(#[$doc:meta])* $name:ident($type:ty) $c:literal => $value:ty, |$argument:ident| $run:expr;)*) => {$(
+/// Declares an argument or a place: how it is checked, and what it is or how it is written.
+macro_rules! argument {
+    (
+        $(#[$doc:meta])* $name:ident($type:ty) $c:literal,
+        check |$field:ident, $of:ident, $memory:ident| $check:expr,
+        value $value:ty: |$argument:ident, $called:ident, $noted:ident| $run:expr
+    ) => {
+        argument! { @type $(#[$doc])* $name($type) $c, |$field, $of, $memory| $check }
+
+        impl $name {
+            #[inline]
+            pub(crate) unsafe fn value<'a>(
+                self,
+                $called: &'static str,
+                $noted: &'a Memory,
+            ) -> Result<$value, Failure> {
+                let $argument = self.0;
+                // SAFETY: checked, and as of the caller.
+                #[allow(unused_unsafe, reason = "few need it")]
+                unsafe { $run }
+            }
+        }
+    };
+    (
+        $(#[$doc:meta])* $name:ident($type:ty) $c:literal,
+        check |$field:ident, $of:ident, $memory:ident| $check:expr,
+        write $value:ty: |$place:ident, $written:ident| $run:expr
+    ) => {
+        argument! { @type $(#[$doc])* $name($type) $c, |$field, $of, $memory| $check }
+
+        impl $name {
+            #[inline]
+            pub(crate) unsafe fn write(self, $written: $value) -> Result<(), Failure> {
+                let $place = self.0;
+                // SAFETY: checked, and as of the caller.
+                unsafe { $run }
+            }
+        }
+    };
+    (
+        @type $(#[$doc:meta])* $name:ident($type:ty) $c:literal,
+        |$field:ident, $of:ident, $memory:ident| $check:expr
+    ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
         #[repr(transparent)]
@@ -247,22 +234,29 @@ macro_rules! plain {
         impl $name {
             /// The type in the header, to be followed by a name.
             pub const C: &'static str = $c;
+
+            #[inline]
+            pub(crate) unsafe fn check(
+                self,
+                $of: &'static str,
+                $memory: &mut Memory,
+            ) -> Result<(), Failure> {
+                let $field = self.0;
+                // SAFETY: as of the caller.
+                #[allow(unused_unsafe, reason = "few need it")]
+                unsafe { $check }
+            }
         }
+    };
+}
 
-        // SAFETY: transparent.
-        unsafe impl Argument for $name {
-            type Value<'a> = $value;
-
-            #[inline]
-            unsafe fn check(self, _: &'static str, _: &mut Memory) -> Result<(), Failure> {
-                Ok(())
-            }
-
-            #[inline]
-            unsafe fn value<'a>(self, _: &'static str, _: &'a Memory) -> Result<$value, Failure> {
-                let $argument = self.0;
-                $run
-            }
+/// Declares arguments without pointers.
+macro_rules! plain {
+    ($($(#[$doc:meta])* $name:ident($type:ty) $c:literal => $value:ty, |$argument:ident| $run:expr;)*) => {$(
+        argument! {
+            $(#[$doc])* $name($type) $c,
+            check |_argument, _name, _memory| Ok(()),
+            value $value: |$argument, _name, _memory| $run
         }
     )*};
 }
@@ -282,84 +276,6 @@ plain! {
     };
     /// The object of the call, whose handle is looked up later.
     Instance(*const echoless_handle) "echoless_handle *" => *const echoless_handle, |handle| Ok(handle);
-}
-
-/// Declares an argument or a place: how it is checked, and what it is or how it is written.
-macro_rules! argument {
-    (
-        $(#[$doc:meta])* $name:ident($type:ty) $c:literal,
-        check |$field:ident, $of:ident, $memory:ident| $check:expr,
-        value $value:ty: |$argument:ident, $called:ident, $noted:ident| $run:expr
-    ) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy)]
-        #[repr(transparent)]
-        pub struct $name(pub $type);
-
-        impl $name {
-            /// The type in the header, to be followed by a name.
-            pub const C: &'static str = $c;
-        }
-
-        // SAFETY: transparent.
-        unsafe impl Argument for $name {
-            type Value<'a> = $value;
-
-            #[inline]
-            unsafe fn check(self, $of: &'static str, $memory: &mut Memory) -> Result<(), Failure> {
-                let $field = self.0;
-                // SAFETY: as of the caller.
-                #[allow(unused_unsafe, reason = "few need it")]
-                unsafe { $check }
-            }
-
-            #[inline]
-            #[allow(unused_variables, reason = "few need all")]
-            unsafe fn value<'a>(
-                self,
-                $called: &'static str,
-                $noted: &'a Memory,
-            ) -> Result<$value, Failure> {
-                let $argument = self.0;
-                // SAFETY: checked, and as of the caller.
-                unsafe { $run }
-            }
-        }
-    };
-    (
-        $(#[$doc:meta])* $name:ident($type:ty) $c:literal,
-        check |$field:ident, $of:ident, $memory:ident| $check:expr,
-        write $value:ty: |$place:ident, $written:ident| $run:expr
-    ) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy)]
-        #[repr(transparent)]
-        pub struct $name(pub $type);
-
-        impl $name {
-            /// The type in the header, to be followed by a name.
-            pub const C: &'static str = $c;
-        }
-
-        // SAFETY: transparent.
-        unsafe impl Place<$value> for $name {
-
-            #[inline]
-            unsafe fn check(self, $of: &'static str, $memory: &mut Memory) -> Result<(), Failure> {
-                let $field = self.0;
-                // SAFETY: as of the caller.
-                #[allow(unused_unsafe, reason = "few need it")]
-                unsafe { $check }
-            }
-
-            #[inline]
-            unsafe fn write(self, $written: $value) -> Result<(), Failure> {
-                let $place = self.0;
-                // SAFETY: checked, and as of the caller.
-                unsafe { $run }
-            }
-        }
-    };
 }
 
 argument! {

@@ -8,7 +8,7 @@ use echoless_foreign::{Code, Failure, Fixed, Hashes, Numbers, Packed, TableEntry
 use echoless_packets::key::{KeyError, KeyOptions, KeyReader};
 use echoless_packets::{InterfaceId, LinkType, Packet};
 
-use crate::argument::{Argument, Memory, Place, argument, text, values};
+use crate::argument::{Memory, argument, text, values};
 use crate::exports::PACKET_KEYS;
 use crate::types::*;
 
