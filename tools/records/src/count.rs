@@ -54,7 +54,7 @@ pub fn estimate(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<E
         let mut file = source.open().ok()?;
         // Standard input shares its position with the run.
         let position = file.stream_position().ok()?;
-        let left = source.len()?.saturating_sub(position);
+        let left = source.length()?.saturating_sub(position);
         read += left.min(BLOCKS * BLOCK_BYTES);
         // A file may have grown since its length was added to `bytes`.
         if left > MOST_BYTES || read > MOST_READ {

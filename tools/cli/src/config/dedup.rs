@@ -419,7 +419,7 @@ fn name_option(error: SpecError, args: &DedupArgs, memory_at_fault: bool) -> Fai
 /// that the estimate of their number leaves, one of each file may be full of the shortest records.
 fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64> {
     // Files of `/proc` have a length of 0 and content all the same.
-    if sources.iter().any(|source| source.len() == Some(0)) {
+    if sources.iter().any(|source| source.length() == Some(0)) {
         return None;
     }
     let overhead = u64::from(!format.facts().terminator.is_empty());

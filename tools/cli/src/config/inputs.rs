@@ -56,7 +56,7 @@ pub(super) fn in_place(
         return Err(invalid(input.name()));
     };
     // A missing file is reported when the inputs are checked.
-    if path.exists() && input.len().is_none() {
+    if path.exists() && input.length().is_none() {
         return Err(invalid(input.name()));
     }
     for source in known {

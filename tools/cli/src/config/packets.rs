@@ -176,7 +176,7 @@ fn memory_of_window(
     let lines = MOST_DEFAULT_MEMORY / LINE_BYTES;
     let shape = FingerprintGeometry::new(lines, SlotWidth::Bits64);
     // Files of `/proc` have a length of 0 and content all the same.
-    let empty = sources.iter().any(|source| source.len() == Some(0));
+    let empty = sources.iter().any(|source| source.length() == Some(0));
     let bytes = plain_bytes.filter(|_| !empty);
     let in_files = bytes.map(|bytes| most_distinct_records(bytes, LEAST_BLOCK));
     let bounds = [

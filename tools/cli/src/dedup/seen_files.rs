@@ -162,7 +162,7 @@ impl SeenFiles {
 
     /// Opens an input that can be read twice.
     fn open_regular(&self, source: &Source) -> Result<File, Failure> {
-        let regular = matches!(source, Source::File(_)) && source.len().is_some();
+        let regular = matches!(source, Source::File(_)) && source.length().is_some();
         if !regular {
             let allowed = format!(
                 "inputs that are regular files, and {} is none",

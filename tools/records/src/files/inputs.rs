@@ -130,7 +130,7 @@ impl Source {
     }
 
     /// The length in bytes, if the input is a regular file.
-    pub fn len(&self) -> Option<u64> {
+    pub fn length(&self) -> Option<u64> {
         let metadata = match self {
             Self::Stdin => standard_input().and_then(|file| file.metadata()),
             Self::File(path) => fs::metadata(path),
@@ -144,7 +144,7 @@ impl Source {
     /// The length of all of these in bytes, if all are regular files; the largest number if it
     /// exceeds that.
     pub fn total_len(sources: &[Self]) -> Option<u64> {
-        Self::total_of(sources, Self::len)
+        Self::total_of(sources, Self::length)
     }
 
     /// The sum of these lengths, if all are known; the largest number if it exceeds that.

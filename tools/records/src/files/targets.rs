@@ -426,7 +426,7 @@ fn linked(path: &Path) -> PathBuf {
 /// The regular files among these, also one that is waited for: only they lose data when they are
 /// overwritten.
 fn regular<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<Source> {
-    let is_regular = |source: &&Source| source.len().is_some() || source.is_to_come();
+    let is_regular = |source: &&Source| source.length().is_some() || source.is_to_come();
     let regular = sources.into_iter().filter(is_regular);
     regular.cloned().collect()
 }

@@ -44,7 +44,7 @@ pub(super) fn known_inputs(
     };
     let given = config.sources.iter().map(|source| match source {
         // Opening a pipe could end its writer.
-        Source::File(path) if source.len().is_some() => Some(path.as_path()),
+        Source::File(path) if source.length().is_some() => Some(path.as_path()),
         Source::File(_) | Source::Stdin => None,
     });
     // Not each file of a large folder is opened.
@@ -115,7 +115,7 @@ pub(super) fn known_inputs(
             } else if saved.in_run() || !state.again {
                 let why = "skipped, read before (--again reads it again)";
                 note(is_quiet, &source.name(), why);
-                skipped_bytes += source.len().unwrap_or(0);
+                skipped_bytes += source.length().unwrap_or(0);
                 known -= usize::from(index < config.known);
                 skipped.push(source.clone());
                 continue;

@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// The length of all inputs in bytes, if each is a regular file or a pipe that ends soon.
 pub(in crate::dedup) fn bytes_if_ended(sources: &[Source]) -> Option<u64> {
     Source::total_of(sources, |source| {
-        source.len().or_else(|| rest_of_pipe(source))
+        source.length().or_else(|| rest_of_pipe(source))
     })
 }
 
