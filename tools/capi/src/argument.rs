@@ -194,6 +194,11 @@ macro_rules! argument {
 
         impl $name {
             #[inline]
+            #[allow(
+                clippy::needless_lifetimes,
+                clippy::mut_from_ref,
+                reason = "what is lent is memory of the caller, as long as the checks are kept"
+            )]
             pub(crate) unsafe fn value<'a>(
                 self,
                 $called: &'static str,

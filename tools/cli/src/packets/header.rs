@@ -136,7 +136,7 @@ impl StreamHeader {
     /// [`Failure`] if one of them is no capture file, or cannot follow the others.
     pub(crate) fn of_files(sources: &[Source]) -> Result<Self, Failure> {
         let mut header = Self::default();
-        for source in sources.iter().filter(|source| source.len().is_some()) {
+        for source in sources.iter().filter(|source| source.length().is_some()) {
             let mut first = first_plain_bytes(source, PCAP_HEADER)?;
             let mut framer = Framer::new();
             match framer.next_block(&first, 0, first.len() < PCAP_HEADER) {
