@@ -18,4 +18,4 @@ pub(crate) use known_states::KnownStates;
 pub(crate) use lasting::check_options;
 pub(crate) use packets::PacketConfig;
 pub(crate) use run::{RunConfig, core_count};
-pub(crate) use window::{ClockSource, MaxAdvance, WindowConfig};
+pub(crate) use window::{ClockSource, WindowConfig};

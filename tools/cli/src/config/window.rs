@@ -10,7 +10,7 @@ use echoless_records::number::{parse_span, parse_time, parse_whole};
 use echoless_records::spec_file::parse_filter;
 use echoless_records::time::format::TimeFormat;
 use echoless_records::time::recurring::Period;
-use echoless_stream::Span;
+use echoless_stream::{MaxAdvance, Span, Window};
 
 use crate::args::{DedupArgs, Late};
 
@@ -38,35 +38,29 @@ pub(crate) struct WindowConfig {
     pub(crate) refresh: bool,
 }
 
-/// How far ahead of the clock a time may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MaxAdvance {
-    /// In ticks, rounded up.
-    pub(crate) ticks: u64,
-    /// The tick of the clock of the system when the command began, which the first time is compared
-    /// with; `None` if times count from an unknown year or day.
-    pub(crate) now: Option<i64>,
-}
-
-impl MaxAdvance {
-    fn parse(text: &str, resolution: u64, clock: &ClockSource) -> Result<Self, SpecError> {
-        let now = match clock {
-            ClockSource::Field(time) if time.is_relative() => None,
-            _ => SystemTime::now().duration_since(UNIX_EPOCH).ok(),
-        };
-        let most = parse_time("--max-advance", text)
-            .ok()
-            .filter(|most| *most > 0);
-        let most = most.ok_or_else(|| {
-            let allowed = "a time of 1ns or more, such as 90s, 10m, 36h or 30d (at most 106751d)";
-            SpecError::new("--max-advance", text, allowed)
-        })?;
-        let tick = |now: Duration| i64::try_from(now.as_nanos() / u128::from(resolution)).ok();
-        Ok(Self {
-            ticks: most.div_ceil(resolution),
-            now: now.and_then(tick),
-        })
-    }
+/// The value of `--max-advance` in ticks.
+fn parse_max_advance(
+    text: &str,
+    resolution: u64,
+    clock: &ClockSource,
+) -> Result<MaxAdvance, SpecError> {
+    let now = match clock {
+        // Times count from an unknown year or day.
+        ClockSource::Field(time) if time.is_relative() => None,
+        _ => SystemTime::now().duration_since(UNIX_EPOCH).ok(),
+    };
+    let most = parse_time("--max-advance", text)
+        .ok()
+        .filter(|most| *most > 0);
+    let most = most.ok_or_else(|| {
+        let allowed = "a time of 1ns or more, such as 90s, 10m, 36h or 30d (at most 106751d)";
+        SpecError::new("--max-advance", text, allowed)
+    })?;
+    let tick = |now: Duration| i64::try_from(now.as_nanos() / u128::from(resolution)).ok();
+    Ok(MaxAdvance {
+        most: most.div_ceil(resolution),
+        now: now.and_then(tick),
+    })
 }
 
 /// What the clock of a window is.
@@ -168,18 +162,17 @@ impl WindowConfig {
             Some(text) => parse_time("--lateness", text)?,
             None => 0,
         };
-        let resolution = span.resolution();
+        let window = Window::new(span.units(), lateness, 0);
         let max_advance = match &args.max_advance {
-            Some(text) => Some(MaxAdvance::parse(text, resolution, &clock)?),
+            Some(text) => Some(parse_max_advance(text, window.resolution, &clock)?),
             None => None,
         };
-        let window = span.units();
         Ok(Some(Self {
             span,
-            resolution,
-            ticks: window.div_ceil(resolution),
+            resolution: window.resolution,
+            ticks: window.ticks,
             clock,
-            late_after: window.saturating_add(lateness).div_ceil(resolution),
+            late_after: window.late_after,
             late: args.late.unwrap_or_default(),
             rejects: args.rejects.is_some(),
             max_advance,
@@ -208,7 +201,9 @@ impl WindowConfig {
             }
             Span::Records(_) => shortest,
         };
-        let ticks = span.units().div_ceil(resolution);
+        let Window {
+            ticks, late_after, ..
+        } = Window::of_resolution(span.units(), 0, 0, resolution);
         Self {
             span,
             resolution,
@@ -217,7 +212,7 @@ impl WindowConfig {
                 Span::Time(_) => ClockSource::Packets,
                 Span::Records(_) => ClockSource::Keys,
             },
-            late_after: ticks,
+            late_after,
             // As the default of records, whose reason is with `treat_late`.
             late: Late::Pass,
             rejects: false,

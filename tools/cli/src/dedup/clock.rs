@@ -33,16 +33,20 @@ use echoless_records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
 use echoless_records::failure::lock;
 use echoless_records::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
 use echoless_records::time::recurring::Unroller;
-use echoless_stream::AheadRun;
+use echoless_stream::{AheadRun, Clock, MaxAdvance, is_late, origin_of, tick_since};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ClockSource, Late, MaxAdvance, WindowConfig};
+use crate::config::{ClockSource, Late, WindowConfig};
 
 /// The clock up to some chunk of the stream.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct StreamClock {
     /// The first time of the stream and the largest so far.
     range: Option<(i64, i64)>,
+    /// The time whose tick is 1. States of earlier versions have none: their ticks count from the
+    /// first time.
+    #[serde(default)]
+    origin: Option<i64>,
     records: u64,
     /// Determines the years or the days, where times leave them out.
     unroller: Option<Unroller>,
@@ -52,6 +56,11 @@ pub(super) struct StreamClock {
 }
 
 impl StreamClock {
+    /// The time whose tick is 1, once the clock has moved.
+    fn origin(&self) -> Option<i64> {
+        self.origin.or(self.range.map(|(first, _)| first))
+    }
+
     /// Places the next chunk of the stream, which is read: notes its clock, and counts its records.
     /// Returns the number of records before it.
     fn place(&mut self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
@@ -71,10 +80,14 @@ impl StreamClock {
         if window.clock.is_time() {
             let (_, steps) = steps_beyond(chunk.clock.before, &chunk.keys);
             if let (Some(first), Some(last)) = (steps.first(), steps.last()) {
+                if self.range.is_none() {
+                    self.origin = Some(origin_of(first.time));
+                }
                 self.range = Some((self.range.map_or(first.time, |(first, _)| first), last.time));
             }
         }
         chunk.clock.first = self.range.map_or(NO_TIME, |(first, _)| first);
+        chunk.clock.origin = self.origin().unwrap_or(NO_TIME);
         chunk.clock.after = self.range.map(|(_, latest)| latest);
         chunk.clock.unroller = self.unroller;
         chunk.clock.ahead_run = self.ahead;
@@ -84,14 +97,16 @@ impl StreamClock {
     /// Takes the times from the records of the next chunk that are too far ahead, which are then
     /// treated as those without one.
     fn bound_advance(&mut self, advance: MaxAdvance, window: &WindowConfig, chunk: &mut Chunk) {
-        let mut clock = self.range.map(|(_, latest)| latest);
-        let (_, steps) = steps_beyond(clock, &chunk.keys);
+        let mut clock = Clock {
+            latest: self.range.map(|(_, latest)| latest),
+            ahead: self.ahead,
+        };
+        let (_, steps) = steps_beyond(clock.latest, &chunk.keys);
         // A record that is too far ahead is a step in any case.
-        let mut before = clock.or(advance.now);
+        let mut before = clock.latest.or(advance.now);
         let mut is_ahead = |step: &ClockStep| {
-            let clock = before.replace(step.time);
-            let is_beyond = |clock| step.time > clock && step.time.abs_diff(clock) > advance.ticks;
-            clock.is_some_and(is_beyond)
+            let before = before.replace(step.time);
+            before.is_some_and(|before| is_late(step.time, before, advance.most))
         };
         if self.ahead.records == 0 && !steps.iter().any(&mut is_ahead) {
             return;
@@ -102,23 +117,22 @@ impl StreamClock {
             if *time == NO_TIME {
                 continue;
             }
-            let run = self.ahead;
-            let base = clock.or(advance.now);
-            if let Some(admitted) = self.ahead.admit(base, *time, advance.ticks) {
+            let run = clock.ahead;
+            if let Some(admitted) = clock.admit(*time, Some(advance)) {
                 *time = admitted;
-                clock = clock.max(Some(admitted));
                 continue;
             }
-            let of_system = clock.is_none();
+            let of_system = clock.latest.is_none();
             *time = NO_TIME;
             ahead.push((hash, Problem::Ahead { of_system }));
             if faults.ends_run(Problem::Ahead { of_system }) {
                 // A run that goes on here judges the record again.
-                self.ahead = run;
+                clock.ahead = run;
                 break;
             }
             chunk.clock.ahead += 1;
         }
+        self.ahead = clock.ahead;
         treat_untimed(faults, chunk, &ahead);
     }
 
@@ -126,6 +140,7 @@ impl StreamClock {
     /// [placed](Self::place).
     pub(super) fn pass(&mut self, chunk: &Chunk) {
         self.range = chunk.clock.after.map(|after| (chunk.clock.first, after));
+        self.origin = self.range.map(|_| chunk.clock.origin);
         self.records += chunk.own_records() as u64;
         self.unroller = chunk.clock.unroller;
         self.ahead = chunk.clock.ahead_run;
@@ -140,16 +155,11 @@ impl StreamClock {
             }
             ClockSource::Keys => None,
             ClockSource::Field(_) | ClockSource::Packets => {
-                self.range.map(|(first, latest)| tick_since(first, latest))
+                let (_, latest) = self.range?;
+                self.origin().map(|origin| tick_since(origin, latest))
             }
         }
     }
-}
-
-/// The tick of a time. The clock of a filter starts at 0, and no key has that tick: the first time
-/// of the stream is 1.
-const fn tick_since(first: i64, time: i64) -> u64 {
-    (time.wrapping_sub(first) as u64).saturating_add(1)
 }
 
 /// The number of key hashes before the clock moves for the first time, and the steps at which it
@@ -171,12 +181,14 @@ pub(super) fn set_ticks(window: &WindowConfig, records: u64, chunk: &mut Chunk) 
     }
     let (keys, clock) = (&chunk.keys, &mut chunk.clock);
     let (head, steps) = steps_beyond(clock.before, keys);
-    // Records before the first time are as old as the first record with one.
-    let before = clock.before.map_or(1, |time| tick_since(clock.first, time));
+    // Records before the first time are older than all others.
+    let before = clock
+        .before
+        .map_or(1, |time| tick_since(clock.origin, time));
     clock.ticks.resize(head, before);
     let ends = steps.iter().skip(1).map(|step| step.from);
     for (step, end) in steps.iter().zip(ends.chain([keys.hashes.len()])) {
-        clock.ticks.resize(end, tick_since(clock.first, step.time));
+        clock.ticks.resize(end, tick_since(clock.origin, step.time));
     }
     treat_late(window, chunk);
 }
@@ -200,13 +212,10 @@ fn count_ticks(resolution: u64, before: u64, chunk: &mut Chunk) {
 /// Counts the records that are later than the window and the lateness allow, and takes them out or
 /// rejects the first.
 ///
-/// By default they pass without a verdict. Judged at the clock, they would all share one instant,
-/// however far apart they are: of files in the wrong order, equal keys hours apart would be dropped
-/// as if they were inside one window.
+/// By default they pass without a verdict; [`is_late`] says why.
 fn treat_late(window: &WindowConfig, chunk: &mut Chunk) {
-    let is_late = |clock: i64, time: i64| {
-        time != NO_TIME && clock.wrapping_sub(time) as u64 > window.late_after
-    };
+    let is_late =
+        |clock: i64, time: i64| time != NO_TIME && is_late(clock, time, window.late_after);
     // Few chunks have late records. Search for them only if the earliest time is late by the last
     // clock.
     let times = chunk.keys.times.iter().filter(|time| **time != NO_TIME);
@@ -427,6 +436,8 @@ mod tests {
             let window = window(Span::Time(1), true, 20, Late::Judge);
             let keyed: Vec<i64> = stream.iter().flatten().copied().collect();
             let first = keyed.iter().find(|tick| **tick != NO_TIME);
+            // 1970, or earlier if the stream begins before.
+            let origin = first.map(|first| i128::from(*first).min(0));
             let mut latest = NO_TIME;
             let mut late = 0;
             let mut expected = Vec::new();
@@ -434,12 +445,12 @@ mod tests {
                 latest = latest.max(*tick);
                 let age = i128::from(latest) - i128::from(*tick);
                 late += u64::from(*tick != NO_TIME && age > 20);
-                expected.push(match first {
-                    Some(first) if latest != NO_TIME => {
-                        let since = i128::from(latest) - i128::from(*first) + 1;
+                expected.push(match origin {
+                    Some(origin) if latest != NO_TIME => {
+                        let since = i128::from(latest) - origin + 1;
                         u64::try_from(since).unwrap_or(u64::MAX)
                     }
-                    // Before the first time, records are as old as the first with one.
+                    // Before the first time.
                     _ => 1,
                 });
             }
@@ -466,7 +477,7 @@ mod tests {
             lengths in vec(1_usize..300, 1..8),
         ) {
             let plain = window(Span::Time(1), true, 20, Late::Judge);
-            let advance = MaxAdvance { ticks: 10, now: Some(0) };
+            let advance = MaxAdvance { most: 10, now: Some(0) };
             let bounded = WindowConfig {
                 max_advance: Some(advance),
                 missing: Missing::Empty,
@@ -480,7 +491,7 @@ mod tests {
             let admitted = stream.iter().map(|time| match *time {
                 None | Some(NO_TIME) => *time,
                 Some(time) => {
-                    let admitted = ahead.admit(clock.or(advance.now), time, advance.ticks);
+                    let admitted = ahead.admit(clock.or(advance.now), time, advance.most);
                     clock = clock.max(admitted);
                     Some(admitted.unwrap_or(NO_TIME))
                 }
