@@ -36,6 +36,7 @@ mod partitions;
 mod report;
 mod shared;
 mod snapshot;
+mod timed;
 
 pub use calls::Call;
 pub use engine::{Port, Workers};
@@ -52,3 +53,4 @@ pub use partitions::Partitions;
 pub use report::{ReportFields, UNKNOWN_COUNT};
 pub use shared::Shared;
 pub use snapshot::Snapshot;
+pub use timed::{TimeRules, fate};

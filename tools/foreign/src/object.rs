@@ -412,7 +412,11 @@ impl Object {
         }
     }
 
-    fn as_partitions(&self) -> Result<MutexGuard<'_, Partitions>, Failure> {
+    /// The partitions of a task, for what only they have.
+    ///
+    /// # Errors
+    /// [`Failure`] if the object is another one, or another thread uses it.
+    pub fn as_partitions(&self) -> Result<MutexGuard<'_, Partitions>, Failure> {
         match self {
             Self::Partitions(partitions) => exclusive(FILTER, partitions),
             _ => Err(self.is_no("partitions")),

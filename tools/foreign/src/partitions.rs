@@ -15,6 +15,7 @@ use crate::failure::{Code, Failure};
 use crate::filter::spec_of;
 use crate::keys::{Keys, check_masks, give_back, hash_all};
 use crate::snapshot::{Filters, PAGE, Snapshot, lock};
+use crate::timed::Timing;
 
 /// Below so many keys, the lines of a partition are loaded while the one before is judged.
 const LEAST_LOOK_AHEAD: usize = 256;
@@ -52,6 +53,8 @@ pub struct Partitions {
     filters: Arc<Mutex<Filters>>,
     buffers: Buffers,
     reading: Reading,
+    /// What happens to records with times.
+    pub(crate) timing: Option<Timing>,
 }
 
 /// What partitions and their snapshots have in common.
@@ -63,11 +66,15 @@ pub(crate) struct Identity {
     owned: Range<usize>,
 }
 
+/// The owner of a key that is not judged.
+const NO_OWNER: u32 = u32::MAX;
+
 /// A batch, divided by partitions.
 #[derive(Debug, Default)]
 struct Buffers {
     hashes: Vec<KeyHash>,
-    /// The place of the owner of each key among the owned partitions.
+    /// The place of the owner of each key among the owned partitions; [`NO_OWNER`] if it is not
+    /// judged.
     owners: Vec<u32>,
     /// Where the keys of each partition end in the vectors below.
     ends: Vec<usize>,
@@ -77,6 +84,41 @@ struct Buffers {
     /// The numbers of these keys in the batch.
     numbers: Vec<u32>,
     words: Vec<u64>,
+}
+
+/// The ticks of a batch while it is divided.
+pub(crate) trait BatchTicks {
+    /// Whether there may be keys that are not judged.
+    const SELECTS: bool;
+
+    /// Whether keys have ticks.
+    fn exist(&self) -> bool;
+
+    /// Whether a key is judged. `owner` is its place among the owned partitions. Called once for
+    /// each key, in their order.
+    ///
+    /// # Errors
+    /// [`Failure`] if the batch is not to be judged.
+    fn select(&mut self, owner: usize, number: usize) -> Result<bool, Failure>;
+
+    /// The tick of a key that is judged.
+    fn tick(&self, number: usize) -> u64;
+}
+
+impl BatchTicks for Option<&[u64]> {
+    const SELECTS: bool = false;
+
+    fn exist(&self) -> bool {
+        self.is_some()
+    }
+
+    fn select(&mut self, _owner: usize, _number: usize) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn tick(&self, number: usize) -> u64 {
+        self.map_or(0, |ticks| ticks[number])
+    }
 }
 
 /// Where a report in slices is.
@@ -143,6 +185,7 @@ impl Partitions {
             filters: Arc::new(Mutex::new(Filters::new(filters))),
             buffers: Buffers::default(),
             reading: Reading::default(),
+            timing: None,
         })
     }
 
@@ -180,17 +223,35 @@ impl Partitions {
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
         check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
+        self.divide(keys, &mut { ticks })?;
+        duplicates.fill(0);
+        Ok(self.judge_divided(ticks.is_some(), |number| {
+            duplicates[number / 64] |= 1 << (number % 64);
+        }))
+    }
+
+    /// Divides a batch by the partitions that own its keys.
+    pub(crate) fn divide(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        ticks: &mut impl BatchTicks,
+    ) -> Result<(), Failure> {
         if u32::try_from(keys.len()).is_err() {
             let allowed = format!("at most {} in a batch", u32::MAX);
             return Err(Failure::argument("count", keys.len(), allowed));
         }
-        if let Err(error) = self.buffers.divide(keys, ticks, &self.identity) {
+        let divided = self.buffers.divide(keys, ticks, &self.identity);
+        if divided.is_err() {
             self.buffers.give_back();
-            return Err(error);
         }
+        divided
+    }
+
+    /// Judges the batch that was divided, and passes the number of each duplicate to `mark`. Returns
+    /// how many there are.
+    pub(crate) fn judge_divided(&mut self, has_ticks: bool, mut mark: impl FnMut(usize)) -> u64 {
         let divided = &mut self.buffers;
         let held = &mut *lock(&self.filters);
-        duplicates.fill(0);
         let mut found = 0;
         let mut from = 0;
         for index in 0..held.filters.len() {
@@ -206,7 +267,7 @@ impl Partitions {
                 continue;
             }
             let keys = &divided.keys[range.clone()];
-            let ticks = ticks.map(|_| &divided.ticks[range.clone()]);
+            let ticks = has_ticks.then(|| &divided.ticks[range.clone()]);
             let batch = match ticks {
                 Some(ticks) => Batch::at_each(keys, ticks),
                 None => Batch::new(keys),
@@ -220,14 +281,23 @@ impl Partitions {
                 found += u64::from(word.count_ones());
                 let mut rest = *word;
                 while rest != 0 {
-                    let number = numbers[rest.trailing_zeros() as usize] as usize;
-                    duplicates[number / 64] |= 1 << (number % 64);
+                    mark(numbers[rest.trailing_zeros() as usize] as usize);
                     rest &= rest - 1;
                 }
             }
         }
         divided.give_back();
-        Ok(found)
+        found
+    }
+
+    /// The number of owned partitions.
+    pub(crate) fn owned(&self) -> usize {
+        self.identity.owned.len()
+    }
+
+    /// The place of a partition among the owned ones.
+    pub(crate) fn index(&self, partition: usize) -> Result<usize, Failure> {
+        self.identity.index(partition)
     }
 
     /// Counters and error estimates of the owned partitions together. This may read their memory.
@@ -321,10 +391,10 @@ impl Buffers {
     }
 
     /// Divides a batch by the partitions that own its keys.
-    fn divide(
+    fn divide<T: BatchTicks>(
         &mut self,
         keys: &(impl Keys + ?Sized),
-        ticks: Option<&[u64]>,
+        ticks: &mut T,
         identity: &Identity,
     ) -> Result<(), Failure> {
         let hashes = hash_all(keys, &identity.hasher, &mut self.hashes);
@@ -340,6 +410,10 @@ impl Buffers {
                 let allowed = format!("one of {}", identity.owned_text());
                 return Err(Failure::argument("partition", value, allowed));
             };
+            if !ticks.select(owner, number)? {
+                self.owners.push(NO_OWNER);
+                continue;
+            }
             *count += 1;
             self.owners.push(owner as u32);
         }
@@ -350,13 +424,17 @@ impl Buffers {
         }
         self.keys.resize(hashes.len(), KeyHash::default());
         self.numbers.resize(hashes.len(), 0);
-        self.ticks.resize(ticks.map_or(0, <[u64]>::len), 0);
+        self.ticks
+            .resize(if ticks.exist() { hashes.len() } else { 0 }, 0);
         for (number, (key, owner)) in hashes.iter().zip(&self.owners).enumerate() {
+            if T::SELECTS && *owner == NO_OWNER {
+                continue;
+            }
             let place = &mut self.ends[*owner as usize];
             self.keys[*place] = *key;
             self.numbers[*place] = number as u32;
-            if let Some(ticks) = ticks {
-                self.ticks[*place] = ticks[number];
+            if ticks.exist() {
+                self.ticks[*place] = ticks.tick(number);
             }
             *place += 1;
         }

@@ -47,6 +47,14 @@ pub(crate) fn count(name: &'static str, value: i32) -> Result<usize, Failure> {
     usize::try_from(value).map_err(|_| Failure::argument(name, value, "0 or more"))
 }
 
+/// A number that is not negative.
+///
+/// # Errors
+/// [`Failure`] if it is.
+pub(crate) fn whole(name: &'static str, value: i64) -> Result<u64, Failure> {
+    u64::try_from(value).map_err(|_| Failure::argument(name, value, "0 or more"))
+}
+
 /// A text.
 ///
 /// # Errors

@@ -13,6 +13,8 @@ use crate::call::{check_length, length, of_java};
 thread_local! {
     /// The words and ticks of a batch.
     static NUMBERS: RefCell<(Vec<u64>, Vec<u64>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+    /// The times and the fates of a batch.
+    static TIMED: RefCell<(Vec<i64>, Vec<u8>)> = const { RefCell::new((Vec::new(), Vec::new())) };
     /// The bytes of a block of keys.
     static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// The offsets of a batch.
@@ -192,6 +194,34 @@ pub(crate) fn judge(
         give_back(words);
         give_back(copied_ticks);
         found
+    })
+}
+
+/// Judges a batch of records with times: `judge` gets the times and writes the fates, which are
+/// written to Java once it has succeeded.
+///
+/// # Errors
+/// [`Failure`] if an array is null or too short; that of `judge`.
+pub(crate) fn judge_timed(
+    env: &Env<'_>,
+    count: usize,
+    times: &JLongArray<'_>,
+    fates: &JByteArray<'_>,
+    judge: impl FnOnce(&[i64], &mut [u8]) -> Result<u64, Failure>,
+) -> Result<i64, Failure> {
+    check_length(env, "times", times, count)?;
+    check_length(env, "fates", fates, count)?;
+    TIMED.with_borrow_mut(|(copied, found)| {
+        copied.resize(count, 0);
+        found.resize(count, 0);
+        times.get_region(env, 0, copied).map_err(of_java)?;
+        let duplicates = judge(copied, found)?;
+        // SAFETY: both have the same size and alignment, and any bits are a byte of either.
+        let bytes = unsafe { slice::from_raw_parts(found.as_ptr().cast(), count) };
+        fates.set_region(env, 0, bytes).map_err(of_java)?;
+        give_back(copied);
+        give_back(found);
+        Ok(duplicates.cast_signed())
     })
 }
 

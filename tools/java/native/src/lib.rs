@@ -1,5 +1,5 @@
-//! The native half of the Java package `echoless`: the methods of `echoless.Resource` and
-//! `echoless.Hasher`.
+//! The native half of the Java package `echoless`: the methods of `echoless.Resource`,
+//! `echoless.Partitions` and `echoless.Hasher`.
 //!
 //! Java holds numbers of a table, so a closed filter is an exception. Arrays are copied, in blocks
 //! that stay in the cache: a pinned array would stop the garbage collector, and other threads of

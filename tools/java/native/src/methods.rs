@@ -6,15 +6,19 @@ use std::cell::RefCell;
 
 use echoless_foreign::{
     At, Call, Cut, Failure, Handle, Keys, Kind, Object, ReportFields, Source, Table, Target,
+    TimeRules,
 };
+use echoless_stream::Window;
 use jni::objects::{
     JByteArray, JByteBuffer, JIntArray, JLongArray, JObject, JObjectArray, JString,
 };
 use jni::sys::{jboolean, jint, jlong};
 use jni::{Env, EnvUnowned};
 
-use crate::call::{bytes, call, check_length, count, hasher, of_java, text};
-use crate::keys::{HashArray, NumberArray, check_tick, direct, judge, with_packed, write_hashes};
+use crate::call::{bytes, call, check_length, count, hasher, of_java, text, whole};
+use crate::keys::{
+    HashArray, NumberArray, check_tick, direct, judge, judge_timed, with_packed, write_hashes,
+};
 use crate::streams::{Stream, position, run};
 
 /// The objects that a `Resource` of Java stands for. Its subclasses pass their own handles only.
@@ -258,6 +262,92 @@ natives! { 'local, env;
         let saved = env.byte_array_from_slice(&saved).map_err(of_java)?;
         into.set_element(env, 0, &saved).map_err(of_java)?;
         insert(object)
+    }
+
+    /// Writes the length of a tick, window, lateness and skew in ticks, and how many are remembered
+    /// beyond the window.
+    Partitions.windowFields(
+        window: jlong,
+        lateness: jlong,
+        skew: jlong,
+        into: JLongArray<'local>
+    ) -> () {
+        let (window, lateness) = (whole("window", window)?, whole("lateness", lateness)?);
+        let window = Window::new(window, lateness, whole("skew", skew)?);
+        let fields = [
+            window.resolution,
+            window.ticks,
+            window.late_after,
+            window.skew,
+            window.remembered_beyond(),
+        ];
+        check_length(env, "window", &into, fields.len())?;
+        into.set_region(env, 0, &fields.map(u64::cast_signed)).map_err(of_java)
+    }
+
+    Partitions.setTimeRules(
+        handle: jlong,
+        window: JLongArray<'local>,
+        max_advance: jlong,
+        judged: jint,
+        failing: jint
+    ) -> () {
+        check_length(env, "window", &window, 4)?;
+        let mut fields = [0; 4];
+        window.get_region(env, 0, &mut fields).map_err(of_java)?;
+        let [resolution, ticks, late_after, skew] = fields.map(i64::cast_unsigned);
+        if resolution == 0 {
+            return Err(Failure::argument("tick", 0, "1 or more"));
+        }
+        OBJECTS.get(handle)?.as_partitions()?.set_time_rules(TimeRules {
+            window: Window {
+                resolution,
+                ticks,
+                late_after,
+                skew,
+            },
+            max_advance: Some(whole("maxAdvance", max_advance)?).filter(|most| *most > 0),
+            judged: judged as u8,
+            failing: failing as u8,
+        });
+        Ok(())
+    }
+
+    Partitions.judgeRecords(
+        handle: jlong,
+        packed: JByteArray<'local>,
+        offsets: JIntArray<'local>,
+        number: jint,
+        times: JLongArray<'local>,
+        now: jlong,
+        fates: JByteArray<'local>
+    ) -> jlong {
+        let object = OBJECTS.get(handle)?;
+        with_packed(env, &packed, &offsets, count("n", number)?, |keys| {
+            judge_timed(env, keys.len(), &times, &fates, |times, fates| {
+                object.as_partitions()?.judge(keys, times, now, fates)
+            })
+        })
+    }
+
+    Partitions.setWatermark(handle: jlong, time: jlong, now: jlong) -> () {
+        let _ = env;
+        OBJECTS.get(handle)?.as_partitions()?.set_watermark(time, now);
+        Ok(())
+    }
+
+    Partitions.clockFields(handle: jlong, into: JLongArray<'local>) -> () {
+        let clocks = OBJECTS.get(handle)?.as_partitions()?.clocks();
+        check_length(env, "clocks", &into, clocks.len())?;
+        let clocks: Vec<i64> = clocks.into_iter().map(u64::cast_signed).collect();
+        into.set_region(env, 0, &clocks).map_err(of_java)
+    }
+
+    Partitions.restoreClock(handle: jlong, partition: jint, latest: jlong, watermark: jlong) -> () {
+        let _ = env;
+        let partition = count("partition", partition)?;
+        let (latest, watermark) = (whole("clock", latest)?, whole("watermark", watermark)?);
+        OBJECTS.get(handle)?.as_partitions()?.restore_clock(partition, latest, watermark)
     }
 
     Hasher.hashKey(seed: jlong, secret: JByteArray<'local>, key: JByteArray<'local>) -> jlong {

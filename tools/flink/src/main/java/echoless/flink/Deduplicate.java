@@ -155,8 +155,8 @@ public final class Deduplicate<T> {
    * A record whose time is more than this beyond the clock is too far ahead: it does not move the
    * clock, and {@link #unjudged} says what happens to it. The clock here is the latest time of all
    * records of the task that were not too far ahead, or the watermark; that of the system for the
-   * first record. After 1,000 of them in a row, the clock goes on at the earliest of these. No bound
-   * unless set.
+   * first record. After 1,000 of them in a row, the clock goes on where it would be if the stream had
+   * begun with these. No bound unless set.
    */
   public Deduplicate<T> maxAdvance(Duration most) {
     maxAdvance = positive("maxAdvance", most);

@@ -1,7 +1,6 @@
 package echoless.flink;
 
 import echoless.EcholessException;
-import echoless.Hasher;
 import echoless.Hashing;
 import echoless.Partitions;
 import echoless.Snapshot;
@@ -10,12 +9,10 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.util.Arrays;
 import java.util.concurrent.RunnableFuture;
-import java.util.function.Supplier;
 import org.apache.flink.api.common.TaskInfo;
 import org.apache.flink.api.common.eventtime.TimestampAssigner;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.ReadableConfig;
-import org.apache.flink.metrics.Counter;
 import org.apache.flink.runtime.checkpoint.CheckpointOptions;
 import org.apache.flink.runtime.event.WatermarkEvent;
 import org.apache.flink.runtime.execution.Environment;
@@ -62,6 +59,7 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private static final long MAX_WAIT_MILLIS = 5;
   private static final int MAX_KEY_BYTES = 1 << 20;
   private static final byte[] NO_KEY = {};
+  private static final long NOT_JUDGED = -1;
 
   /**
    * The lines that a report reads at a time, 512 KiB. The timer of a batch takes a report, so a
@@ -80,8 +78,6 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private transient long reserved;
   transient FilterMetrics filterMetrics;
 
-  private transient EventClock clock;
-
   private transient StreamRecord<T>[] records;
   private transient int size;
 
@@ -89,13 +85,13 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   private transient byte[] keyBytes;
 
   private transient int[] offsets;
-  private transient long[] hashes;
-  private transient long[] ticks;
 
-  /** What happens to the record at the same index instead of a verdict; null if it is judged. */
-  private transient Policy<T>[] unjudged;
+  /** The event times; {@link #NOT_JUDGED} for a record that cannot be judged. */
+  private transient long[] times;
 
-  private transient long[] verdicts;
+  /** What happens to the records, in bits of {@link Partitions}. */
+  private transient byte[] fates;
+
   private transient boolean timerIsSet;
 
   /**
@@ -110,7 +106,15 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
       Policy<T> unjudged,
       long maxAdvanceMillis,
       OutputTag<T> duplicatesTag)
-      implements Serializable {}
+      implements Serializable {
+
+    /** The bits of records that are late or ahead and have this fate. */
+    int bits(Fate fate) {
+      return (late.fate() == fate ? Partitions.LATE : 0)
+          | (beyondSkew.fate() == fate ? Partitions.BEYOND_SKEW : 0)
+          | (unjudged.fate() == fate ? Partitions.TOO_FAR_AHEAD : 0);
+    }
+  }
 
   DeduplicateOperator(Settings settings, KeyFunction<T> keys, Policies<T> policies) {
     this.settings = settings;
@@ -141,12 +145,13 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     requireStorage(owned);
     reserve(owned);
     partitions = openPartitions();
-    clock =
-        new EventClock(
-            settings,
-            policies.maxAdvanceMillis,
-            owned,
-            () -> processingTimeService.getCurrentProcessingTime());
+    if (settings.hasWindow()) {
+      partitions.setTimeRules(
+          settings.window(),
+          policies.maxAdvanceMillis,
+          policies.bits(Fate.JUDGE),
+          policies.bits(Fate.FAIL));
+    }
     restore(context.getRawKeyedStateInputs());
   }
 
@@ -206,10 +211,10 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     for (KeyGroupStatePartitionStreamProvider state : states) {
       int group = state.getKeyGroupId();
       int index = group - groups.getStartKeyGroup();
-      clock.restore(
-          index,
+      GroupState.Clock clock =
           GroupState.read(
-              state.getStream(), settings, hashKeyId, part -> partitions.load(group, part)));
+              state.getStream(), settings, hashKeyId, part -> partitions.load(group, part));
+      partitions.restoreClock(group, clock.latest(), clock.watermark());
       count += restored[index] ? 0 : 1;
       restored[index] = true;
     }
@@ -240,7 +245,9 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     long begin = System.nanoTime();
     Snapshot copy = partitions.snapshot();
     filterMetrics.snapshotNanos = System.nanoTime() - begin;
-    EventClock.Saved[] clocks = clock.save();
+    int owned = groups.getNumberOfKeyGroups();
+    long[] clocks = new long[owned + 1];
+    partitions.clocks(clocks);
     AsyncSnapshotCallable<SnapshotResult<KeyedStateHandle>> writing = new AsyncSnapshotCallable<>() {
       @Override
       protected SnapshotResult<KeyedStateHandle> callInternal() throws Exception {
@@ -250,8 +257,9 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
         KeyGroupRangeOffsets offsets = new KeyGroupRangeOffsets(groups);
         for (int group : groups) {
           offsets.setKeyGroupOffset(group, out.getPos());
-          EventClock.Saved saved = clocks[group - groups.getStartKeyGroup()];
-          GroupState.write(out, settings, hashKeyId, saved, part -> copy.save(group, part));
+          long latest = clocks[group - groups.getStartKeyGroup()];
+          GroupState.Clock clock = new GroupState.Clock(latest, clocks[owned]);
+          GroupState.write(out, settings, hashKeyId, clock, part -> copy.save(group, part));
         }
         if (!snapshotCloseableRegistry.unregisterCloseable(out)) {
           throw new IOException("the checkpoint was cancelled");
@@ -284,16 +292,14 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   }
 
   @Override
-  @SuppressWarnings({"unchecked", "rawtypes"})
+  @SuppressWarnings("unchecked")
   public void open() throws Exception {
     super.open();
     records = new StreamRecord[BATCH];
     keyBytes = new byte[BATCH * 16];
     offsets = new int[BATCH + 1];
-    hashes = new long[BATCH];
-    ticks = settings.hasWindow() ? new long[BATCH] : null;
-    unjudged = new Policy[BATCH];
-    verdicts = new long[BATCH / Long.SIZE];
+    times = new long[BATCH];
+    fates = new byte[BATCH];
     filterMetrics = new FilterMetrics(getMetricGroup(), partitions.reportInSlices(REPORT_LINES));
   }
 
@@ -331,15 +337,15 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   @Override
   public void processElement(StreamRecord<T> record) throws Exception {
     byte[] key = KeyGroups.keyOf(keys, record.getValue());
-    unjudged[size] = null;
-    if (key == null) {
-      treat(
-          policies.unjudged,
-          filterMetrics.unjudged,
-          size,
-          () -> "a record has no key: the key function of the deduplication returned null");
+    String fault = faultOf(key, record);
+    if (fault != null) {
+      filterMetrics.unjudged.inc();
+      if (policies.unjudged.fate() == Fate.FAIL) {
+        throw new IllegalStateException(fault);
+      }
       key = NO_KEY;
     }
+    times[size] = fault != null ? NOT_JUDGED : settings.hasWindow() ? record.getTimestamp() : 0;
     int end = Math.addExact(offsets[size], key.length);
     if (end > keyBytes.length) {
       keyBytes = Arrays.copyOf(keyBytes, Math.max(end, 2 * keyBytes.length));
@@ -356,6 +362,21 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     }
   }
 
+  /** Why a record cannot be judged; null if it can. */
+  private String faultOf(byte[] key, StreamRecord<T> record) {
+    if (key == null) {
+      return "a record has no key: the key function of the deduplication returned null";
+    }
+    // A source without a strategy for times gives records one that stands for none.
+    long time = record.hasTimestamp() ? record.getTimestamp() : TimestampAssigner.NO_TIMESTAMP;
+    if (!settings.hasWindow() || Settings.isTime(time)) {
+      return null;
+    }
+    return time == TimestampAssigner.NO_TIMESTAMP
+        ? "a record has no event time: assign timestamps and watermarks before the deduplication"
+        : "invalid event time " + time + ": expected milliseconds since 1970";
+  }
+
   private void onTimer(long now) throws Exception {
     timerIsSet = false;
     flush();
@@ -367,24 +388,57 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
       return;
     }
     long begin = System.nanoTime();
-    Hasher.hash(keyBytes, offsets, size, hashing, hashes);
-    int judged = selectJudged();
-    long duplicates = partitions.observe(hashes, ticks, judged, verdicts);
-    filterMetrics.count(judged, duplicates, System.nanoTime() - begin);
-    int verdict = 0;
+    long duplicates = judge();
+    long nanos = System.nanoTime() - begin;
+    int judged = 0;
     for (int index = 0; index < size; index++) {
       StreamRecord<T> record = records[index];
       records[index] = null;
-      Policy<T> policy = unjudged[index];
-      if (policy != null) {
+      int fate = fates[index];
+      countTime(fate);
+      if ((fate & Partitions.UNJUDGED) != 0) {
+        Policy<T> policy =
+            (fate & Partitions.LATE) != 0
+                ? policies.late
+                : (fate & Partitions.BEYOND_SKEW) != 0 ? policies.beyondSkew : policies.unjudged;
         forward(record, policy.fate() == Fate.ASIDE, policy.tag());
       } else {
-        boolean isDuplicate = (verdicts[verdict / Long.SIZE] >>> verdict & 1) != 0;
-        forward(record, isDuplicate, policies.duplicatesTag);
-        verdict++;
+        forward(record, (fate & Partitions.DUPLICATE) != 0, policies.duplicatesTag);
+        judged++;
       }
     }
+    filterMetrics.count(judged, duplicates, nanos);
     size = 0;
+  }
+
+  /** Hashes, routes and judges the batch. */
+  private long judge() {
+    long now = processingTimeService.getCurrentProcessingTime();
+    try {
+      return partitions.judge(keyBytes, offsets, size, times, now, fates);
+    } catch (EcholessException failure) {
+      String text = failure.getMessage();
+      if (text.startsWith("invalid partition=")) {
+        text =
+            "a record of another key group reached this task ("
+                + text
+                + "): the key function must return the same bytes whenever it gets the same record";
+      }
+      throw new IllegalStateException(text, failure);
+    }
+  }
+
+  /** Counts a record that is late or ahead. */
+  private void countTime(int fate) {
+    if ((fate & Partitions.LATE) != 0) {
+      filterMetrics.late.inc();
+    }
+    if ((fate & Partitions.BEYOND_SKEW) != 0) {
+      filterMetrics.beyondSkew.inc();
+    }
+    if ((fate & Partitions.TOO_FAR_AHEAD) != 0) {
+      filterMetrics.ahead.inc();
+    }
   }
 
   /** Forwards a record, or sets it aside if there is a tag. */
@@ -394,94 +448,6 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
     } else if (tag != null) {
       output.collect(tag, record);
     }
-  }
-
-  /** Moves the hashes of the records that are judged to the front, and returns their number. */
-  private int selectJudged() {
-    int judged = 0;
-    for (int index = 0; index < size; index++) {
-      if (unjudged[index] != null) {
-        continue;
-      }
-      long hash = hashes[index];
-      int group = Partitions.partitionOf(hash, settings.keyGroups());
-      if (!groups.contains(group)) {
-        throw new IllegalStateException(
-            String.format(
-                "a record of key group %d reached the task of %d to %d: the key function must "
-                    + "return the same bytes whenever it gets the same record",
-                group, groups.getStartKeyGroup(), groups.getEndKeyGroup()));
-      }
-      if (!settings.hasWindow()
-          || isJudged(index, group - groups.getStartKeyGroup(), judged)) {
-        hashes[judged++] = hash;
-      }
-    }
-    return judged;
-  }
-
-  /** Whether a record is judged by its time, which is the tick of the next judged key then. */
-  private boolean isJudged(int index, int group, int next) {
-    StreamRecord<T> record = records[index];
-    // A source without a strategy for times gives records one that stands for none.
-    long time = record.hasTimestamp() ? record.getTimestamp() : TimestampAssigner.NO_TIMESTAMP;
-    if (!Settings.isTime(time)) {
-      return treat(
-          policies.unjudged,
-          filterMetrics.unjudged,
-          index,
-          () ->
-              time == TimestampAssigner.NO_TIMESTAMP
-                  ? "a record has no event time: assign timestamps and watermarks before the "
-                      + "deduplication"
-                  : "invalid event time " + time + ": expected milliseconds since 1970");
-    }
-    if (clock.isTooFarAhead(time)) {
-      return treat(
-          policies.unjudged,
-          filterMetrics.ahead,
-          index,
-          () ->
-              String.format(
-                  "a record of event time %d is too far ahead: more than maxAdvance, %d ms, beyond "
-                      + "the clock at %d",
-                  time, policies.maxAdvanceMillis, clock.reference()));
-    }
-    long tick = settings.tick(time);
-    if (clock.isBeyondSkew(tick)
-        && !treat(
-            policies.beyondSkew,
-            filterMetrics.beyondSkew,
-            index,
-            () ->
-                String.format(
-                    "a record of event time %d is more than the skew, %d ms, beyond the watermark "
-                        + "at %d",
-                    time,
-                    settings.skewTicks() * settings.tickMillis(),
-                    clock.watermarkMillis()))) {
-      return false;
-    }
-    ticks[next] = clock.judge(group, tick);
-    return !clock.isLate(group, tick)
-        || treat(
-            policies.late,
-            filterMetrics.late,
-            index,
-            () ->
-                String.format(
-                    "a record of event time %d is late: the clock of its key group is at %d",
-                    time, settings.millis(clock.clock(group))));
-  }
-
-  /** Counts a record of one kind. Returns whether it is judged. */
-  private boolean treat(Policy<T> policy, Counter counter, int index, Supplier<String> failure) {
-    counter.inc();
-    if (policy.fate() == Fate.FAIL) {
-      throw new IllegalStateException(failure.get());
-    }
-    unjudged[index] = policy.fate() == Fate.JUDGE ? null : policy;
-    return policy.fate() == Fate.JUDGE;
   }
 
   // What must not overtake a record
@@ -494,7 +460,11 @@ final class DeduplicateOperator<T> extends AbstractStreamOperator<T>
   @Override
   public void processWatermark(Watermark watermark) throws Exception {
     flush();
-    clock.moveTo(watermark.getTimestamp());
+    // No time is one before the first and after the last.
+    if (Settings.isTime(watermark.getTimestamp())) {
+      long now = processingTimeService.getCurrentProcessingTime();
+      partitions.setWatermark(watermark.getTimestamp(), now);
+    }
     super.processWatermark(watermark);
   }
 

@@ -26,6 +26,14 @@ final class GroupState {
 
   private GroupState() {}
 
+  /**
+   * The clock of a key group.
+   *
+   * @param latest its latest tick, 0 before the first
+   * @param watermark the tick of the watermark, 0 before the first
+   */
+  record Clock(long latest, long watermark) {}
+
   /** Writes a part to a stream. */
   interface PartWriter {
     void write(OutputStream out) throws IOException;
@@ -38,7 +46,7 @@ final class GroupState {
 
   /** @param hashKeyId of {@link Settings#hashKeyId} */
   static void write(
-      OutputStream to, Settings settings, long hashKeyId, EventClock.Saved clock, PartWriter part)
+      OutputStream to, Settings settings, long hashKeyId, Clock clock, PartWriter part)
       throws IOException {
     DataOutputStream out = new DataOutputStream(to);
     out.writeInt(MAGIC);
@@ -51,7 +59,7 @@ final class GroupState {
     out.writeLong(settings.seed());
     out.writeLong(settings.skewTicks());
     out.writeLong(hashKeyId);
-    out.writeLong(clock.greatest());
+    out.writeLong(clock.latest());
     out.writeLong(clock.watermark());
     out.flush();
     ChunkedOutput chunks = new ChunkedOutput(out);
@@ -63,7 +71,7 @@ final class GroupState {
    * Reads the state of a key group and returns its clock. States of version 1 have neither a skew
    * nor a hash key nor a watermark.
    */
-  static EventClock.Saved read(
+  static Clock read(
       InputStream from, Settings settings, long hashKeyId, PartReader part) throws IOException {
     DataInputStream in = new DataInputStream(from);
     int magic = in.readInt();
@@ -85,7 +93,7 @@ final class GroupState {
             null);
     settings.requireEqual(saved);
     Settings.requireEqualHashKeys(isFirst ? 0 : in.readLong(), hashKeyId);
-    EventClock.Saved clock = new EventClock.Saved(in.readLong(), isFirst ? 0 : in.readLong());
+    Clock clock = new Clock(in.readLong(), isFirst ? 0 : in.readLong());
     ChunkedInput chunks = new ChunkedInput(in);
     part.read(chunks);
     if (chunks.read() >= 0) {

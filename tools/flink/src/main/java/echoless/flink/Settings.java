@@ -2,6 +2,7 @@ package echoless.flink;
 
 import echoless.Hasher;
 import echoless.Hashing;
+import echoless.Partitions.Window;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -33,9 +34,6 @@ record Settings(
     HashKey hashKey)
     implements Serializable {
 
-  /** A window has at least so many ticks, unless a tick would be below a millisecond. */
-  private static final long MIN_TICKS = 2000;
-
   /** The rate of full lines with a skew: eight slots, each with 40 bits of the key hash. */
   static final double LEAST_FPR_WITH_SKEW = 8.0 / (1L << 40);
 
@@ -55,38 +53,32 @@ record Settings(
       spec += ",memory=" + memory;
       return new Settings(spec, memory, keyGroups, 0, 0, seed, 0, hashKey);
     }
-    // A stamp has 20 bits for what is remembered, which is a million ticks at most.
-    long remembers = skewMillis == 0 ? 0 : windowMillis + latenessMillis + skewMillis;
-    long tick = tickOf(Math.max(windowMillis, remembers / 200));
-    long window = ceilDiv(windowMillis, tick);
-    long late = ceilDiv(windowMillis + latenessMillis, tick);
-    long skew = ceilDiv(skewMillis, tick);
-    if (skew > 0) {
-      // Late keys, too, are judged at their own times.
-      long remembered = skew + late - window;
-      spec = "stamped:window=" + window + ",skew=" + remembered + ",refresh=" + refresh;
-    } else {
-      spec += ",window=" + window;
-    }
+    Window window = Window.of(windowMillis, latenessMillis, skewMillis);
+    spec =
+        window.skewTicks() > 0
+            ? "stamped:window="
+                + window.ticks()
+                + ",skew="
+                + window.beyondTicks()
+                + ",refresh="
+                + refresh
+            : spec + ",window=" + window.ticks();
     spec += ",memory=" + memory;
-    return new Settings(spec, memory, keyGroups, tick, late, seed, skew, hashKey);
+    return new Settings(
+        spec,
+        memory,
+        keyGroups,
+        window.tickMillis(),
+        window.lateTicks(),
+        seed,
+        window.skewTicks(),
+        hashKey);
   }
 
-  /** The longest of 1, 2 or 5 times a power of ten that is at most a 2000th of the window. */
-  static long tickOf(long windowMillis) {
-    long tick = 1;
-    for (long power = 1; power <= windowMillis / MIN_TICKS; power *= 10) {
-      for (long digit : new long[] {1, 2, 5}) {
-        if (digit * power <= windowMillis / MIN_TICKS) {
-          tick = digit * power;
-        }
-      }
-    }
-    return tick;
-  }
-
-  private static long ceilDiv(long dividend, long divisor) {
-    return -Math.floorDiv(-dividend, divisor);
+  /** The window in ticks. */
+  Window window() {
+    return new Window(
+        tickMillis, Long.parseLong(option("window")), lateTicks, skewTicks, latenessTicks());
   }
 
   /** Reads the secret, if there is one. */
@@ -117,16 +109,6 @@ record Settings(
    */
   static boolean isTime(long millis) {
     return millis >= 0 && millis != Long.MAX_VALUE && millis != TimestampAssigner.NO_TIMESTAMP;
-  }
-
-  /** The tick of an event time. No record has tick 0, at which the clock of a filter begins. */
-  long tick(long eventTimeMillis) {
-    return eventTimeMillis / tickMillis + 1;
-  }
-
-  /** The first millisecond of a tick. */
-  long millis(long tick) {
-    return (tick - 1) * tickMillis;
   }
 
   /** Rejects state of other settings, by the name of the option that differs. */

@@ -14,7 +14,7 @@ class GroupStateTest {
       Settings.of(1 << 20, 1e-8, 60_000, 0, 0, false, 16, 0, null);
   private static final byte[] PART = {1, 2, 3};
 
-  private static EventClock.Saved read(byte[] state, Settings settings, long hashKeyId)
+  private static GroupState.Clock read(byte[] state, Settings settings, long hashKeyId)
       throws Exception {
     return GroupState.read(
         new ByteArrayInputStream(state),
@@ -26,7 +26,7 @@ class GroupStateTest {
   @Test
   void whatIsWrittenIsRead() throws Exception {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
-    EventClock.Saved clock = new EventClock.Saved(17, 16);
+    GroupState.Clock clock = new GroupState.Clock(17, 16);
     GroupState.write(out, MINUTE, 7, clock, part -> part.write(PART));
     assertEquals(clock, read(out.toByteArray(), MINUTE, 7));
     assertThrows(IllegalStateException.class, () -> read(out.toByteArray(), MINUTE, 0));
@@ -36,7 +36,7 @@ class GroupStateTest {
   @Test
   void statesOfVersion1AreRead() throws Exception {
     byte[] state = ofVersion(1);
-    assertEquals(new EventClock.Saved(17, 0), read(state, MINUTE, 0));
+    assertEquals(new GroupState.Clock(17, 0), read(state, MINUTE, 0));
     Settings two = Settings.of(1 << 20, 1e-8, 120_000, 0, 0, false, 16, 0, null);
     Exception failure =
         assertThrows(IllegalStateException.class, () -> read(state, two, 0));

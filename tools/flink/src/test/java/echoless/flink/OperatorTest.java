@@ -438,7 +438,7 @@ class OperatorTest {
 
   private static void observe(Partitions filter, Settings settings, long record) {
     long[] hash = {Hasher.hash(CALLS.key(record), settings.hashing())};
-    filter.observe(hash, new long[] {settings.tick(CALLS.time(record))}, 1, new long[1]);
+    filter.observe(hash, new long[] {Oracle.tick(settings, CALLS.time(record))}, 1, new long[1]);
   }
 
   private static void openWith(long declared) throws Exception {

@@ -35,12 +35,12 @@ final class Oracle {
    */
   static <T> Set<T> exact(
       Settings settings, List<T> arrivals, Function<T, ?> key, ToLongFunction<T> time) {
-    long window = settings.tick(windowMillis(settings)) - 1;
+    long window = settings.window().ticks();
     Map<Object, List<Long>> recorded = new HashMap<>();
     Set<T> fresh = new HashSet<>();
     for (T record : arrivals) {
       List<Long> ticks = recorded.computeIfAbsent(key.apply(record), none -> new ArrayList<>());
-      long own = settings.tick(time.applyAsLong(record));
+      long own = tick(settings, time.applyAsLong(record));
       if (ticks.stream().noneMatch(tick -> Math.abs(tick - own) <= window)) {
         ticks.add(own);
         fresh.add(record);
@@ -49,9 +49,9 @@ final class Oracle {
     return fresh;
   }
 
-  private static long windowMillis(Settings settings) {
-    String window = settings.spec().replaceFirst(".*window=([0-9]+).*", "$1");
-    return Long.parseLong(window) * settings.tickMillis();
+  /** The tick of an event time. No record has tick 0, at which the clock of a filter begins. */
+  static long tick(Settings settings, long eventTimeMillis) {
+    return eventTimeMillis / settings.tickMillis() + 1;
   }
 
   /** What one filter of all key groups finds, one record at a time. */
@@ -73,7 +73,7 @@ final class Oracle {
         hash[0] = Hasher.hash(keys.apply(record), settings.hashing());
         if (settings.hasWindow()) {
           int group = Partitions.partitionOf(hash[0], settings.keyGroups());
-          long own = settings.tick(calls.time(record));
+          long own = tick(settings, calls.time(record));
           clocks[group] = Math.max(clocks[group], own);
           if (clocks[group] - settings.skewTicks() - own > settings.lateTicks()) {
             fresh.add(record);

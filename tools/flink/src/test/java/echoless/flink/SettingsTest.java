@@ -15,15 +15,6 @@ class SettingsTest {
   }
 
   @Test
-  void aTickIsAtMostATwoThousandthOfTheWindow() {
-    assertEquals(20_000, Settings.tickOf(Duration.ofDays(1).toMillis()));
-    assertEquals(2_000_000, Settings.tickOf(Duration.ofHours(1234).toMillis()));
-    assertEquals(1, Settings.tickOf(3999));
-    assertEquals(2, Settings.tickOf(4000));
-    assertEquals(1, Settings.tickOf(1));
-  }
-
-  @Test
   void windowAndLatenessAreRoundedUpToTicks() {
     Settings day = of(Duration.ofDays(1), Duration.ofMinutes(5));
     assertEquals(
@@ -49,10 +40,6 @@ class SettingsTest {
 
   @Test
   void timesAreThoseFrom1970On() {
-    Settings day = of(Duration.ofDays(1), Duration.ZERO);
-    assertEquals(1, day.tick(0));
-    assertEquals(2, day.tick(20_000));
-    assertEquals(20_000, day.millis(2));
     for (long time : new long[] {-1, Long.MIN_VALUE, Long.MAX_VALUE}) {
       assertFalse(Settings.isTime(time));
     }

@@ -1,0 +1,226 @@
+//! Records with times, judged by the partitions of a task: one call hashes and routes the keys,
+//! moves the clocks, and says what is to happen to each record.
+
+use echoless_stream::{Place, TaskClock, Window};
+
+use crate::failure::{Code, Failure};
+use crate::keys::Keys;
+use crate::partitions::{BatchTicks, Partitions};
+
+/// What a record is, as bits: those of [`Partitions::judge`].
+pub mod fate {
+    /// A duplicate.
+    pub const DUPLICATE: u8 = 1;
+    /// Without a verdict.
+    pub const UNJUDGED: u8 = 2;
+    /// Older than the clock of its partition by more than window and lateness.
+    pub const LATE: u8 = 4;
+    /// Further ahead of the watermark than the skew.
+    pub const BEYOND_SKEW: u8 = 8;
+    /// Further ahead of the latest time of the task than any record may be.
+    pub const TOO_FAR_AHEAD: u8 = 16;
+}
+
+/// What happens to records that are late or ahead.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeRules {
+    /// Its unit is the millisecond.
+    pub window: Window,
+    /// In milliseconds.
+    pub max_advance: Option<u64>,
+    /// Which of them are judged all the same: bits of [`fate`].
+    pub judged: u8,
+    /// Which of them are failures: bits of [`fate`].
+    pub failing: u8,
+}
+
+/// The clocks of a task, and what they lead to.
+#[derive(Debug)]
+pub(crate) struct Timing {
+    rules: TimeRules,
+    clock: TaskClock,
+    /// Those of the records of a batch.
+    ticks: Vec<u64>,
+}
+
+impl Timing {
+    pub(crate) fn new(rules: TimeRules, partitions: usize) -> Self {
+        let judges_beyond_skew = rules.judged & fate::BEYOND_SKEW != 0;
+        let TimeRules {
+            window,
+            max_advance,
+            ..
+        } = rules;
+        let clock = TaskClock::new(partitions, window, max_advance, judges_beyond_skew);
+        Self {
+            rules,
+            clock,
+            ticks: Vec::new(),
+        }
+    }
+
+    /// Moves the clocks by a record of an owned partition. Returns its tick and its fate without a
+    /// verdict.
+    fn place(&mut self, partition: usize, time: i64, now: i64) -> Result<(u64, u8), Failure> {
+        let reference = self.clock.reference(now);
+        let place = self.clock.place(partition, time, now);
+        let bit = |is_set, bit| if is_set { bit } else { 0 };
+        let mut fate = bit(place.is_late, fate::LATE)
+            | bit(place.is_beyond_skew, fate::BEYOND_SKEW)
+            | bit(place.is_too_far_ahead, fate::TOO_FAR_AHEAD);
+        if fate & self.rules.failing != 0 {
+            return Err(self.failure(partition, time, reference, place));
+        }
+        if fate & !self.rules.judged != 0 {
+            fate |= fate::UNJUDGED;
+        }
+        Ok((place.tick, fate))
+    }
+
+    fn failure(&self, partition: usize, time: i64, reference: i64, place: Place) -> Failure {
+        let clock = &self.clock;
+        let Window {
+            skew, resolution, ..
+        } = *clock.window();
+        let what = if place.is_too_far_ahead {
+            let most = self.rules.max_advance.unwrap_or_default();
+            format!(
+                "too far ahead: more than maxAdvance, {most} ms, beyond the clock at {reference}"
+            )
+        } else if place.is_beyond_skew {
+            format!(
+                "more than the skew, {} ms, beyond the watermark at {}",
+                skew * resolution,
+                clock.time_of(clock.watermark())
+            )
+        } else {
+            let tick = clock.clock(partition).cast_unsigned();
+            format!(
+                "late: the clock of its key group is at {}",
+                clock.time_of(tick)
+            )
+        };
+        let text = format!("a record of event time {time} is {what}");
+        Failure::new(Code::InvalidArgument, text)
+    }
+}
+
+/// A batch of records with times.
+struct TimedBatch<'a> {
+    timing: Option<&'a mut Timing>,
+    times: &'a [i64],
+    now: i64,
+    fates: &'a mut [u8],
+}
+
+impl BatchTicks for TimedBatch<'_> {
+    const SELECTS: bool = true;
+
+    fn exist(&self) -> bool {
+        self.timing.is_some()
+    }
+
+    fn select(&mut self, owner: usize, number: usize) -> Result<bool, Failure> {
+        let (tick, fate) = match (self.times[number], &mut self.timing) {
+            (..0, _) => (0, fate::UNJUDGED),
+            (_, None) => (0, 0),
+            (time, Some(timing)) => timing.place(owner, time, self.now)?,
+        };
+        if let Some(timing) = &mut self.timing {
+            // At number 0, those of the batch before.
+            timing.ticks.truncate(number);
+            timing.ticks.push(tick);
+        }
+        self.fates[number] = fate;
+        Ok(fate & fate::UNJUDGED == 0)
+    }
+
+    fn tick(&self, number: usize) -> u64 {
+        self.timing
+            .as_ref()
+            .map_or(0, |timing| timing.ticks[number])
+    }
+}
+
+impl Partitions {
+    /// Judges records by their times from now on; see [`judge`](Self::judge).
+    pub fn set_time_rules(&mut self, rules: TimeRules) {
+        self.timing = Some(Timing::new(rules, self.owned()));
+    }
+
+    /// Judges records in their order, each at the tick of its time, which is in milliseconds since
+    /// 1970; without [rules](Self::set_time_rules), times do not matter. A record with a negative
+    /// time is not judged. Writes the [`fate`] of each record, and returns the number of duplicates.
+    /// `now` is the time of the system.
+    ///
+    /// # Errors
+    /// [`Failure`] if there are more or fewer times or fates than keys, a key belongs to a partition
+    /// that is not owned, or a record fails by the rules. No key was judged then, but clocks may have
+    /// moved.
+    pub fn judge(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        times: &[i64],
+        now: i64,
+        fates: &mut [u8],
+    ) -> Result<u64, Failure> {
+        for length in [times.len(), fates.len()] {
+            if length != keys.len() {
+                let allowed = format!("{}, one for each key", keys.len());
+                return Err(Failure::argument(
+                    "number of times or fates",
+                    length,
+                    allowed,
+                ));
+            }
+        }
+        let mut timing = self.timing.take();
+        let mut batch = TimedBatch {
+            timing: timing.as_mut(),
+            times,
+            now,
+            fates,
+        };
+        let divided = self.divide(keys, &mut batch);
+        self.timing = timing;
+        divided?;
+        let has_ticks = self.timing.is_some();
+        Ok(self.judge_divided(has_ticks, |number| fates[number] |= fate::DUPLICATE))
+    }
+
+    /// Takes a watermark, in milliseconds since 1970. `now` is the time of the system.
+    pub fn set_watermark(&mut self, time: i64, now: i64) {
+        if let Some(timing) = &mut self.timing {
+            timing.clock.set_watermark(time, now);
+        }
+    }
+
+    /// The clocks that a state of a task keeps: the latest tick of each owned partition, 0 before its
+    /// first one, and the tick of the watermark behind them.
+    #[must_use]
+    pub fn clocks(&self) -> Vec<u64> {
+        let Some(Timing { clock, .. }) = &self.timing else {
+            return vec![0; self.owned() + 1];
+        };
+        let mut clocks = clock.latest().to_vec();
+        clocks.push(clock.watermark());
+        clocks
+    }
+
+    /// Takes the clock of one partition from a state.
+    ///
+    /// # Errors
+    /// [`Failure`] if the partition is not owned.
+    pub fn restore_clock(
+        &mut self,
+        partition: usize,
+        latest: u64,
+        watermark: u64,
+    ) -> Result<(), Failure> {
+        let index = self.index(partition)?;
+        if let Some(timing) = &mut self.timing {
+            timing.clock.restore(index, latest, watermark);
+        }
+        Ok(())
+    }
+}
