@@ -68,5 +68,7 @@ pub use chain::MOST_CALLER_BYTES;
 pub use contents::{Contents, FileContents, export, import, show, verify};
 pub use error::JournalError;
 pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
-pub use options::{ChangedOption, LastingOption, check_hasher, check_options};
+pub use options::{
+    ChangedOption, Decides, LastingOption, check_hasher, check_options, decides, meaning,
+};
 pub use segment::{Commit, is_of_journal};

@@ -1,9 +1,64 @@
-//! Options of a program that must not change over the runs of a state: comparing those of now with
-//! those that a commit holds, and what the user is told.
+//! Options that must not change over the runs of a state: which they are, when two values are the
+//! same, comparing those of now with those that a commit holds, and what the user is told.
 //!
-//! A program stores the list in the bytes of its commits, in a format of its own.
+//! A program stores its options in the bytes of its commits, in a format of its own. The journal
+//! holds filter and hasher itself, and checks them.
 
 use echoless::KeyHasher;
+use echoless::spec::parse_bytes;
+use echoless_stream::{Span, Unit};
+
+/// What an option decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decides {
+    /// What a key is. States with different keys have nothing in common.
+    Key,
+    /// Verdicts or outputs, but not what a key is: it must not change while a state goes on.
+    Others,
+    /// What happens to a record without a key or in time, and how long one may be. No record that
+    /// was judged before has another key, and errors that end a run advise them: it may change.
+    Faults,
+}
+
+/// The options that do not decide what a key is. All others do.
+const OPTIONS: [(&str, Decides); 18] = [
+    ("--blank-lines", Decides::Faults),
+    ("--comment", Decides::Others),
+    ("--compress", Decides::Others),
+    ("--header", Decides::Others),
+    ("--invert", Decides::Others),
+    ("--late", Decides::Faults),
+    ("--lateness", Decides::Faults),
+    ("--max-record", Decides::Faults),
+    ("--memory", Decides::Others),
+    ("--missing", Decides::Faults),
+    ("--no-decompress", Decides::Others),
+    ("--refresh", Decides::Others),
+    ("--tag", Decides::Others),
+    ("--tag-file", Decides::Others),
+    ("--time-field", Decides::Others),
+    ("--time-format", Decides::Others),
+    ("--time-year", Decides::Others),
+    ("--window", Decides::Others),
+];
+
+/// What an option decides, such as `--key`.
+#[must_use]
+pub fn decides(option: &str) -> Decides {
+    let found = OPTIONS.iter().find(|(name, _)| *name == option);
+    found.map_or(Decides::Key, |(_, decides)| *decides)
+}
+
+/// What the value of `--window` or `--memory` means: two texts of one meaning are the same. `None`
+/// for other options, and for texts without a meaning.
+#[must_use]
+pub fn meaning(option: &str, value: &str) -> Option<String> {
+    match option {
+        "--window" => Span::parse(value, Unit::NANOSECOND).map(|span| format!("{span:?}")),
+        "--memory" => parse_bytes(value).ok().map(|bytes| bytes.to_string()),
+        _ => None,
+    }
+}
 
 /// An option by its name, with its value if it takes one.
 pub type LastingOption = (String, Option<String>);
@@ -13,8 +68,8 @@ pub type LastingOption = (String, Option<String>);
 #[error("{0}")]
 pub struct ChangedOption(String);
 
-/// Checks that the options are those that are `saved` in a place, such as `the state s`.
-/// `is_same(name, now, saved)` says whether two texts of an option mean one value.
+/// Checks that the options are those that are `saved` in a place, such as `the state s`, or mean the
+/// same.
 ///
 /// # Errors
 /// [`ChangedOption`] for the first one that differs, was not given before, or is missing.
@@ -23,10 +78,9 @@ pub struct ChangedOption(String);
 /// ```
 /// use echoless_durable::check_options;
 /// let option = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
-/// let is_same = |_: &str, now: &str, saved: &str| now == saved;
 /// let saved = [option("--window", "1h")];
-/// assert_eq!(check_options(&saved, &saved, "the state s", is_same), Ok(()));
-/// let changed = check_options(&[option("--window", "2h")], &saved, "the state s", is_same);
+/// assert_eq!(check_options(&[option("--window", "60m")], &saved, "the state s"), Ok(()));
+/// let changed = check_options(&[option("--window", "2h")], &saved, "the state s");
 /// assert_eq!(
 ///     changed.unwrap_err().to_string(),
 ///     "invalid --window=2h: expected --window=1h, as in the state s"
@@ -36,8 +90,10 @@ pub fn check_options(
     now: &[LastingOption],
     saved: &[LastingOption],
     place: &str,
-    is_same: impl Fn(&str, &str, &str) -> bool,
 ) -> Result<(), ChangedOption> {
+    let is_same = |name: &str, now: &str, saved: &str| {
+        now == saved || meaning(name, now).is_some_and(|now| meaning(name, saved) == Some(now))
+    };
     let text = |(name, value): &LastingOption| match value {
         Some(value) => format!("{name}={value}"),
         None => name.clone(),
@@ -50,7 +106,7 @@ pub fn check_options(
         let of_state = find(saved, name);
         let is_same = match (value, of_state.as_ref().map(|(_, saved)| saved)) {
             (None, Some(None)) => true,
-            (Some(now), Some(Some(saved))) => now == saved || is_same(name, now, saved),
+            (Some(now), Some(Some(saved))) => is_same(name, now, saved),
             _ => false,
         };
         if !is_same {
@@ -113,17 +169,22 @@ mod tests {
         options.collect()
     }
 
-    /// Numbers are equal if they have one value.
-    fn is_same(_: &str, now: &str, saved: &str) -> bool {
-        let number = |text: &str| text.parse::<u64>().ok();
-        number(now).is_some() && number(now) == number(saved)
-    }
-
     #[test]
     fn options_that_change_are_named_with_what_they_were() {
         for (now, saved, expected) in [
             ("", "", None),
-            ("--a=1 --b", "--b --a=01", None),
+            ("--a=1 --b", "--b --a=1", None),
+            (
+                "--memory=1MiB --window=1h",
+                "--window=60m --memory=1024k",
+                None,
+            ),
+            (
+                "--window=3600",
+                "--window=1h",
+                Some("invalid --window=3600: expected --window=1h"),
+            ),
+            ("--a=1", "--a=01", Some("invalid --a=1: expected --a=01")),
             ("--a=1", "--a=2", Some("invalid --a=1: expected --a=2")),
             ("--a=x", "--a=y", Some("invalid --a=x: expected --a=y")),
             ("--a=1", "", Some("invalid --a=1: expected no --a")),
@@ -131,7 +192,7 @@ mod tests {
             ("", "--a=1", Some("missing --a: expected --a=1")),
             ("--a=1", "--a=1 --b", Some("missing --b: expected --b")),
         ] {
-            let checked = check_options(&options(now), &options(saved), "the state", is_same);
+            let checked = check_options(&options(now), &options(saved), "the state");
             let said = checked.err().map(|error| error.to_string());
             let expected = expected.map(|text| format!("{text}, as in the state"));
             assert_eq!(said, expected, "{now} / {saved}");

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use echoless::{KeyHash, KeyHasher, Partitioning};
-use echoless_foreign::{Code, Filter, Hashes, Partitions, ReportFields};
+use echoless_foreign::{Code, Filter, Hashes, Partitions, ReportFields, TimeRules, fate};
+use echoless_stream::{TaskClock, Window};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -123,6 +124,134 @@ proptest! {
             }
         }
     }
+}
+
+/// The rules of a window, where late records and those beyond the skew are judged or not.
+fn rules(skew: u64, judged: u8, failing: u8) -> TimeRules {
+    TimeRules {
+        window: Window::new(1000, 100, skew),
+        max_advance: Some(50_000),
+        judged,
+        failing,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// One call for a batch is one call for each record at the tick of its clock, over restarts.
+    #[test]
+    fn records_are_judged_at_the_clocks_of_their_partitions(
+        batches in vec(vec((0..40_u64, -1..4000_i64), 0..200), 1..6),
+        skew in prop::sample::select(vec![0_u64, 700]),
+        judged in prop::sample::select(vec![0, fate::LATE, fate::BEYOND_SKEW, fate::LATE | fate::BEYOND_SKEW]),
+    ) {
+        let rules = rules(skew, judged, 0);
+        let Window { ticks, .. } = rules.window;
+        let spec = match skew {
+            0 => format!("clocked:window={ticks},memory=64KiB"),
+            _ => {
+                let skew = rules.window.remembered_beyond();
+                format!("stamped:window={ticks},skew={skew},memory=64KiB")
+            }
+        };
+        let (mut tasks, mut single) = (open(&spec, 0..COUNT), open(&spec, 0..COUNT));
+        tasks.set_time_rules(rules);
+        let judges_beyond_skew = judged & fate::BEYOND_SKEW != 0;
+        let mut clock = TaskClock::new(COUNT, rules.window, rules.max_advance, judges_beyond_skew);
+        for (number, records) in batches.iter().enumerate() {
+            let ids: Vec<u64> = records.iter().map(|(id, _)| *id).collect();
+            let mut times: Vec<i64> = records.iter().map(|(_, time)| *time).collect();
+            if let Some(time) = times.get_mut(7) {
+                *time += 1_000_000;
+            }
+            let keys = keys(&ids);
+            let mut fates = vec![0; ids.len()];
+            let found = tasks.judge(&Hashes(&keys), &times, 2000, &mut fates).unwrap();
+            let expected = keys.iter().zip(&times).map(|(key, time)| {
+                if *time < 0 {
+                    return fate::UNJUDGED;
+                }
+                let place = clock.place(Partitions::partition_of(*key, COUNT), *time, 2000);
+                let mut expected = 0;
+                for (is_set, bit) in [
+                    (place.is_late, fate::LATE),
+                    (place.is_beyond_skew, fate::BEYOND_SKEW),
+                    (place.is_too_far_ahead, fate::TOO_FAR_AHEAD),
+                ] {
+                    expected |= if is_set { bit } else { 0 };
+                }
+                if expected & !judged != 0 {
+                    return expected | fate::UNJUDGED;
+                }
+                let mut word = [0];
+                let ticks = [place.tick];
+                let duplicate = single.observe(&Hashes(&[*key]), Some(&ticks), &mut word);
+                expected | duplicate.unwrap() as u8
+            });
+            let expected: Vec<u8> = expected.collect();
+            prop_assert_eq!(&fates, &expected);
+            let duplicates = fates.iter().filter(|fate| *fate & fate::DUPLICATE != 0);
+            prop_assert_eq!(found, duplicates.count() as u64);
+            tasks.set_watermark(number as i64 * 500, 2000);
+            clock.set_watermark(number as i64 * 500, 2000);
+            let mut clocks = clock.latest().to_vec();
+            clocks.push(clock.watermark());
+            prop_assert_eq!(tasks.clocks(), clocks);
+        }
+    }
+}
+
+#[test]
+fn records_that_fail_say_what_is_wrong_with_their_time() {
+    for (skew, failing, time, text) in [
+        (
+            0,
+            fate::LATE,
+            8_899,
+            "late: the clock of its key group is at 10000",
+        ),
+        (
+            600,
+            fate::BEYOND_SKEW,
+            10_601,
+            "more than the skew, 600 ms, beyond the watermark at 10000",
+        ),
+        (
+            0,
+            fate::TOO_FAR_AHEAD,
+            60_001,
+            "too far ahead: more than maxAdvance, 50000 ms, beyond the clock at 10000",
+        ),
+    ] {
+        let mut task = open("stamped:window=1000,skew=2000,memory=64KiB", 0..COUNT);
+        task.set_time_rules(rules(skew, 0, failing));
+        task.set_watermark(10_000, 0);
+        let keys = keys(&[1, 1]);
+        let mut fates = [0; 2];
+        let times = [10_000, time];
+        let failure = task
+            .judge(&Hashes(&keys), &times, 0, &mut fates)
+            .unwrap_err();
+        assert_eq!(
+            failure.text,
+            format!("a record of event time {time} is {text}")
+        );
+    }
+    let mut task = open(SPEC, 0..COUNT);
+    let failure = task
+        .judge(&Hashes(&keys(&[1])), &[], 0, &mut [0])
+        .unwrap_err();
+    assert_eq!(failure.code, Code::InvalidArgument);
+    // Without rules, only what has no time is not judged.
+    let mut fates = [0; 3];
+    let keys = keys(&[1, 1, 1]);
+    assert_eq!(
+        task.judge(&Hashes(&keys), &[0, -1, 0], 0, &mut fates)
+            .unwrap(),
+        1
+    );
+    assert_eq!(fates, [0, fate::UNJUDGED, fate::DUPLICATE]);
 }
 
 #[test]

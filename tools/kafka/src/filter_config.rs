@@ -94,7 +94,7 @@ impl FilterConfig {
     pub(crate) fn check(&self, position: &Position, folder: &Path) -> Result<(), Failure> {
         let place = format!("the state {}", folder.display());
         if let Some(details) = &position.details {
-            check_options(&self.options, &details.options, &place, is_same)?;
+            check_options(&self.options, &details.options, &place)?;
             return Ok(());
         }
         // One of the first versions. The filter itself has the length of the window in ticks.
@@ -136,7 +136,7 @@ impl FilterConfig {
             let place = format!("the state {}", folder.display());
             let details = Position::decode(&contents.caller).and_then(|at| at.details);
             let checked = details.map_or(Ok(()), |details| {
-                check_options(&self.options, &details.options, &place, is_same)
+                check_options(&self.options, &details.options, &place)
             });
             let id = u64::from_str_radix(&contents.hasher, 16).unwrap_or_default();
             let check_keys = || check_hasher(&contents.algorithm, id, &self.hasher, &place);
@@ -161,19 +161,6 @@ fn lasting(args: &Args) -> Vec<LastingOption> {
         Some((name.to_owned(), Some(value)))
     });
     given.collect()
-}
-
-/// Whether two texts of one of these options mean one value.
-fn is_same(name: &str, one: &str, other: &str) -> bool {
-    match name {
-        "--memory" => same(parse_bytes(one), parse_bytes(other)),
-        "--window" => same(Window::parse(one), Window::parse(other)),
-        _ => one == other,
-    }
-}
-
-fn same<T: PartialEq>(one: Result<T, SpecError>, other: Result<T, SpecError>) -> bool {
-    matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, ValueEnum};
 use echoless::{Kernel, Replacement};
+use echoless_durable::{Decides, LastingOption, decides};
 use echoless_records::options::RecordArgs;
 
 use super::refused::RefusedArgs;
@@ -339,53 +340,21 @@ pub(crate) struct DedupArgs {
     pub(crate) refused: RefusedArgs,
 }
 
-/// The options of a state that do not decide what a key is.
-const OF_NO_KEY: [&str; 17] = [
-    "--blank-lines",
-    "--comment",
-    "--compress",
-    "--header",
-    "--invert",
-    "--late",
-    "--lateness",
-    "--max-record",
-    "--missing",
-    "--no-decompress",
-    "--refresh",
-    "--tag",
-    "--tag-file",
-    "--time-field",
-    "--time-format",
-    "--time-year",
-    "--window",
-];
-
-/// Options of records that may change as long as a state goes on: what happens to a record without
-/// a key or in time, and how long one may be. No record that was judged before has another key, and
-/// errors that end a run advise them.
-const MAY_CHANGE: [&str; 5] = [
-    "--blank-lines",
-    "--late",
-    "--lateness",
-    "--max-record",
-    "--missing",
-];
-
 /// Whether a run that goes on must have the same value of an option.
 pub(crate) fn must_not_change(option: &str) -> bool {
-    !MAY_CHANGE.contains(&option)
+    decides(option) != Decides::Faults
 }
 
 /// Those of the options that decide what a key is.
-pub(crate) fn key_options(options: &[(String, Option<String>)]) -> Vec<(String, Option<String>)> {
-    let is_of_key = |(option, _): &&(String, _)| !OF_NO_KEY.contains(&option.as_str());
+pub(crate) fn key_options(options: &[LastingOption]) -> Vec<LastingOption> {
+    let is_of_key = |(option, _): &&LastingOption| decides(option) == Decides::Key;
     options.iter().filter(is_of_key).cloned().collect()
 }
 
 impl DedupArgs {
     /// The options that decide what a key is, what the filter says and how outputs are written, as
     /// they were given, each with its value if it takes one. A run that goes on has the same.
-    pub(crate) fn lasting(&self) -> Vec<(String, Option<String>)> {
+    pub(crate) fn lasting(&self) -> Vec<LastingOption> {
         let values = [
             ("--window", self.window.clone()),
             ("--time-field", self.time_field.clone()),

@@ -8,7 +8,7 @@ use echoless_durable::{ChangedOption, LastingOption};
 use echoless_records::compression::codec::Compression;
 use echoless_records::delimiter::Delimiter;
 use echoless_records::field_list::FieldList;
-use echoless_records::number::{parse_size, parse_span, parse_whole};
+use echoless_records::number::{parse_size, parse_whole};
 use echoless_records::options::meaning_of_format;
 
 use crate::args::must_not_change;
@@ -40,7 +40,7 @@ pub(crate) fn check_options(
         others.map(|this| this.typed.clone()).collect::<Vec<_>>()
     };
     let (now, saved) = (others(&now, &saved), others(&saved, &now));
-    echoless_durable::check_options(&now, &saved, place, |_, _, _| false)
+    echoless_durable::check_options(&now, &saved, place)
 }
 
 /// What the options mean. One with its default value is as if it was not given.
@@ -93,7 +93,7 @@ fn meaning<'a>(option: &'a str, value: &str) -> Option<(&'a str, String)> {
     }
     let number = || parse_whole("", value, 0..=u64::MAX);
     let parsed = match option {
-        "window" => shown(parse_span("", value)),
+        "window" => echoless_durable::meaning("--window", value),
         "compress" => shown(Compression::parse("", value)),
         "max-chars" | "time-year" => shown(number()),
         "skip-fields" | "skip-chars" if number() == Ok(0) => return None,
