@@ -81,44 +81,11 @@ struct Buffers {
     /// The keys, those of each partition together, in their order.
     keys: Vec<KeyHash>,
     ticks: Vec<u64>,
+    /// The ticks of the batch in its own order.
+    undivided: Vec<u64>,
     /// The numbers of these keys in the batch.
     numbers: Vec<u32>,
     words: Vec<u64>,
-}
-
-/// The ticks of a batch while it is divided.
-pub(crate) trait BatchTicks {
-    /// Whether there may be keys that are not judged.
-    const SELECTS: bool;
-
-    /// Whether keys have ticks.
-    fn exist(&self) -> bool;
-
-    /// Whether a key is judged. `owner` is its place among the owned partitions. Called once for
-    /// each key, in their order.
-    ///
-    /// # Errors
-    /// [`Failure`] if the batch is not to be judged.
-    fn select(&mut self, owner: usize, number: usize) -> Result<bool, Failure>;
-
-    /// The tick of a key that is judged.
-    fn tick(&self, number: usize) -> u64;
-}
-
-impl BatchTicks for Option<&[u64]> {
-    const SELECTS: bool = false;
-
-    fn exist(&self) -> bool {
-        self.is_some()
-    }
-
-    fn select(&mut self, _owner: usize, _number: usize) -> Result<bool, Failure> {
-        Ok(true)
-    }
-
-    fn tick(&self, number: usize) -> u64 {
-        self.map_or(0, |ticks| ticks[number])
-    }
 }
 
 /// Where a report in slices is.
@@ -223,26 +190,31 @@ impl Partitions {
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
         check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
-        self.divide(keys, &mut { ticks })?;
+        let tick = |_, number: usize| Ok(Some(ticks.map_or(0, |ticks| ticks[number])));
+        self.divide::<false>(keys, ticks.is_some(), tick)?;
         duplicates.fill(0);
         Ok(self.judge_divided(ticks.is_some(), |number| {
             duplicates[number / 64] |= 1 << (number % 64);
         }))
     }
 
-    /// Divides a batch by the partitions that own its keys.
-    pub(crate) fn divide(
+    /// Divides a batch by the partitions that own its keys. `tick` gets the place of the owner of a
+    /// key and its number, and returns its tick, or, if some are selected, `None` for one that is not
+    /// judged.
+    pub(crate) fn divide<const SELECTS: bool>(
         &mut self,
         keys: &(impl Keys + ?Sized),
-        ticks: &mut impl BatchTicks,
+        has_ticks: bool,
+        tick: impl FnMut(usize, usize) -> Result<Option<u64>, Failure>,
     ) -> Result<(), Failure> {
         if u32::try_from(keys.len()).is_err() {
             let allowed = format!("at most {} in a batch", u32::MAX);
             return Err(Failure::argument("count", keys.len(), allowed));
         }
-        let divided = self.buffers.divide(keys, ticks, &self.identity);
+        let (buffers, identity) = (&mut self.buffers, &self.identity);
+        let divided = buffers.divide::<SELECTS>(keys, has_ticks, identity, tick);
         if divided.is_err() {
-            self.buffers.give_back();
+            buffers.give_back();
         }
         divided
     }
@@ -386,22 +358,25 @@ impl Buffers {
         give_back(&mut self.owners);
         give_back(&mut self.keys);
         give_back(&mut self.ticks);
+        give_back(&mut self.undivided);
         give_back(&mut self.numbers);
         give_back(&mut self.words);
     }
 
     /// Divides a batch by the partitions that own its keys.
-    fn divide<T: BatchTicks>(
+    fn divide<const SELECTS: bool>(
         &mut self,
         keys: &(impl Keys + ?Sized),
-        ticks: &mut T,
+        has_ticks: bool,
         identity: &Identity,
+        mut tick: impl FnMut(usize, usize) -> Result<Option<u64>, Failure>,
     ) -> Result<(), Failure> {
         let hashes = hash_all(keys, &identity.hasher, &mut self.hashes);
         let (first, owned) = (identity.owned.start, identity.owned.len());
         self.ends.clear();
         self.ends.resize(owned, 0);
         self.owners.clear();
+        self.undivided.clear();
         for (number, key) in hashes.iter().enumerate() {
             let partition = Partitions::partition_of(*key, identity.count);
             let owner = partition.wrapping_sub(first);
@@ -410,7 +385,11 @@ impl Buffers {
                 let allowed = format!("one of {}", identity.owned_text());
                 return Err(Failure::argument("partition", value, allowed));
             };
-            if !ticks.select(owner, number)? {
+            let tick = tick(owner, number)?;
+            if has_ticks {
+                self.undivided.push(tick.unwrap_or_default());
+            }
+            if SELECTS && tick.is_none() {
                 self.owners.push(NO_OWNER);
                 continue;
             }
@@ -424,17 +403,16 @@ impl Buffers {
         }
         self.keys.resize(hashes.len(), KeyHash::default());
         self.numbers.resize(hashes.len(), 0);
-        self.ticks
-            .resize(if ticks.exist() { hashes.len() } else { 0 }, 0);
+        self.ticks.resize(self.undivided.len(), 0);
         for (number, (key, owner)) in hashes.iter().zip(&self.owners).enumerate() {
-            if T::SELECTS && *owner == NO_OWNER {
+            if SELECTS && *owner == NO_OWNER {
                 continue;
             }
             let place = &mut self.ends[*owner as usize];
             self.keys[*place] = *key;
             self.numbers[*place] = number as u32;
-            if ticks.exist() {
-                self.ticks[*place] = ticks.tick(number);
+            if has_ticks {
+                self.ticks[*place] = self.undivided[number];
             }
             *place += 1;
         }

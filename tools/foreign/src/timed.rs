@@ -5,7 +5,7 @@ use echoless_stream::{Place, TaskClock, Window};
 
 use crate::failure::{Code, Failure};
 use crate::keys::Keys;
-use crate::partitions::{BatchTicks, Partitions};
+use crate::partitions::Partitions;
 
 /// What a record is, as bits: those of [`Partitions::judge`].
 pub mod fate {
@@ -39,8 +39,6 @@ pub struct TimeRules {
 pub(crate) struct Timing {
     rules: TimeRules,
     clock: TaskClock,
-    /// Those of the records of a batch.
-    ticks: Vec<u64>,
 }
 
 impl Timing {
@@ -52,11 +50,7 @@ impl Timing {
             ..
         } = rules;
         let clock = TaskClock::new(partitions, window, max_advance, judges_beyond_skew);
-        Self {
-            rules,
-            clock,
-            ticks: Vec::new(),
-        }
+        Self { rules, clock }
     }
 
     /// Moves the clocks by a record of an owned partition. Returns its tick and its fate without a
@@ -105,43 +99,6 @@ impl Timing {
     }
 }
 
-/// A batch of records with times.
-struct TimedBatch<'a> {
-    timing: Option<&'a mut Timing>,
-    times: &'a [i64],
-    now: i64,
-    fates: &'a mut [u8],
-}
-
-impl BatchTicks for TimedBatch<'_> {
-    const SELECTS: bool = true;
-
-    fn exist(&self) -> bool {
-        self.timing.is_some()
-    }
-
-    fn select(&mut self, owner: usize, number: usize) -> Result<bool, Failure> {
-        let (tick, fate) = match (self.times[number], &mut self.timing) {
-            (..0, _) => (0, fate::UNJUDGED),
-            (_, None) => (0, 0),
-            (time, Some(timing)) => timing.place(owner, time, self.now)?,
-        };
-        if let Some(timing) = &mut self.timing {
-            // At number 0, those of the batch before.
-            timing.ticks.truncate(number);
-            timing.ticks.push(tick);
-        }
-        self.fates[number] = fate;
-        Ok(fate & fate::UNJUDGED == 0)
-    }
-
-    fn tick(&self, number: usize) -> u64 {
-        self.timing
-            .as_ref()
-            .map_or(0, |timing| timing.ticks[number])
-    }
-}
-
 impl Partitions {
     /// Judges records by their times from now on; see [`judge`](Self::judge).
     pub fn set_time_rules(&mut self, rules: TimeRules) {
@@ -175,16 +132,18 @@ impl Partitions {
             }
         }
         let mut timing = self.timing.take();
-        let mut batch = TimedBatch {
-            timing: timing.as_mut(),
-            times,
-            now,
-            fates,
-        };
-        let divided = self.divide(keys, &mut batch);
+        let has_ticks = timing.is_some();
+        let divided = self.divide::<true>(keys, has_ticks, |owner, number| {
+            let (tick, fate) = match (times[number], &mut timing) {
+                (..0, _) => (0, fate::UNJUDGED),
+                (_, None) => (0, 0),
+                (time, Some(timing)) => timing.place(owner, time, now)?,
+            };
+            fates[number] = fate;
+            Ok((fate & fate::UNJUDGED == 0).then_some(tick))
+        });
         self.timing = timing;
         divided?;
-        let has_ticks = self.timing.is_some();
         Ok(self.judge_divided(has_ticks, |number| fates[number] |= fate::DUPLICATE))
     }
 

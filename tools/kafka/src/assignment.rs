@@ -19,9 +19,8 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionLi
 use rdkafka::types::RDKafkaRespErr;
 
 use crate::failure::{Calling, Failure};
-use crate::filter_config::FilterConfig;
 use crate::messages::{Repeats, say};
-use crate::partition::Partition;
+use crate::partition::{FilterConfig, Partition};
 use crate::report::Filters;
 use crate::topics::Topics;
 

@@ -8,8 +8,8 @@ use rdkafka::ClientConfig;
 
 use crate::args::Args;
 use crate::failure::Failure;
-use crate::filter_config::FilterConfig;
 use crate::key::KeyParts;
+use crate::partition::FilterConfig;
 use crate::window::parse_time;
 
 /// Settings that exactly-once delivery or an option decides.

@@ -8,7 +8,6 @@ mod args;
 mod assignment;
 mod config;
 mod failure;
-mod filter_config;
 mod key;
 mod messages;
 mod partition;

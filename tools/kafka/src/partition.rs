@@ -6,6 +6,8 @@
 //! committed offset are read again, for the filter alone. So a journal may be as old as it likes,
 //! or be absent, and this costs time only.
 
+mod filter_config;
+
 use std::cell::Cell;
 use std::fs;
 use std::mem;
@@ -18,10 +20,11 @@ use echoless_durable::{Commit, Journal, JournalError, progress_of};
 use echoless_stream::{Clock, is_late, tick_since};
 
 use crate::failure::Failure;
-use crate::filter_config::FilterConfig;
 use crate::position::{Details, Position};
 use crate::topics::Topics;
 use crate::window::Window;
+
+pub(crate) use filter_config::FilterConfig;
 
 /// What is judged of a record.
 #[derive(Debug, Clone, Copy)]
@@ -378,18 +381,20 @@ impl Partition {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::path::PathBuf;
 
+    use clap::Parser;
     use echoless::KeyHasher;
     use echoless_durable::storage::RealStorage;
     use echoless_durable::verify;
 
     use super::*;
-    use crate::filter_config::tests::configured;
+    use crate::args::Args;
+    use crate::config::Config;
 
     /// The filter of a specification, with a window of the options.
-    pub(crate) fn filter(spec: &str, window: Option<&str>) -> FilterConfig {
+    pub(super) fn filter(spec: &str, window: Option<&str>) -> FilterConfig {
         FilterConfig {
             state: PathBuf::new(),
             spec: spec.parse().unwrap(),
@@ -399,7 +404,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn open(folder: &Path, config: &FilterConfig, committed: i64) -> Partition {
+    pub(super) fn open(folder: &Path, config: &FilterConfig, committed: i64) -> Partition {
         let storage: Arc<dyn Storage> = Arc::new(RealStorage);
         Partition::open(
             &storage,
@@ -635,8 +640,22 @@ pub(crate) mod tests {
         }
     }
 
+    /// The filter of options as a user types them.
+    pub(super) fn configured(options: &str) -> FilterConfig {
+        let common = "echoless-kafka --brokers b:1 --group g --in calls --out fresh --state s";
+        let memory = if options.contains("-m") {
+            ""
+        } else {
+            " -m 64k"
+        };
+        let line = format!("{common}{memory} {options}");
+        let words = line.split_whitespace();
+        let config = Config::new(Args::try_parse_from(words).unwrap(), "unique").unwrap();
+        config.filter.unwrap()
+    }
+
     /// Commits as the first versions did.
-    pub(crate) fn save_without_details(partition: &mut Partition) {
+    pub(super) fn save_without_details(partition: &mut Partition) {
         let next = partition.next.unwrap();
         let judge = partition.judge.as_mut().unwrap();
         let mut position = Position::new(next, judge.clock, true, Details::default());
@@ -646,7 +665,7 @@ pub(crate) mod tests {
     }
 
     /// A record each second, from 2023 on.
-    pub(crate) fn each_second(offset: i64) -> Entry {
+    pub(super) fn each_second(offset: i64) -> Entry {
         Entry {
             offset,
             hash: Some(KeyHasher::seeded(0).hash_u64(offset as u64)),

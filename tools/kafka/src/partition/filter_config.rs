@@ -164,32 +164,16 @@ fn lasting(args: &Args) -> Vec<LastingOption> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use clap::Parser;
     use echoless_durable::storage::RealStorage;
 
     use super::*;
-    use crate::config::Config;
-    use crate::partition::tests::{each_second, filter, open, save_without_details};
+    use crate::partition::tests::{configured, each_second, filter, open, save_without_details};
     use crate::partition::{Entry, Partition};
     use crate::topics::Topics;
-
-    /// The filter of options as a user types them.
-    pub(crate) fn configured(options: &str) -> FilterConfig {
-        let common = "echoless-kafka --brokers b:1 --group g --in calls --out fresh --state s";
-        let memory = if options.contains("-m") {
-            ""
-        } else {
-            " -m 64k"
-        };
-        let line = format!("{common}{memory} {options}");
-        let words = line.split_whitespace();
-        let config = Config::new(Args::try_parse_from(words).unwrap(), "unique").unwrap();
-        config.filter.unwrap()
-    }
 
     /// Judges 500 records and returns what a second member with other options says.
     fn reopened(folder: &Path, first: &FilterConfig, second: &str) -> String {
