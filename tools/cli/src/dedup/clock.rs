@@ -344,11 +344,11 @@ fn treat_untimed(faults: FaultPolicy, chunk: &mut Chunk, untimed: &[(usize, Prob
 #[cfg(test)]
 mod tests {
     use echoless::KeyHash;
+    use echoless_stream::Span;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
-    use echoless_stream::Span;
 
     fn window(span: Span, timed: bool, late_after: u64, late: Late) -> WindowConfig {
         WindowConfig::for_tests(span, timed, late_after, late)
@@ -415,6 +415,27 @@ mod tests {
             );
         }
         (ticks, late)
+    }
+
+    #[test]
+    fn ticks_of_a_state_of_an_earlier_version_count_from_its_first_time() {
+        let window = window(Span::Time(1), true, 20, Late::Judge);
+        let earlier = r#"{"range":[50,60],"records":2,"unroller":null,"ahead":[0,0]}"#;
+        for (state, expected) in [
+            (earlier.to_owned(), [11, 21]),
+            (earlier.replace("}", r#","origin":0}"#), [61, 71]),
+        ] {
+            let read = |state: &str| serde_json::from_str::<StreamClock>(state).unwrap();
+            let (mut clock, mut committed) = (read(&state), read(&state));
+            assert_eq!(clock.tick(&window), Some(expected[0]));
+            let mut chunk = chunk(&[Some(55), Some(70)]);
+            let before = clock.place(&window, &mut chunk);
+            set_ticks(&window, before, &mut chunk);
+            assert_eq!(chunk.clock.ticks, expected);
+            committed.pass(&chunk);
+            let committed = serde_json::to_string(&committed).unwrap();
+            assert_eq!(read(&committed).tick(&window), Some(expected[1]));
+        }
     }
 
     fn records() -> impl Strategy<Value = Vec<Option<i64>>> {
