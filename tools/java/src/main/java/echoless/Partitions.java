@@ -12,7 +12,7 @@ import java.io.OutputStream;
  * own clock, so verdicts are those of the undivided filter if the specification has no window. The
  * memory must be a multiple of what {@code count} partitions of whole lines take.
  */
-public final class Partitions extends Resource {
+public final class Partitions extends AnyFilter {
   /** Bits of the fate of a record: a duplicate. */
   public static final int DUPLICATE = 1;
 
