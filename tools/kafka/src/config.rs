@@ -236,8 +236,8 @@ mod tests {
             Some("echoless-g-calls-a")
         );
         assert_eq!(strategy(&timed), None);
-        let named = config("--filter rlbsbf:k=2,form=line").unwrap();
-        assert_eq!(named.filter.unwrap().spec.name(), "rlbsbf");
+        let named = config("--filter rowlru:form=line").unwrap();
+        assert_eq!(named.filter.unwrap().spec.name(), "rowlru");
         let named = config("--filter clocked --window 10k").unwrap();
         assert_eq!(window(&named), Some(2000));
     }
