@@ -2,22 +2,13 @@
 
 use crate::ahead::AheadRun;
 
-/// The time from which ticks are counted in a stream that begins with a time: 1970, or an earlier
-/// first time. A time before it is that of a late record.
-#[must_use]
-pub const fn origin_of(first: i64) -> i64 {
-    if first < 0 { first } else { 0 }
-}
-
 /// The tick of a time. The clock of a filter starts at 0, and no key has that tick: the origin has
 /// tick 1.
 ///
 /// # Examples
 /// ```
-/// use echoless_stream::{origin_of, tick_since};
-/// assert_eq!(tick_since(origin_of(60), 60), 61);
-/// // Before 1970.
-/// assert_eq!(tick_since(origin_of(-60), -60), 1);
+/// use echoless_stream::tick_since;
+/// assert_eq!(tick_since(0, 60), 61);
 /// assert_eq!(tick_since(i64::MIN, i64::MAX), u64::MAX);
 /// ```
 #[must_use]

@@ -11,7 +11,9 @@
 //!  TaskClock    the same for the partitions of a task, with a watermark
 //! ```
 //!
-//! Ticks count from 1970: a filter begins at tick 0, and the time 0 has tick 1 ([`tick_since`]).
+//! A filter begins at tick 0, so the first tick is 1 ([`tick_since`]): that of 1970 in Kafka and
+//! Flink, whose partitions have no first record in common, and that of the first time in the
+//! command, where records before it are as old as it is.
 
 mod ahead;
 mod clock;
@@ -21,7 +23,7 @@ mod task;
 mod window;
 
 pub use ahead::AheadRun;
-pub use clock::{Clock, MaxAdvance, is_late, origin_of, tick_since};
+pub use clock::{Clock, MaxAdvance, is_late, tick_since};
 pub use count::{format_count, parse_count};
 pub use span::{Span, Unit, nanoseconds, parse_time};
 pub use task::{Place, TaskClock};

@@ -33,7 +33,7 @@ use echoless_records::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
 use echoless_records::failure::lock;
 use echoless_records::fault::{Fate, Fault, FaultPolicy, Missing, Problem};
 use echoless_records::time::recurring::Unroller;
-use echoless_stream::{AheadRun, Clock, MaxAdvance, is_late, origin_of, tick_since};
+use echoless_stream::{AheadRun, Clock, MaxAdvance, is_late, tick_since};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ClockSource, Late, WindowConfig};
@@ -43,10 +43,6 @@ use crate::config::{ClockSource, Late, WindowConfig};
 pub(super) struct StreamClock {
     /// The first time of the stream and the largest so far.
     range: Option<(i64, i64)>,
-    /// The time whose tick is 1. States of earlier versions have none: their ticks count from the
-    /// first time.
-    #[serde(default)]
-    origin: Option<i64>,
     records: u64,
     /// Determines the years or the days, where times leave them out.
     unroller: Option<Unroller>,
@@ -56,11 +52,6 @@ pub(super) struct StreamClock {
 }
 
 impl StreamClock {
-    /// The time whose tick is 1, once the clock has moved.
-    fn origin(&self) -> Option<i64> {
-        self.origin.or(self.range.map(|(first, _)| first))
-    }
-
     /// Places the next chunk of the stream, which is read: notes its clock, and counts its records.
     /// Returns the number of records before it.
     fn place(&mut self, window: &WindowConfig, chunk: &mut Chunk) -> u64 {
@@ -80,14 +71,10 @@ impl StreamClock {
         if window.clock.is_time() {
             let (_, steps) = steps_beyond(chunk.clock.before, &chunk.keys);
             if let (Some(first), Some(last)) = (steps.first(), steps.last()) {
-                if self.range.is_none() {
-                    self.origin = Some(origin_of(first.time));
-                }
                 self.range = Some((self.range.map_or(first.time, |(first, _)| first), last.time));
             }
         }
         chunk.clock.first = self.range.map_or(NO_TIME, |(first, _)| first);
-        chunk.clock.origin = self.origin().unwrap_or(NO_TIME);
         chunk.clock.after = self.range.map(|(_, latest)| latest);
         chunk.clock.unroller = self.unroller;
         chunk.clock.ahead_run = self.ahead;
@@ -140,7 +127,6 @@ impl StreamClock {
     /// [placed](Self::place).
     pub(super) fn pass(&mut self, chunk: &Chunk) {
         self.range = chunk.clock.after.map(|after| (chunk.clock.first, after));
-        self.origin = self.range.map(|_| chunk.clock.origin);
         self.records += chunk.own_records() as u64;
         self.unroller = chunk.clock.unroller;
         self.ahead = chunk.clock.ahead_run;
@@ -155,8 +141,7 @@ impl StreamClock {
             }
             ClockSource::Keys => None,
             ClockSource::Field(_) | ClockSource::Packets => {
-                let (_, latest) = self.range?;
-                self.origin().map(|origin| tick_since(origin, latest))
+                self.range.map(|(first, latest)| tick_since(first, latest))
             }
         }
     }
@@ -181,14 +166,13 @@ pub(super) fn set_ticks(window: &WindowConfig, records: u64, chunk: &mut Chunk) 
     }
     let (keys, clock) = (&chunk.keys, &mut chunk.clock);
     let (head, steps) = steps_beyond(clock.before, keys);
-    // Records before the first time are older than all others.
-    let before = clock
-        .before
-        .map_or(1, |time| tick_since(clock.origin, time));
+    // Records before the first time are as old as the first record with one: ticks that count from
+    // 1970, as in Kafka and Flink, would make them older than any window.
+    let before = clock.before.map_or(1, |time| tick_since(clock.first, time));
     clock.ticks.resize(head, before);
     let ends = steps.iter().skip(1).map(|step| step.from);
     for (step, end) in steps.iter().zip(ends.chain([keys.hashes.len()])) {
-        clock.ticks.resize(end, tick_since(clock.origin, step.time));
+        clock.ticks.resize(end, tick_since(clock.first, step.time));
     }
     treat_late(window, chunk);
 }
@@ -417,27 +401,6 @@ mod tests {
         (ticks, late)
     }
 
-    #[test]
-    fn ticks_of_a_state_of_an_earlier_version_count_from_its_first_time() {
-        let window = window(Span::Time(1), true, 20, Late::Judge);
-        let earlier = r#"{"range":[50,60],"records":2,"unroller":null,"ahead":[0,0]}"#;
-        for (state, expected) in [
-            (earlier.to_owned(), [11, 21]),
-            (earlier.replace("}", r#","origin":0}"#), [61, 71]),
-        ] {
-            let read = |state: &str| serde_json::from_str::<StreamClock>(state).unwrap();
-            let (mut clock, mut committed) = (read(&state), read(&state));
-            assert_eq!(clock.tick(&window), Some(expected[0]));
-            let mut chunk = chunk(&[Some(55), Some(70)]);
-            let before = clock.place(&window, &mut chunk);
-            set_ticks(&window, before, &mut chunk);
-            assert_eq!(chunk.clock.ticks, expected);
-            committed.pass(&chunk);
-            let committed = serde_json::to_string(&committed).unwrap();
-            assert_eq!(read(&committed).tick(&window), Some(expected[1]));
-        }
-    }
-
     fn records() -> impl Strategy<Value = Vec<Option<i64>>> {
         let tick = prop_oneof![
             1 => Just(None),
@@ -457,8 +420,6 @@ mod tests {
             let window = window(Span::Time(1), true, 20, Late::Judge);
             let keyed: Vec<i64> = stream.iter().flatten().copied().collect();
             let first = keyed.iter().find(|tick| **tick != NO_TIME);
-            // 1970, or earlier if the stream begins before.
-            let origin = first.map(|first| i128::from(*first).min(0));
             let mut latest = NO_TIME;
             let mut late = 0;
             let mut expected = Vec::new();
@@ -466,12 +427,12 @@ mod tests {
                 latest = latest.max(*tick);
                 let age = i128::from(latest) - i128::from(*tick);
                 late += u64::from(*tick != NO_TIME && age > 20);
-                expected.push(match origin {
-                    Some(origin) if latest != NO_TIME => {
-                        let since = i128::from(latest) - origin + 1;
+                expected.push(match first {
+                    Some(first) if latest != NO_TIME => {
+                        let since = i128::from(latest) - i128::from(*first) + 1;
                         u64::try_from(since).unwrap_or(u64::MAX)
                     }
-                    // Before the first time.
+                    // Before the first time, records are as old as the first with one.
                     _ => 1,
                 });
             }

@@ -117,15 +117,13 @@ pub(super) fn retain_others<T>(items: &mut Vec<T>, removed: &[usize]) {
 /// The clock before and after a chunk, and at each of its keys.
 #[derive(Debug, Default)]
 pub struct ChunkClock {
-    /// The tick at which each key hash is judged, ascending, counted from the origin of the stream.
+    /// The tick at which each key hash is judged, ascending, counted from the first of the stream.
     /// Empty without a window, or if the filter counts its keys itself.
     pub ticks: Vec<u64>,
     /// The clock before the chunk; `None` before the first record with a time.
     pub before: Option<i64>,
     /// The first time of the stream, if the clock has moved by the end of the chunk.
     pub first: i64,
-    /// The time whose tick is 1, if the clock has moved by then.
-    pub origin: i64,
     /// The clock after the chunk.
     pub after: Option<i64>,
     /// What determines the years or the days after the chunk, where times leave them out.
