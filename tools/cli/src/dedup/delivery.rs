@@ -74,7 +74,7 @@ impl<'a> Delivery<'a> {
             first_stats: None,
         };
         let file = delivery.outputs.stats.as_ref();
-        if file.is_some_and(|file| file.is_replaceable()) {
+        if file.is_some_and(super::outputs::stats_file::StatsFile::is_replaceable) {
             let observers = Observers::unbegun(config);
             let none = Report::default();
             let stats = Stats::new(
