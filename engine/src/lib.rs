@@ -4,8 +4,7 @@
 //! A [`KeyHasher`] hashes a record, or the fields that identify it, to a 64-bit [`KeyHash`]. The
 //! hash selects one 64-byte cache line of the filter. The filter probes that line, inserts the key
 //! and returns a [`Verdict`]: fresh or duplicate. A key costs one cache miss, and memory never
-//! grows. In return a filter
-//! makes two kinds of errors:
+//! grows. In return a filter makes two kinds of errors:
 //!
 //! - A **false positive** is a fresh key reported as a duplicate. The *false positive rate* (FPR)
 //!   is the fraction of the fresh keys for which that happens.

@@ -202,7 +202,8 @@ macro_rules! policies {
                 }
             }
 
-            /// The slots that move up; see [`ReplacementPolicy::moved`].
+            /// The slots that move up, as a run of bits from bit 0 on; all of them if `found` is 0.
+            /// Bit `i` of `found` is set if slot `i` of `slots` (at most 64) holds the key.
             pub fn moved(self, found: u64, slots: u32) -> u64 {
                 match self {
                     $(Self::$policy => $policy::moved(found, slots),)*

@@ -2,8 +2,7 @@
 //!
 //! The command, the planner, the lab and the engine all use [`FilterSpec`], which names any filter
 //! in text; [`FingerprintSpec`] builds the default one, [`SharedSpec`](crate::SharedSpec) the one
-//! that threads share and [`TreeSpec`](crate::TreeSpec) trees. [`catalogue()`] lists every filter
-//! with its options; as a page:
+//! that threads share. [`catalogue()`] lists every filter with its options; as a page:
 //!
 #![doc = include_str!("../../FILTERS.md")]
 

@@ -162,7 +162,7 @@ impl Verdicts {
     }
 
     /// The bits, for a filter to write. The caller keeps the bits past [`len`](Self::len) zero, or
-    /// calls [`clear_tail`](Self::clear_tail) afterwards.
+    /// clears them afterwards.
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }

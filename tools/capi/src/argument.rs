@@ -2,7 +2,7 @@
 //! anything. Each type of the [table](echoless_foreign::for_each_call) is a type here.
 //!
 //! A call runs `check` of each argument, which notes the memory behind its pointers, then
-//! [checks](Memory::check_apart) that all memory that it writes is apart from what else it reads and
+//! checks that all memory that it writes is apart from what else it reads and
 //! writes, and only then makes a `value` of each argument. Results have places, which are checked
 //! with the arguments, so that a call that fails has changed nothing, and which `write` fills.
 //!

@@ -9,7 +9,7 @@
 //! | [`adapters`] | filters around another filter: slices, growing filters, trees |
 //! | [`theory`] | their formulas: rates, ages and parameters |
 //!
-//! [`register`] adds all of them to what a [`FilterSpec`](echoless::FilterSpec) can name. They are
+//! [`register`] adds all of them to what a [`FilterSpec`] can name. They are
 //! the reference for the tables that the papers print, and for comparisons; the filters to use are
 //! those of the engine.
 //!

@@ -168,7 +168,7 @@ impl<'a> Layers<'a> {
         Ok(plan)
     }
 
-    /// The line form as a plan of its lines, checked against [`MOST_LINES`].
+    /// The line form as a plan of its lines, checked against the most lines, 2^32.
     pub fn plan(self) -> Result<LinePlan, SpecError> {
         let facts = self.row().facts(&self.kind, Form::Line, self.memory);
         let bucket_lines = facts.memory_unit / LINE_BYTES;

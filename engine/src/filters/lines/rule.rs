@@ -17,7 +17,7 @@ pub trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     /// What the hash of a key selects: a line, or a page of lines.
     type Bucket: Bucket;
 
-    /// Whether evictions can be counted from [`Outcome::displaced`]. Most rules clear single bits
+    /// Whether evictions can be counted from outcomes. Most rules clear single bits
     /// or decrement counters and cannot attribute them to a key.
     const COUNTS_EVICTIONS: bool = false;
 

@@ -58,7 +58,7 @@ use echoless::{KeyHash, SharedFilter, Verdict, Verdicts};
 /// forget no key in between; for a false positive none does. A thread that gets `Duplicate` also
 /// sees the writes that the thread that got `Fresh` made before it observed the key.
 ///
-/// With [`SharedLayout::Bloom`](crate::SharedLayout::Bloom) the verdicts of a single thread are
+/// With [`SharedLayout::Bloom`](echoless::SharedLayout::Bloom) the verdicts of a single thread are
 /// those of the root alone. Other layouts forget: a key that the root has forgotten may still be
 /// held, and be a duplicate, at a leaf.
 ///

@@ -15,7 +15,7 @@ pub(crate) enum Accounting {
     /// Its true size: 24 bytes (hash, two links, two index slots).
     Full,
     /// The 8 bytes of its hash, as paper 004 counts on its crawl (section 5.2). The true size, from
-    /// [`memory_bytes`](crate::Filter::memory_bytes), is three times the memory of the
+    /// [`memory_bytes`](echoless::Filter::memory_bytes), is three times the memory of the
     /// specification.
     HashOnly,
     /// 4 bytes, as paper 004 counts on its synthetic 32-bit keys. The entry still holds a 64-bit

@@ -136,7 +136,7 @@ pub(crate) static TIMERS: [FilterRow; 1] = [FilterRow {
 /// A fresh key sets its k timers to the time. A key is a duplicate if all of its timers are active,
 /// at most W old. A timer is stored as a stamp, the number of its unit of time modulo 2^b - 1, plus
 /// 1; 0 is an empty cell. A unit is a tick, or more if W is too long for the stamps; then a key is
-/// remembered for a unit longer ([`Window`](crate::Window)).
+/// remembered for a unit longer ([`Window`](echoless::Window)).
 ///
 /// **Expiry.** With W in units, 2^b = W + C + 1: there are stamps for W + C units. Each unit
 /// that passes sweeps the next 1/C of the cells and empties those older than W. A cell is therefore

@@ -6,7 +6,7 @@ use echoless::extend::{AdapterRow, Built, Head, Layers, Named, OptionRow, check_
 use echoless::spec::Facts;
 use echoless::{BuildError, SpecError};
 
-/// The first of the [`KeyHash::remix`](crate::KeyHash::remix) streams that choose the slice of a
+/// The first of the [`KeyHash::remix`](echoless::KeyHash::remix) streams that choose the slice of a
 /// key, one stream for each level of nested horizontal slices. No filter draws positions from them,
 /// so the keys of a slice are spread over it as all keys are over a filter.
 const SLICE_STREAMS: u64 = 0x736c_6963_6573_0000;
@@ -37,7 +37,7 @@ const OPTIONS: &[OptionRow] = &[
 
 /// Horizontal slices.
 ///
-/// The slices of a line filter are ranges of its lines ([`Partitioning`](crate::Partitioning)), and
+/// The slices of a line filter are ranges of its lines ([`Partitioning`](echoless::Partitioning)), and
 /// its verdicts are those of the undivided filter while no slice has failed. For all other filters,
 /// S filters of M/S bytes are built, and a hash that is independent of their positions chooses
 /// among them.
