@@ -9,7 +9,8 @@
 //! use echoless_lab::stream::Stream;
 //!
 //! let stream: Stream = "uniform:records=100k,distinct=0.6".parse()?;
-//! let specs = ["bloom:k=2,memory=16KiB".parse()?, "rlbsbf:k=2,memory=16KiB".parse()?];
+//! let specs = ["bloom:k=2,memory=16KiB", "rlbsbf:k=2,memory=16KiB"];
+//! let specs = [echoless_papers::parse(specs[0])?, echoless_papers::parse(specs[1])?];
 //! let evaluations = evaluate(&specs, &stream, &EvalOptions::default(), &|_| ())?;
 //! // A Bloom filter misses no duplicate; RLBSBF misses some and has fewer false positives.
 //! assert_eq!(evaluations[0].score.fnr(), 0.0);

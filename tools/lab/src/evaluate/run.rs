@@ -28,7 +28,7 @@ use crate::stream::Stream;
 /// use echoless_lab::stream::Stream;
 /// let stream = Stream::with_distinct_fraction(50_000, 0.5)?;
 /// let options = EvalOptions::default().points(10).ages(true);
-/// let specs = ["qqht:slots=4,bits=12,memory=8KiB".parse()?];
+/// let specs = [echoless_papers::parse("qqht:slots=4,bits=12,memory=8KiB")?];
 /// let evaluation = evaluate(&specs, &stream, &options, &|_| ())?.remove(0);
 /// assert_eq!(evaluation.score.arrivals(), 50_000);
 /// assert_eq!(evaluation.points.len(), 10);

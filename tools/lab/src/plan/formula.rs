@@ -26,11 +26,11 @@ use super::prediction::Rates;
 /// use echoless_lab::plan::uniform_rates;
 /// // One hash: the FPR rises as 1 - e^-x, where x is keys per bit. It ends at x = 1.893, after
 /// // 15.9 million distinct keys in 2^23 bits, and the FPR of the stream is the mean up to there.
-/// let bloom = "bloom:k=1,memory=1MiB".parse()?;
+/// let bloom = echoless_papers::parse("bloom:k=1,memory=1MiB")?;
 /// let rates = uniform_rates(&bloom, 16e6, 1e9).unwrap();
 /// assert!((rates.fpr - (1.0 - (1.0 - (-1.893_f64).exp()) / 1.893)).abs() < 0.001);
 /// assert_eq!(rates.fnr, 0.0);
-/// assert_eq!(uniform_rates(&"rlbsbf:k=2,memory=1MiB".parse()?, 16e6, 1e9), None);
+/// assert_eq!(uniform_rates(&echoless_papers::parse("rlbsbf:k=2,memory=1MiB")?, 16e6, 1e9), None);
 /// # Ok::<(), echoless::SpecError>(())
 /// ```
 #[must_use]

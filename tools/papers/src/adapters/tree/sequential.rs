@@ -91,8 +91,9 @@ pub struct LevelCounts {
 ///
 /// # Examples
 /// ```
-/// use echoless::{BloomTree, FilterSpec, KeyHasher, TreeMode, TreeSpec, Verdict};
-/// let node: FilterSpec = "bloom:k=4,memory=16KiB".parse()?;
+/// use echoless::{KeyHasher, Verdict};
+/// use echoless_papers::{BloomTree, TreeMode, TreeSpec};
+/// let node = echoless_papers::parse("bloom:k=4,memory=16KiB")?;
 /// let spec = TreeSpec::new(2, 2).mode(TreeMode::Dense);
 /// let mut tree = BloomTree::new(spec, |_level| node.build())?;
 /// let key = KeyHasher::seeded(0).hash(b"call 17");

@@ -45,10 +45,11 @@ const MOST_NODES: usize = 1 << 16;
 /// # Examples
 /// ```
 /// use echoless::spec::Options;
-/// use echoless::{Filter, FilterSpec, KeyHasher, TreeSpec, Verdict};
+/// use echoless::{Filter, KeyHasher, Verdict};
+/// use echoless_papers::TreeSpec;
 /// let key = KeyHasher::seeded(0).hash_u64(17);
 /// let spec = TreeSpec::parse(&mut Options::parse("levels=3,fanout=2,mode=sparse")?)?;
-/// let node: FilterSpec = "bloom:k=4,form=line".parse()?;
+/// let node = echoless_papers::parse("bloom:k=4,form=line")?;
 /// let build_node = |memory, seed| node.memory(memory).seed(seed).build();
 /// let mut tree = spec.build(7 << 10, 0, build_node)?;
 /// assert_eq!(tree.memory_bytes(), 7 << 10); // 1 KiB for each of 7 nodes
@@ -107,7 +108,7 @@ impl TreeSpec {
     /// # Examples
     /// ```
     /// use echoless::spec::Options;
-    /// use echoless::TreeSpec;
+    /// use echoless_papers::TreeSpec;
     /// let parse = |text| TreeSpec::parse(&mut Options::parse(text)?);
     /// assert_eq!(parse("levels=3,topdown=1"), Ok(TreeSpec::new(3, 2).topdown(1)));
     /// let error = parse("mode=thin").unwrap_err();
@@ -145,7 +146,7 @@ impl TreeSpec {
     ///
     /// # Examples
     /// ```
-    /// use echoless::TreeSpec;
+    /// use echoless_papers::TreeSpec;
     /// let error = TreeSpec::new(3, 1000).check().unwrap_err();
     /// let expected = "invalid fanout=1000: expected 1 to 255 (at most 65536 nodes in 3 levels)";
     /// assert_eq!(error.to_string(), expected);
@@ -201,7 +202,7 @@ impl TreeSpec {
     ///
     /// # Examples
     /// ```
-    /// use echoless::TreeSpec;
+    /// use echoless_papers::TreeSpec;
     /// assert_eq!(TreeSpec::new(3, 4).cache_lines(1.0), 3.0);
     /// assert_eq!(TreeSpec::new(3, 4).topdown(2).cache_lines(1.0), 1.0 + 4.0 + 16.0);
     /// ```
@@ -245,7 +246,8 @@ impl TreeSpec {
     ///
     /// # Examples
     /// ```
-    /// use echoless::{KeyHasher, SharedLayout, TreeMode, TreeSpec, Verdict};
+    /// use echoless::{KeyHasher, SharedLayout, Verdict};
+    /// use echoless_papers::{TreeMode, TreeSpec};
     /// let key = KeyHasher::seeded(0).hash_u64(17);
     /// let spec = TreeSpec::new(2, 2).mode(TreeMode::Dense);
     /// let tree = spec.build_shared(3 << 20, SharedLayout::Row4x16)?;
