@@ -89,6 +89,15 @@ func TestTicketsOfThreads(t *testing.T) {
 	if _, err := one.Observe(Strings([]string{"a"}).At(nil)); !errors.Is(err, InvalidArgument) {
 		t.Error(err)
 	}
+	// A batch without keys passes with its ticket.
+	for _, none := range []Keys{Strings(nil), Numbers(nil), Bytes(nil)} {
+		if err := one.Take(); err != nil {
+			t.Fatal(err)
+		}
+		if must(one.Observe(none)).Count() != 0 || must(two.Observe(keys)).Count() != 1 {
+			t.Error("verdicts of no keys")
+		}
+	}
 	if _, err := NewOrdered(lines, 0); !errors.Is(err, InvalidSpec) {
 		t.Error(err)
 	}

@@ -272,13 +272,7 @@ plain! {
     /// A number of things.
     Count(usize) "size_t " => usize, |count| Ok(count);
     /// A kind of objects.
-    Kind(u32) "uint32_t " => ObjectKind, |kind| match kind {
-        1 => Ok(ObjectKind::Filter),
-        2 => Ok(ObjectKind::Shared),
-        3 => Ok(ObjectKind::Ordered),
-        4 => Ok(ObjectKind::Engine),
-        _ => Err(Failure::argument("kind", kind, "1 to 4, an echoless_kind")),
-    };
+    Kind(u32) "uint32_t " => ObjectKind, |kind| ObjectKind::of_number(kind);
     /// The object of the call, whose handle is looked up later.
     Instance(*const echoless_handle) "echoless_handle *" => *const echoless_handle, |handle| Ok(handle);
 }

@@ -9,7 +9,7 @@ use echoless::{
 };
 
 use crate::failure::{Code, Failure};
-use crate::keys::{Keys, give_back, give_back_verdicts, hash_all};
+use crate::keys::{Keys, check_batch, give_back, give_back_verdicts, hash_all};
 
 /// Workers, each with a partition of a filter in lines. Any thread may use them.
 #[derive(Debug)]
@@ -98,6 +98,7 @@ impl Port {
         keys: &(impl Keys + ?Sized),
         ticks: Option<&[u64]>,
     ) -> Result<(), Failure> {
+        check_batch(keys.len())?;
         let hashes = hash_all(keys, &self.hasher, &mut self.hashes);
         let submitted = match ticks.and_then(<[u64]>::last) {
             Some(tick) => self.port.submit_at(*tick, hashes),

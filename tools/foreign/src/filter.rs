@@ -241,7 +241,12 @@ fn no_lines(spec: &FilterSpec) -> Failure {
 
 /// The specification of a filter. With the feature `papers` it may name the filters as published.
 pub(crate) fn spec_of(text: &str) -> Result<FilterSpec, SpecError> {
+    know_papers();
+    text.parse()
+}
+
+/// Makes the filters as published known to specifications, if the library is built with them.
+pub(crate) fn know_papers() {
     #[cfg(feature = "papers")]
     echoless_papers::register();
-    text.parse()
 }

@@ -252,6 +252,19 @@ pub fn hash_all<'a>(
     hashes
 }
 
+/// Checks that the keys fit in one batch of an ordered filter or a port.
+///
+/// # Errors
+/// [`Failure`] if there are 2^31 or more.
+pub(crate) fn check_batch(keys: usize) -> Result<(), Failure> {
+    let most = (1 << 31) - 1;
+    if keys > most {
+        let allowed = format!("at most {most} in a batch");
+        return Err(Failure::argument("count", keys, allowed));
+    }
+    Ok(())
+}
+
 /// Checks the memory of the caller for the verdicts, and the ticks if there are any.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report};
 
 use crate::engine::{Port, Workers};
 use crate::failure::Failure;
-use crate::filter::{Filter, read_file, spec_of, write_file};
+use crate::filter::{Filter, know_papers, read_file, spec_of, write_file};
 use crate::handles::exclusive;
 use crate::keys::Keys;
 use crate::ordered::{Cut, Ordered, Thread};
@@ -54,6 +54,18 @@ pub enum Kind {
     /// Workers, each with a partition of a filter in lines. Any thread may use it; each observes
     /// through a port of its own, `echoless_open`.
     Engine = 4,
+}
+
+impl Kind {
+    /// The kind with this number.
+    ///
+    /// # Errors
+    /// [`Failure`] if there is none.
+    pub fn of_number(number: u32) -> Result<Self, Failure> {
+        let kinds = [Self::Filter, Self::Shared, Self::Ordered, Self::Engine];
+        let found = kinds.into_iter().find(|kind| *kind as u32 == number);
+        found.ok_or_else(|| Failure::argument("kind", number, "1 to 4, an echoless_kind"))
+    }
 }
 
 /// Where a state is saved.
@@ -129,7 +141,7 @@ impl Object {
         Ok(Self::Partitions(Box::new(Mutex::new(partitions))))
     }
 
-    /// Restores an object of any kind but an engine, and the bytes that were saved with it, those of
+    /// Restores an object of any kind, and the bytes that were saved with it, those of
     /// parts behind each other in the order of their lines.
     ///
     /// # Errors
@@ -146,6 +158,7 @@ impl Object {
         memory_limit: u64,
     ) -> Result<(Vec<u8>, Self), Failure> {
         check_partitions(kind, partitions)?;
+        know_papers();
         let parts = match from {
             Source::Streams(parts) => parts,
             Source::File(path) => {
@@ -237,24 +250,17 @@ impl Object {
     /// # Errors
     /// [`Failure`] if the object hashes no keys.
     pub fn hash(&self, keys: impl Keys, hashes: &mut [KeyHash]) -> Result<(), Failure> {
-        keys.hash(&self.hasher()?, 0, hashes);
-        Ok(())
-    }
-
-    /// The hasher of the keys.
-    ///
-    /// # Errors
-    /// [`Failure`] if the object hashes no keys, or another thread uses it.
-    pub fn hasher(&self) -> Result<KeyHasher, Failure> {
-        Ok(match self {
-            Self::Filter(filter) => exclusive(FILTER, filter)?.hasher().clone(),
-            Self::Shared(shared) => shared.hasher().clone(),
-            Self::Ordered(ordered) => ordered.hasher.clone(),
-            Self::Thread(thread) => exclusive("thread", thread)?.ordered.hasher.clone(),
-            Self::Engine(workers) => workers.hasher.clone(),
-            Self::Port(port) => exclusive("port", port)?.hasher.clone(),
+        let mut hash = |hasher: &KeyHasher| keys.hash(hasher, 0, hashes);
+        match self {
+            Self::Filter(filter) => hash(exclusive(FILTER, filter)?.hasher()),
+            Self::Shared(shared) => hash(shared.hasher()),
+            Self::Ordered(ordered) => hash(&ordered.hasher),
+            Self::Thread(thread) => hash(&exclusive("thread", thread)?.ordered.hasher),
+            Self::Engine(workers) => hash(&workers.hasher),
+            Self::Port(port) => hash(&exclusive("port", port)?.hasher),
             Self::Partitions(_) | Self::Snapshot(_) => return Err(self.is_no(FILTER)),
-        })
+        }
+        Ok(())
     }
 
     /// Submits a batch to a port; all keys have the last of their ticks.
@@ -328,7 +334,7 @@ impl Object {
                 return self.save_at(to, cut);
             }
             (_, Target::File(path)) => {
-                if let Self::Filter(_) = self {
+                if !matches!(self, Self::Shared(_)) {
                     // Before there is a file.
                     self.lines()?;
                 }

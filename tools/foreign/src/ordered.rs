@@ -2,7 +2,7 @@
 //! their tickets.
 
 use std::cell::Cell;
-use std::io::Write;
+use std::io::{self, Write};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use echoless::{
 use self_cell::{MutBorrow, self_cell};
 
 use crate::failure::{Code, Failure};
-use crate::keys::{Keys, check_masks, give_back, give_back_verdicts, hash_all};
+use crate::keys::{Keys, check_batch, check_masks, give_back, give_back_verdicts, hash_all};
 
 type Lines = Box<dyn LineFilter>;
 
@@ -94,6 +94,12 @@ impl Ordered {
     pub(crate) fn save(&self, cut: &mut Cut<'_>, output: impl Write) -> Result<(), Failure> {
         self.check_can_wait()?;
         let mut failure = None;
+        let is_failed = Cell::new(false);
+        // A stream that has begun must not end as the state of no position.
+        let output = Abandoned {
+            output,
+            is_failed: &is_failed,
+        };
         let result = self.filter.save(&self.spec, &self.hasher, output, |saver| {
             (cut.before)();
             let ticket = saver.ticket();
@@ -102,6 +108,7 @@ impl Ordered {
             IN_POSITION.set(outer);
             let bytes = bytes.unwrap_or_else(|error| {
                 failure = Some(error);
+                is_failed.set(true);
                 Vec::new()
             });
             (ticket, bytes)
@@ -110,6 +117,33 @@ impl Ordered {
             Some(failure) => Err(failure),
             None => Ok(result?),
         }
+    }
+}
+
+/// An output that takes nothing more once the save has failed.
+struct Abandoned<'a, W> {
+    output: W,
+    is_failed: &'a Cell<bool>,
+}
+
+impl<W> Abandoned<'_, W> {
+    fn check(&self) -> io::Result<()> {
+        match self.is_failed.get() {
+            true => Err(io::Error::other("the save has failed")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl<W: Write> Write for Abandoned<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check()?;
+        self.output.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.check()?;
+        self.output.flush()
     }
 }
 
@@ -200,11 +234,7 @@ impl Thread {
     ) -> Result<u64, Failure> {
         self.ordered.check_can_wait()?;
         check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
-        let most = (1 << 31) - 1;
-        if keys.len() > most {
-            let allowed = format!("at most {most} in a batch");
-            return Err(Failure::argument("count", keys.len(), allowed));
-        }
+        check_batch(keys.len())?;
         let mut buffer = std::mem::take(&mut self.hashes);
         let mut verdicts = std::mem::take(&mut self.verdicts);
         let hashes = hash_all(keys, &self.ordered.hasher, &mut buffer);

@@ -205,7 +205,7 @@ impl Partitions {
         &mut self,
         keys: &(impl Keys + ?Sized),
         has_ticks: bool,
-        tick: impl FnMut(usize, usize) -> Result<Option<u64>, Failure>,
+        tick: impl FnMut(Option<usize>, usize) -> Result<Option<u64>, Failure>,
     ) -> Result<(), Failure> {
         if u32::try_from(keys.len()).is_err() {
             let allowed = format!("at most {} in a batch", u32::MAX);
@@ -363,13 +363,15 @@ impl Buffers {
         give_back(&mut self.words);
     }
 
-    /// Divides a batch by the partitions that own its keys.
+    /// Divides a batch by the partitions that own its keys. `tick` gets the place of the owner of a
+    /// key, if it is owned, and the number of the key, once for each key. If this `SELECTS`, keys
+    /// without a tick are left out, and need no owner; else it gets no owner.
     fn divide<const SELECTS: bool>(
         &mut self,
         keys: &(impl Keys + ?Sized),
         has_ticks: bool,
         identity: &Identity,
-        mut tick: impl FnMut(usize, usize) -> Result<Option<u64>, Failure>,
+        mut tick: impl FnMut(Option<usize>, usize) -> Result<Option<u64>, Failure>,
     ) -> Result<(), Failure> {
         let hashes = hash_all(keys, &identity.hasher, &mut self.hashes);
         let (first, owned) = (identity.owned.start, identity.owned.len());
@@ -379,21 +381,23 @@ impl Buffers {
         self.undivided.clear();
         for (number, key) in hashes.iter().enumerate() {
             let partition = Partitions::partition_of(*key, identity.count);
-            let owner = partition.wrapping_sub(first);
-            let Some(count) = self.ends.get_mut(owner) else {
+            let owner = Some(partition.wrapping_sub(first)).filter(|owner| *owner < owned);
+            if SELECTS {
+                let tick = tick(owner, number)?;
+                if has_ticks {
+                    self.undivided.push(tick.unwrap_or_default());
+                }
+                if tick.is_none() {
+                    self.owners.push(NO_OWNER);
+                    continue;
+                }
+            }
+            let Some(owner) = owner else {
                 let value = format!("{partition} of key {number}");
                 let allowed = format!("one of {}", identity.owned_text());
                 return Err(Failure::argument("partition", value, allowed));
             };
-            let tick = tick(owner, number)?;
-            if has_ticks {
-                self.undivided.push(tick.unwrap_or_default());
-            }
-            if SELECTS && tick.is_none() {
-                self.owners.push(NO_OWNER);
-                continue;
-            }
-            *count += 1;
+            self.ends[owner] += 1;
             self.owners.push(owner as u32);
         }
         // Where the keys of each partition begin, and once they are written, where they end.
@@ -403,7 +407,8 @@ impl Buffers {
         }
         self.keys.resize(hashes.len(), KeyHash::default());
         self.numbers.resize(hashes.len(), 0);
-        self.ticks.resize(self.undivided.len(), 0);
+        self.ticks
+            .resize(if has_ticks { hashes.len() } else { 0 }, 0);
         for (number, (key, owner)) in hashes.iter().zip(&self.owners).enumerate() {
             if SELECTS && *owner == NO_OWNER {
                 continue;
@@ -412,7 +417,11 @@ impl Buffers {
             self.keys[*place] = *key;
             self.numbers[*place] = number as u32;
             if has_ticks {
-                self.ticks[*place] = self.undivided[number];
+                self.ticks[*place] = if SELECTS {
+                    self.undivided[number]
+                } else {
+                    tick(None, number)?.unwrap_or_default()
+                };
             }
             *place += 1;
         }

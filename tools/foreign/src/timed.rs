@@ -1,7 +1,7 @@
 //! Records with times, judged by the partitions of a task: one call hashes and routes the keys,
 //! moves the clocks, and says what is to happen to each record.
 
-use echoless_stream::{Place, TaskClock, Window};
+use echoless_stream::{TaskClock, Window};
 
 use crate::failure::{Code, Failure};
 use crate::keys::Keys;
@@ -62,8 +62,9 @@ impl Timing {
         let mut fate = bit(place.is_late, fate::LATE)
             | bit(place.is_beyond_skew, fate::BEYOND_SKEW)
             | bit(place.is_too_far_ahead, fate::TOO_FAR_AHEAD);
-        if fate & self.rules.failing != 0 {
-            return Err(self.failure(partition, time, reference, place));
+        let failing = fate & self.rules.failing;
+        if failing != 0 {
+            return Err(self.failure(partition, time, reference, failing));
         }
         if fate & !self.rules.judged != 0 {
             fate |= fate::UNJUDGED;
@@ -71,17 +72,18 @@ impl Timing {
         Ok((place.tick, fate))
     }
 
-    fn failure(&self, partition: usize, time: i64, reference: i64, place: Place) -> Failure {
+    /// `failing` are the bits of its fate for which a record fails.
+    fn failure(&self, partition: usize, time: i64, reference: i64, failing: u8) -> Failure {
         let clock = &self.clock;
         let Window {
             skew, resolution, ..
         } = *clock.window();
-        let what = if place.is_too_far_ahead {
+        let what = if failing & fate::TOO_FAR_AHEAD != 0 {
             let most = self.rules.max_advance.unwrap_or_default();
             format!(
                 "too far ahead: more than maxAdvance, {most} ms, beyond the clock at {reference}"
             )
-        } else if place.is_beyond_skew {
+        } else if failing & fate::BEYOND_SKEW != 0 {
             format!(
                 "more than the skew, {} ms, beyond the watermark at {}",
                 skew * resolution,
@@ -137,7 +139,11 @@ impl Partitions {
             let (tick, fate) = match (times[number], &mut timing) {
                 (..0, _) => (0, fate::UNJUDGED),
                 (_, None) => (0, 0),
-                (time, Some(timing)) => timing.place(owner, time, now)?,
+                // A key that is not owned is rejected behind this.
+                (time, Some(timing)) => match owner {
+                    Some(owner) => timing.place(owner, time, now)?,
+                    None => (0, 0),
+                },
             };
             fates[number] = fate;
             Ok((fate & fate::UNJUDGED == 0).then_some(tick))

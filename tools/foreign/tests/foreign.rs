@@ -289,11 +289,46 @@ fn an_ordered_filter_is_saved_with_the_position_of_its_cut() {
         before: Box::new(|| ()),
         position: Box::new(|| Err(Failure::new(Code::Io, "no position"))),
     };
-    let target = Target::Stream(None, Box::new(std::io::sink()));
+    let mut state = Vec::new();
+    let target = Target::Stream(None, Box::new(&mut state));
     assert_eq!(
         ordered.save_at(target, failed).unwrap_err().text,
         "no position"
     );
+    // What reached the stream is no state, or the filter would go on at no position.
+    let loaded = load(Kind::Ordered, [&state[..]], hasher(), u64::MAX);
+    assert_eq!(loaded.err().unwrap().code, Code::InvalidState);
+}
+
+#[test]
+fn a_batch_of_too_many_keys_is_no_panic() {
+    for kind in [Kind::Ordered, Kind::Engine] {
+        let object = Object::new(kind, SPEC, hasher(), 2).unwrap();
+        let access = object.open().unwrap();
+        for count in [1 << 31, 1 << 40] {
+            let keys = Fixed::new(&[], 0, 0, count).unwrap();
+            let failed = match kind {
+                Kind::Engine => access.submit(keys).unwrap_err(),
+                _ => {
+                    let mut duplicates = vec![0; 1 << 25];
+                    access.observe(keys, &mut duplicates).unwrap_err()
+                }
+            };
+            assert_eq!(failed.code, Code::InvalidArgument, "{failed}");
+            if kind == Kind::Ordered {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_saved_begins_no_file() {
+    let folder = std::env::temp_dir().join(format!("echoless-{}-no-file", std::process::id()));
+    let engine = Object::new(Kind::Engine, SPEC, hasher(), 2).unwrap();
+    let target = || Target::File(folder.join("state"));
+    let failed = engine.save(target(), b"").unwrap_err();
+    assert_ne!(failed.code, Code::Io, "{failed}");
 }
 
 #[test]

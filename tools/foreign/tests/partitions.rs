@@ -202,6 +202,27 @@ proptest! {
     }
 }
 
+/// As records without a key, which come to any task.
+#[test]
+fn records_that_are_not_judged_need_no_owned_partition() {
+    let all = keys(&(0..64).collect::<Vec<_>>());
+    let is_owned = |key: &&KeyHash| Partitions::partition_of(**key, COUNT) < COUNT / 2;
+    let (owned, others): (Vec<KeyHash>, Vec<KeyHash>) = all.iter().partition(is_owned);
+    for has_rules in [false, true] {
+        let mut task = open("clocked:window=600,memory=64KiB", 0..COUNT / 2);
+        if has_rules {
+            task.set_time_rules(rules(0, 0, 0));
+        }
+        let mut fates = [0; 3];
+        let batch = [owned[0], others[0], owned[0]];
+        let found = task.judge(&Hashes(&batch), &[5_000, -1, 5_000], 0, &mut fates);
+        assert_eq!(found.unwrap(), 1);
+        assert_eq!(fates, [0, fate::UNJUDGED, fate::DUPLICATE]);
+        let wrong = task.judge(&Hashes(&batch), &[5_000; 3], 0, &mut fates);
+        assert_eq!(wrong.unwrap_err().code, Code::InvalidArgument);
+    }
+}
+
 #[test]
 fn records_that_fail_say_what_is_wrong_with_their_time() {
     for (skew, failing, time, text) in [

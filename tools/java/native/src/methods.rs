@@ -28,15 +28,6 @@ fn insert(object: Object) -> Result<jlong, Failure> {
     OBJECTS.insert(object).map(Handle::number)
 }
 
-/// The kind of objects with a number.
-fn kind(number: jint) -> Kind {
-    match number {
-        1 => Kind::Filter,
-        2 => Kind::Shared,
-        _ => Kind::Ordered,
-    }
-}
-
 /// Judges a batch, at its ticks if there are some.
 fn judge_keys(
     env: &Env<'_>,
@@ -89,7 +80,7 @@ natives! { 'local, env;
         let hasher = hasher(env, seed, &secret)?;
         let partitions = count("partitions", partitions)?;
         let spec = text(env, "spec", &spec)?;
-        insert(Object::new(kind(number), &spec, hasher, partitions)?)
+        insert(Object::new(Kind::of_number(number.cast_unsigned())?, &spec, hasher, partitions)?)
     }
 
     Resource.newPartitions(
@@ -257,7 +248,7 @@ natives! { 'local, env;
         let partitions = count("partitions", partitions)?;
         let env = RefCell::new(env);
         let from = Source::Streams(vec![Box::new(Stream::new(&env, &stream)?)]);
-        let (saved, object) = Object::load(kind(number), from, hasher, partitions, limit)?;
+        let (saved, object) = Object::load(Kind::of_number(number.cast_unsigned())?, from, hasher, partitions, limit)?;
         let env = env.into_inner();
         let saved = env.byte_array_from_slice(&saved).map_err(of_java)?;
         into.set_element(env, 0, &saved).map_err(of_java)?;
