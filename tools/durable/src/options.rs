@@ -6,7 +6,7 @@
 
 use echoless::KeyHasher;
 use echoless::spec::parse_bytes;
-use echoless_stream::{Span, Unit};
+use echoless_stream::{nanoseconds, parse_count};
 
 /// What an option decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,10 @@ pub fn decides(option: &str) -> Decides {
 #[must_use]
 pub fn meaning(option: &str, value: &str) -> Option<String> {
     match option {
-        "--window" => Span::parse(value, Unit::NANOSECOND).map(|span| format!("{span:?}")),
+        "--window" => {
+            let time = nanoseconds(value).map(|time| format!("{time} ns"));
+            time.or_else(|| parse_count(value).map(|records| records.to_string()))
+        }
         "--memory" => parse_bytes(value).ok().map(|bytes| bytes.to_string()),
         _ => None,
     }
@@ -179,6 +182,8 @@ mod tests {
                 "--window=60m --memory=1024k",
                 None,
             ),
+            // More nanoseconds than 64 bits hold.
+            ("--window=200000d", "--window=4800000h", None),
             (
                 "--window=3600",
                 "--window=1h",

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::is_beyond;
+
 /// Records in a row whose times are too far ahead of the clock of a stream.
 ///
 /// A window takes the latest time so far for the clock, so one record with a time in the far future
@@ -42,7 +44,7 @@ impl AheadRun {
     /// Returns the time that the next record has for the clock, or `None` if it is too far ahead.
     /// Without a clock any time is allowed.
     pub fn admit(&mut self, clock: Option<i64>, time: i64, most: u64) -> Option<i64> {
-        let is_ahead = |time: i64, clock: i64| time > clock && time.abs_diff(clock) > most;
+        let is_ahead = |time, clock| is_beyond(time, clock, most);
         if !clock.is_some_and(|clock| is_ahead(time, clock)) {
             self.records = 0;
             return Some(time);

@@ -23,7 +23,12 @@ pub const fn tick_since(origin: i64, time: i64) -> u64 {
 /// window. So they pass without a verdict, unless a policy says otherwise.
 #[must_use]
 pub const fn is_late(clock: i64, time: i64, late_after: u64) -> bool {
-    clock > time && clock.abs_diff(time) > late_after
+    is_beyond(clock, time, late_after)
+}
+
+/// Whether one time is more than `most` beyond another.
+pub(crate) const fn is_beyond(time: i64, other: i64, most: u64) -> bool {
+    time > other && time.abs_diff(other) > most
 }
 
 /// How far ahead of the clock a time may be.

@@ -27,4 +27,4 @@ pub use clock::{Clock, MaxAdvance, is_late, tick_since};
 pub use count::{format_count, parse_count};
 pub use span::{Span, Unit, nanoseconds, parse_time};
 pub use task::{Place, TaskClock};
-pub use window::{Window, resolution, resolution_of_at_most};
+pub use window::{Window, resolution};

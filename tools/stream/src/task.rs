@@ -1,6 +1,6 @@
 //! The clocks of the partitions of a task, with a watermark.
 
-use crate::clock::{Clock, MaxAdvance, is_late};
+use crate::clock::{Clock, MaxAdvance, is_beyond, is_late};
 use crate::window::Window;
 
 /// Where a record is in time, and the tick at which it is judged, if it is.
@@ -106,8 +106,7 @@ impl TaskClock {
     /// Takes a watermark. `now` is the time of the system.
     pub fn set_watermark(&mut self, time: i64, now: i64) {
         if let Some(most) = self.bound {
-            let reference = self.reference(now);
-            if time > reference && time.abs_diff(reference) > most {
+            if is_beyond(time, self.reference(now), most) {
                 return;
             }
             self.stream.latest = self.stream.latest.max(Some(time));
@@ -131,13 +130,15 @@ impl TaskClock {
             None => time,
             Some(most) => {
                 let now = Some(now);
-                let Some(time) = self.stream.admit(time, Some(MaxAdvance { most, now })) else {
+                let Some(admitted) = self.stream.admit(time, Some(MaxAdvance { most, now })) else {
                     return Place {
                         is_too_far_ahead: true,
                         ..Place::default()
                     };
                 };
-                time
+                // The one that ends a run of records ahead moves the clock of the task by all of
+                // them, and is itself at its own time.
+                time.min(admitted)
             }
         };
         let tick = self.tick_of(time);

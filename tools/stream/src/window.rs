@@ -32,7 +32,7 @@ pub const fn resolution(length: u64) -> u64 {
 /// # Panics
 /// If `most` is 0.
 #[must_use]
-pub const fn resolution_of_at_most(length: u64, most: u64) -> u64 {
+pub(crate) const fn resolution_of_at_most(length: u64, most: u64) -> u64 {
     let shortest = length.div_ceil(most);
     let mut power = 1_u64;
     loop {

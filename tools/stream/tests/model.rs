@@ -157,3 +157,23 @@ proptest! {
         prop_assert_eq!(parse_count(&format_count(count)), Some(count));
     }
 }
+
+#[test]
+fn the_record_that_ends_a_run_of_times_ahead_has_its_own_time() {
+    for skew in [0, 50] {
+        let mut clock = TaskClock::new(1, Window::new(100, 0, skew), Some(1_000), true);
+        let before = clock.place(0, 10, 0).tick;
+        let run = 1..AheadRun::LONGEST as i64;
+        assert!(
+            run.clone()
+                .all(|_| clock.place(0, 90_000, 0).is_too_far_ahead)
+        );
+        let last = clock.place(0, 89_990, 0);
+        assert!(!last.is_too_far_ahead);
+        // The clock of the task went on to the latest time of all of them.
+        assert_eq!(clock.reference(0), 90_000);
+        let mut plain = TaskClock::new(1, Window::new(100, 0, skew), None, true);
+        assert_eq!(plain.place(0, 10, 0).tick, before);
+        assert_eq!(last.tick, plain.place(0, 89_990, 0).tick);
+    }
+}
