@@ -7,14 +7,51 @@
 //! with any version.
 //!
 //! # Examples
+//! A filter that has seen nothing.
 //! ```
-//! use echoless::extend::{FilterRow, Rows, queue_row, register};
-//! use echoless::FilterSpec;
-//! static FAMILY: [FilterRow; 1] = [queue_row("mine")];
+//! use echoless::extend::{FilterRow, Head, Named, Rows, register};
+//! use echoless::spec::{Facts, Form};
+//! use echoless::{Batch, Filter, FilterSpec, KeyHash, Report, Tally, Verdict};
+//!
+//! struct Nothing(u64);
+//!
+//! impl Filter for Nothing {
+//!     fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+//!         batch.observe_each(duplicates, |_| false);
+//!     }
+//!     fn contains(&self, _: KeyHash) -> bool { false }
+//!     fn clear(&mut self) {}
+//!     fn tally(&self) -> Tally { Tally::new(self.0) }
+//!     fn report_on(&self, tally: Tally) -> Report { Report::new(tally) }
+//! }
+//!
+//! static FAMILY: [FilterRow; 1] = [FilterRow {
+//!     head: Head { name: "nothing", options: |_| &[], complete: Named::as_given },
+//!     default_form: Form::Scattered,
+//!     scattered: Some(|_, memory, _| Ok(Box::new(Nothing(memory)))),
+//!     cells: None,
+//!     lines: None,
+//!     facts: |_, _, _| Facts {
+//!         cache_lines: 0.0,
+//!         rate_model: None,
+//!         fpr_limit: Some(0.0),
+//!         most_memory: u64::MAX,
+//!         memory_unit: 1,
+//!         window: None,
+//!         renews_keys: false,
+//!         forgets_by_time: false,
+//!         settles: true,
+//!         power_of_two_rows: false,
+//!     },
+//! }];
 //! static ROWS: Rows = Rows { families: &[&FAMILY], adapters: &[] };
-//! assert!("mine:form=line".parse::<FilterSpec>().is_err());
+//!
+//! assert!("nothing:memory=1KiB".parse::<FilterSpec>().is_err());
 //! register(&ROWS);
-//! assert!("mine:form=line".parse::<FilterSpec>().is_ok());
+//! let mut filter = "nothing:memory=1KiB".parse::<FilterSpec>()?.build()?;
+//! let key = KeyHash::from_uniform(17);
+//! assert_eq!([filter.observe_one(key), filter.observe_one(key)], [Verdict::Fresh; 2]);
+//! # Ok::<(), echoless::BuildError>(())
 //! ```
 
 use std::ptr;
@@ -25,7 +62,7 @@ pub use crate::filters::adapters::{AdapterRow, BuildAdapter, CheckLines};
 pub use crate::filters::cell_table::CellTable;
 pub use crate::filters::filter::tally_of_cells;
 pub use crate::filters::lines::fingerprint::rows::{self, MOST_SLOTS};
-pub use crate::filters::lines::fingerprint::spec::{build as build_lines, queue_row};
+pub use crate::filters::lines::fingerprint::spec::build as build_lines;
 pub use crate::filters::lines::rule::{Counts, Rule};
 pub use crate::filters::lines::{Clock, LineAllocation, LinePlan};
 pub use crate::filters::random::falls_below;
@@ -40,7 +77,7 @@ pub use crate::kernels::{Bucket, LineOps, Outcome, Slot, SlotOps, Token, scalar:
 pub use crate::kernels::{avx2::Avx2, avx512::Avx512};
 pub use crate::limits::{MOST_HASHES, at_least_bits, bits_of, rate_text, within};
 pub use crate::memory::check_available;
-pub use crate::options::{Allowed, Value, names, one_of};
+pub use crate::options::{Allowed, Value, names};
 pub use crate::theory::{binomial, poisson};
 pub use crate::verdicts::scatter;
 

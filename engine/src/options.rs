@@ -327,6 +327,6 @@ pub(crate) fn value_of<T: Copy>(
 }
 
 /// The `allowed` text of a [`SpecError`] about an unknown name.
-pub fn one_of(names: &[&str]) -> String {
+pub(crate) fn one_of(names: &[&str]) -> String {
     format!("one of {}", names.join(", "))
 }

@@ -34,6 +34,8 @@ use failure::Failure;
 use messages::{say, say_lines};
 
 fn main() -> ExitCode {
+    #[cfg(feature = "papers")]
+    echoless_papers::register();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) if error.use_stderr() => {

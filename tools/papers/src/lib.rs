@@ -9,15 +9,14 @@
 //! | [`adapters`] | filters around another filter: slices, growing filters, trees |
 //! | [`theory`] | their formulas: rates, ages and parameters |
 //!
-//! [`register`] adds all of them to what a [`FilterSpec`] can name. They are
-//! the reference for the tables that the papers print, and for comparisons; the filters to use are
-//! those of the engine.
+//! [`register`] adds all of them to what a [`FilterSpec`] can name. They are the reference for the
+//! tables that the papers print, and for comparisons; the filters to use are those of the engine.
 //!
 //! To add
 //!
 //! - a scattered filter, write a file in `scattered` with its mechanism
-//!   ([`Filter`](echoless::Filter)) and its row ([`FilterRow`](echoless::extend::FilterRow)(echoless::extend::FilterRow)): name, options, build functions and
-//!   facts, and name the row in the list below;
+//!   ([`Filter`](echoless::Filter)) and its row ([`FilterRow`](echoless::extend::FilterRow)): name,
+//!   options, build functions and facts, and name the row in the list below;
 //! - a form in lines, write a file in `lines` with its [`Rule`](echoless::extend::Rule) and a
 //!   `build` function, and name that function in the row of the filter that it is a form of;
 //! - an adapter, write a file in `adapters` with its mechanism and its row
@@ -76,6 +75,9 @@ static ROWS: Rows = Rows {
 
 /// Adds the filters and adapters of this crate to those that a specification can name. Any number
 /// of calls; the first one must come before the first specification that names one is parsed.
+///
+/// # Panics
+/// If rows of another crate were registered before.
 pub fn register() {
     echoless::extend::register(&ROWS);
 }
@@ -84,6 +86,9 @@ pub fn register() {
 ///
 /// # Errors
 /// [`SpecError`] if the text is no specification.
+///
+/// # Panics
+/// As [`register`].
 ///
 /// # Examples
 /// ```

@@ -51,7 +51,10 @@ impl AdapterRow {
         let name = name.trim();
         let row = Self::find(name).ok_or_else(|| {
             let names: Vec<&str> = Self::all().map(|row| row.head.name).collect();
-            let allowed = format!("{} before the filter", one_of(&names));
+            let allowed = match &names[..] {
+                [] => "none before the filter, as no adapter is registered".to_owned(),
+                names => format!("{} before the filter", one_of(names)),
+            };
             SpecError::new("adapter", name, allowed)
         })?;
         let adapter = Named::parse(&row.head, Form::Scattered, &mut options)?;

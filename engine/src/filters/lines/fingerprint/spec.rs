@@ -185,10 +185,13 @@ impl LinesSpec {
     }
 }
 
-/// Builds lines of fingerprints.
+/// Builds lines of fingerprints, by the name of one of the engine's filters.
 ///
 /// # Errors
 /// [`BuildError`] if slots and bits fill no line, or the memory cannot be allocated.
+///
+/// # Panics
+/// If the name is not that of one of them.
 pub fn build(named: &Named, allocation: LineAllocation) -> Result<Box<dyn LineFilter>, BuildError> {
     let spec = LinesSpec::of(named);
     if spec.age == Age::None && !spec.pages {
@@ -268,7 +271,7 @@ pub(in crate::filters) static ROWS: [FilterRow; 3] = [
 
 /// The filter of this name, whose rows are queues. Without `form=line` the name is that of a
 /// scattered filter, where one is [registered](crate::extend).
-pub const fn queue_row(name: &'static str) -> FilterRow {
+pub(in crate::filters) const fn queue_row(name: &'static str) -> FilterRow {
     FilterRow {
         default_form: Form::Scattered,
         ..row(name, rows::queue_options, |named, form| {
