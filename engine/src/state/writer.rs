@@ -245,6 +245,11 @@ impl<W: Write> StateWriter<W> {
         self.mark
     }
 
+    /// Goes on behind an earlier section, where the output was cut.
+    pub const fn go_back(&mut self, mark: Mark) {
+        self.mark = mark;
+    }
+
     /// The output, to flush or synchronise it.
     pub const fn output_mut(&mut self) -> &mut W {
         &mut self.output

@@ -107,18 +107,23 @@ pub struct Journal {
     chain: ChainLength,
     /// The segments before the newest one. Without any, there is no cycle.
     older: Vec<PathBuf>,
-    /// In a cycle: the lines before this one are in blocks of the newest segment, now and at the
-    /// last commit.
-    covered: Option<u64>,
-    committed_covered: Option<u64>,
+    /// The blocks of the newest segment, now and at the last commit.
+    blocks: Blocks,
+    committed_blocks: Blocks,
     /// The bytes that are no blocks in the needed segments before the newest one.
     older_log_bytes: u64,
-    /// The bytes of blocks in the newest segment.
-    block_bytes: u64,
     most_log_bytes: u64,
     has_failed: bool,
     /// Unlocks the folder when it is dropped.
     _lock: Box<dyn Send + Sync>,
+}
+
+/// The blocks of a segment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Blocks {
+    /// In a cycle: the lines before this one are in them.
+    covered: Option<u64>,
+    bytes: u64,
 }
 
 /// A journal that was opened, and what it holds.
@@ -300,10 +305,9 @@ impl Journal {
             most_log_bytes: most_log_bytes(&header),
             committed: writer.mark(),
             older_log_bytes: 0,
-            block_bytes: 0,
             older: Vec::new(),
-            covered: None,
-            committed_covered: None,
+            blocks: Blocks::default(),
+            committed_blocks: Blocks::default(),
             has_failed: false,
             storage,
             header,
@@ -358,7 +362,10 @@ impl Journal {
             torn: newest.damage.as_ref().map(ToString::to_string),
         });
         let is_new = newest.header.starts_empty && newest.last.number == 0;
-        let covered = (!older_paths.is_empty()).then_some(newest.content.covered);
+        let blocks = Blocks {
+            covered: (!older_paths.is_empty()).then_some(newest.content.covered),
+            bytes: newest.content.block_bytes,
+        };
         let journal = Self {
             path: newest.path.clone(),
             folder: folder.to_owned(),
@@ -371,10 +378,9 @@ impl Journal {
             chain: newest.chain,
             committed: newest.end,
             older: older_paths,
-            covered,
-            committed_covered: covered,
+            blocks,
+            committed_blocks: blocks,
             older_log_bytes: older.iter().map(Scan::log_bytes).sum(),
-            block_bytes: newest.content.block_bytes,
             has_failed: false,
             storage,
             _lock: lock,
@@ -458,9 +464,8 @@ impl Journal {
     /// as the filter has MiB.
     #[must_use]
     pub fn wanted_block(&self) -> Option<WantedBlock> {
-        let first = self
-            .covered
-            .filter(|covered| *covered < self.header.lines)?;
+        let covered = self.blocks.covered;
+        let first = covered.filter(|covered| *covered < self.header.lines)?;
         let partition = self.partitions.iter().position(|lines| lines.end > first)?;
         let end = self.partitions[partition].end;
         Some(WantedBlock {
@@ -487,8 +492,8 @@ impl Journal {
             writer
                 .append_block(block.first, block.tick, &block.lines)
                 .at(&journal.path)?;
-            journal.block_bytes += writer.bytes_written() - before;
-            journal.covered = Some(lines.end);
+            journal.blocks.bytes += writer.bytes_written() - before;
+            journal.blocks.covered = Some(lines.end);
             Ok(())
         })
     }
@@ -524,8 +529,8 @@ impl Journal {
             journal.writer.output_mut().sync().at(&journal.path)?;
             journal.committed = journal.writer.mark();
             journal.last = commit;
-            let before = std::mem::replace(&mut journal.committed_covered, journal.covered);
-            match before {
+            let before = std::mem::replace(&mut journal.committed_blocks, journal.blocks);
+            match before.covered {
                 // The commit before does not need the older segments, either.
                 Some(covered) if covered == journal.header.lines => journal.end_cycle(),
                 None if journal.log_bytes() > journal.most_log_bytes => journal.begin_cycle(),
@@ -534,9 +539,51 @@ impl Journal {
         })
     }
 
+    /// Takes back everything that was appended since the last commit, so that the next one follows
+    /// that one: for a program that ends where it has committed, and has more to say of it, such as
+    /// that its outputs are closed.
+    ///
+    /// # Errors
+    /// As [`append_keys`](Self::append_keys).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use echoless::{Batch, Filter, FilterSpec, KeyHasher, Verdict, filters::lines::Progress};
+    /// use echoless_durable::{Journal, JournalError, storage::RealStorage};
+    /// # let temporary = tempfile::tempdir().expect("a folder");
+    /// # let folder = &temporary.path().join("journal");
+    /// let hasher = KeyHasher::seeded(0);
+    /// let spec: FilterSpec = "fingerprint:memory=64KiB".parse().expect("a specification");
+    /// let open = || Journal::open(Arc::new(RealStorage), folder, &spec, &hasher, 1);
+    /// let (mut journal, keys) = (open()?.journal, [1, 2].map(|key| hasher.hash_u64(key)));
+    /// journal.append_keys(Batch::new(&keys[..1]), 0)?;
+    /// journal.commit(Progress::default(), b"running")?;
+    /// journal.append_keys(Batch::new(&keys[1..]), 0)?;
+    /// journal.rewind()?;
+    /// journal.commit(Progress::default(), b"closed")?;
+    /// drop(journal);
+    /// let mut opened = open()?;
+    /// assert_eq!(opened.commit.expect("a commit").bytes, b"closed");
+    /// let filter = &mut opened.filter.filters_mut()[0];
+    /// assert_eq!(keys.map(|key| filter.observe_one(key)), [Verdict::Duplicate, Verdict::Fresh]);
+    /// # Ok::<(), JournalError>(())
+    /// ```
+    pub fn rewind(&mut self) -> Result<(), JournalError> {
+        self.run(|journal| {
+            let output = journal.writer.output_mut();
+            // Synced, so that no crash leaves some of these bytes between later ones.
+            let cut = output.cut(journal.committed.position);
+            cut.and_then(|()| output.sync()).at(&journal.path)?;
+            journal.writer.go_back(journal.committed);
+            journal.blocks = journal.committed_blocks;
+            Ok(())
+        })
+    }
+
     /// The bytes from which the filter is recovered, beside the blocks of its base.
     fn log_bytes(&self) -> u64 {
-        self.older_log_bytes + self.writer.bytes_written() - self.block_bytes
+        self.older_log_bytes + self.writer.bytes_written() - self.blocks.bytes
     }
 
     /// Begins a segment, whose blocks are still to come.
@@ -556,9 +603,11 @@ impl Journal {
         self.header = header;
         self.committed = self.writer.mark();
         self.older_log_bytes = older_log_bytes;
-        self.block_bytes = 0;
-        self.covered = Some(0);
-        self.committed_covered = Some(0);
+        self.blocks = Blocks {
+            covered: Some(0),
+            bytes: 0,
+        };
+        self.committed_blocks = self.blocks;
         Ok(())
     }
 
@@ -566,8 +615,8 @@ impl Journal {
     fn end_cycle(&mut self) -> Result<(), JournalError> {
         remove(&*self.storage, &self.folder, &self.older)?;
         self.older.clear();
-        self.covered = None;
-        self.committed_covered = None;
+        self.blocks.covered = None;
+        self.committed_blocks.covered = None;
         self.older_log_bytes = 0;
         Ok(())
     }
@@ -597,7 +646,7 @@ impl fmt::Debug for Journal {
             .field("folder", &self.folder)
             .field("header", &self.header)
             .field("committed", &self.committed)
-            .field("covered", &self.covered)
+            .field("blocks", &self.blocks)
             .field("log_bytes", &self.log_bytes())
             .field("has_failed", &self.has_failed)
             .finish_non_exhaustive()

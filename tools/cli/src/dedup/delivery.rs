@@ -355,7 +355,13 @@ impl<'a> Delivery<'a> {
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
             Err(Failure::ReaderGone) => (None, Ending::READER_LEFT),
-            Err(failure) => return Err(self.fail(failure)),
+            Err(failure) => {
+                if let Some(state) = self.state.take() {
+                    // The failure before is the one to report.
+                    let _ = state.leave(&self.outputs);
+                }
+                return Err(self.fail(failure));
+            }
         };
         self.progress.end();
         let whole = ending == Ending::END_OF_INPUT;
@@ -407,7 +413,8 @@ impl<'a> Delivery<'a> {
         self.sums.counts.bytes_out = self.outputs.bytes_out();
         let stopped = match stopped {
             Some(state) if committed.is_ok() && closed.is_ok() => state.stop(&self.outputs),
-            Some(_) | None => Ok(()),
+            Some(state) => state.leave(&self.outputs),
+            None => Ok(()),
         };
         let passed = passed.and_then(|end| committed.and(stopped).map(|()| end));
         let failed = (self.state.as_mut()).map_or(Ok(()), RunState::take_failure);

@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -759,6 +759,108 @@ fn nothing_is_cut_behind_a_run_that_has_failed_and_closed_its_outputs() {
                 }
             }
         }
+    }
+}
+
+/// The main output ends early, in the first chunk; what others append to the others stays.
+#[test]
+fn nothing_is_cut_behind_a_run_whose_reader_left_or_whose_disk_is_full() {
+    for compress in [&[][..], &["--compress", "zstd"]] {
+        for is_full in [false, true] {
+            for is_appended in [false, true] {
+                let told = format!("{compress:?}, full: {is_full}, appended: {is_appended}");
+                let place = Place::new(compress);
+                place.write("in", &[HEADER, &records(0..99), &records(0..99)].concat());
+                let to = |output: Stdio| {
+                    let args = [
+                        "dedup", "-q", "-m", "64KiB", "--csv", "--header", "-k", "name",
+                    ];
+                    let files = ["--state", "state", "--duplicates", "dropped", "in"];
+                    let mut command = command(&[&args[..], compress, &files].concat());
+                    command.current_dir(place.folder.path()).stdout(output);
+                    command.output().unwrap()
+                };
+                let ended = match is_full {
+                    true => to(File::options()
+                        .write(true)
+                        .open("/dev/full")
+                        .unwrap()
+                        .into()),
+                    false => to(std::io::pipe().unwrap().1.into()),
+                };
+                let code = if is_full { 2 } else { 0 };
+                assert_eq!(ended.status.code(), Some(code), "{told}: {ended:?}");
+                let dropped = || fs::read(place.path("dropped")).unwrap();
+                let first = dropped();
+                if is_appended {
+                    place.append("dropped", "# a note\n");
+                    let refused = to(Stdio::null());
+                    let reason = String::from_utf8(refused.stderr).unwrap();
+                    assert!(
+                        reason.contains(", and the state has written "),
+                        "{told}: {reason}"
+                    );
+                    assert_eq!(dropped(), [&first[..], b"# a note\n"].concat(), "{told}");
+                } else {
+                    assert_eq!(to(Stdio::null()).status.code(), Some(0), "{told}");
+                    let expected = format!("{HEADER}{}", records(0..99));
+                    assert_eq!(place.decode(&dropped()), expected, "{told}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_refused_while_a_run_went_on_is_not_adopted_at_its_end() {
+    let place = Place::new(&[]);
+    place.write("log", HEADER);
+    let follower = place.follow(&[]);
+    place.passes(0..100);
+    place.write("other", "of another program\n");
+    fs::rename(place.path("other"), place.path("out")).unwrap();
+    send(&follower.0, "-TERM");
+    let told = follower.ended(Some(2));
+    assert!(told.contains("is another file"), "{told}");
+    let again = place.run("out", "log");
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    assert_eq!(
+        fs::read_to_string(place.path("out")).unwrap(),
+        "of another program\n"
+    );
+}
+
+/// What is in front of the first record is written once the first chunk has no fault.
+#[test]
+fn a_fault_in_the_first_chunk_begins_no_output() {
+    let folder = tempfile::tempdir().unwrap();
+    for (options, faulty, mended) in [
+        (
+            &["--csv", "-k", "2"][..],
+            "\u{feff}a\n",
+            "\u{feff}a,1\nb,1\n",
+        ),
+        (
+            &["--csv", "--header", "-k", "y"],
+            "x,y\na\n",
+            "y,x\n1,a\n1,b\n",
+        ),
+    ] {
+        let in_folder = |args: &[&str]| {
+            let mut command = command(&[&["dedup", "-q", "-m", "64KiB"], options, args].concat());
+            command.current_dir(folder.path());
+            run(command)
+        };
+        let with_state = ["--state", "state", "-o", "out", "in"];
+        fs::write(folder.path().join("in"), faulty).unwrap();
+        assert_eq!(in_folder(&with_state).code, 2);
+        fs::write(folder.path().join("in"), mended).unwrap();
+        let plain = in_folder(&["in"]).text();
+        in_folder(&with_state).text();
+        let out = fs::read_to_string(folder.path().join("out")).unwrap();
+        assert_eq!(out, plain, "{options:?}");
+        fs::remove_dir_all(folder.path().join("state")).unwrap();
+        fs::remove_file(folder.path().join("out")).unwrap();
     }
 }
 

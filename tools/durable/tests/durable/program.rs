@@ -30,6 +30,9 @@ pub(crate) struct Program {
     pub(crate) more_bytes: usize,
     /// A fault: the journal is committed before the output is synced.
     pub(crate) commits_first: bool,
+    /// Behind each commit, keys and a block are appended and taken back, and the commit follows
+    /// once more.
+    pub(crate) rewinds: bool,
 }
 
 /// The filter and the output after some batches.
@@ -78,6 +81,7 @@ impl Program {
             most_log_bytes: 1 << 30,
             more_bytes: 0,
             commits_first: false,
+            rewinds: false,
         }
     }
 
@@ -211,6 +215,15 @@ impl Program {
             });
             if self.commits_first {
                 output.sync().map_err(at_output)?;
+            }
+            if self.rewinds {
+                journal.append_keys(Keys::new(&batch.0), 0)?;
+                if let Some(block) = journal.wanted_block() {
+                    let copied = block.copy(&*filter.filters()[block.partition]);
+                    journal.append_block(&copied)?;
+                }
+                journal.rewind()?;
+                journal.commit(progress_of(filter.filters()), &bytes)?;
             }
         }
         Ok(())

@@ -63,7 +63,12 @@ impl SavedOutput {
 
     /// Notes that the output was closed, behind what the position leaves of it.
     pub(super) fn close(&mut self, sink: &Sink) {
-        self.closed = sink.closed().cloned();
+        // What others have appended since the position is not to be cut with what this run wrote
+        // behind it: the next run finds a longer file, and leaves it as it is.
+        self.closed = match sink.from() > self.position.bytes {
+            true => self.written.clone(),
+            false => sink.closed().cloned(),
+        };
     }
 
     /// An output of a state of an earlier version, whose run had ended, was closed.

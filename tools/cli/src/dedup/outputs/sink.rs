@@ -44,6 +44,8 @@ pub(crate) struct Sink {
     carried: Vec<u8>,
     /// The terminator that the last of them lacks.
     owed_behind: Option<&'static [u8]>,
+    /// Whether another file was found under its name, which is not written.
+    is_refused: bool,
     /// The length of the file when it was opened to append.
     found: u64,
     /// The length of the file when this run began to write it.
@@ -109,6 +111,7 @@ impl Sink {
             is_begun: false,
             carried: Vec::new(),
             owed_behind: None,
+            is_refused: false,
             found: 0,
             from: 0,
             bytes_before: 0,
@@ -175,6 +178,9 @@ impl Sink {
     /// [`Failure`] if the output cannot go on, because a frame was cut, or another file has its
     /// name.
     pub(super) fn follow(&mut self) -> Result<bool, Failure> {
+        if self.is_refused {
+            return Err(self.refused("is another file than the one that was written"));
+        }
         if !self.is_followed() {
             return Ok(false);
         }
@@ -188,10 +194,13 @@ impl Sink {
             None => Ok(()),
         });
         written.map_err(Failure::file(self.target.name.as_str()))?;
+        self.check_followed()?;
         let end = self.idle_end().unwrap_or_default();
         self.target.open_to_append()?;
         let length = self.length()?;
         if length != 0 && length != end {
+            // It is open now, and must not look as if it had been written.
+            self.is_refused = true;
             return Err(self.refused(&format!(
                 "is another file, of {length} bytes, than the one that was written"
             )));
@@ -212,7 +221,11 @@ impl Sink {
     /// Whether other programs may change the file while it is written: a regular one that is begun
     /// and not closed.
     fn is_followed(&self) -> bool {
-        self.has_state && self.is_begun && self.target.id.is_some() && self.closed.is_none()
+        self.has_state
+            && self.is_begun
+            && self.target.id.is_some()
+            && self.closed.is_none()
+            && !self.is_refused
     }
 
     /// As [`follow`](Self::follow), of the file under any name.
@@ -358,7 +371,12 @@ impl Sink {
         let closed = completed
             .and(closed)
             .map_err(Failure::writing(&self.target.name, self.main_stream));
-        ended.and(closed).and(found)
+        let closed = ended.and(closed).and(found);
+        if closed.is_err() {
+            // What a later run may find is not known.
+            self.closed = None;
+        }
+        closed
     }
 
     /// Notes what a later run finds of a file that is about to be closed.
@@ -390,6 +408,11 @@ impl Sink {
     /// Puts a closed file in the place of the one that it replaces, if it does.
     pub(crate) fn commit(&mut self) -> Result<(), Failure> {
         self.target.commit()
+    }
+
+    /// The length of the file when this run began to write it, or to go on behind others.
+    pub(super) const fn from(&self) -> u64 {
+        self.from
     }
 
     /// The name of the file that this one would replace, if it still does not.

@@ -21,7 +21,7 @@ pub(super) struct Committer {
     /// None once the last step was sent.
     steps: Option<SyncSender<Step>>,
     /// None once it was waited for.
-    thread: Option<JoinHandle<Result<(), Failure>>>,
+    thread: Option<JoinHandle<Result<Journal, Failure>>>,
     shared: Arc<Shared>,
 }
 
@@ -139,15 +139,14 @@ impl Committer {
         waiting.recv().or_else(|_| self.fail())
     }
 
-    /// Waits until everything is on the disk, and ends.
+    /// Waits until everything is on the disk, and ends. Returns the journal.
     ///
     /// # Errors
     /// [`Failure`] that ended the thread.
-    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self) -> Result<Journal, Failure> {
         self.steps = None;
-        let Some(thread) = self.thread.take() else {
-            return Ok(());
-        };
+        let ended = || Failure::Panic("the thread of the state has ended".into());
+        let thread = self.thread.take().ok_or_else(ended)?;
         let panicked = |_| Failure::Panic("the thread of the state panicked".into());
         thread.join().map_err(panicked)?
     }
@@ -159,7 +158,7 @@ impl Committer {
 
     /// Why the thread has ended.
     fn fail(&mut self) -> Result<(), Failure> {
-        let ended = || Failure::Panic("the thread of the state has ended".into());
+        let ended = || Failure::Panic("the thread of the state has ended early".into());
         Err(self.finish().err().unwrap_or_else(ended))
     }
 }
@@ -180,7 +179,7 @@ impl Drop for IdleAtEnd<'_> {
     }
 }
 
-fn run(mut journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<(), Failure> {
+fn run(mut journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<Journal, Failure> {
     let _idle = IdleAtEnd(shared);
     let ask = |journal: &Journal| *lock(&shared.wanted.0) = journal.wanted_block();
     ask(&journal);
@@ -223,5 +222,5 @@ fn run(mut journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<
             }
         }
     }
-    Ok(())
+    Ok(journal)
 }

@@ -301,6 +301,8 @@ impl RunState {
     /// Notes the file of a chunk that is about to be written, the first one of the input `name`.
     pub(in crate::dedup) fn open_input(&mut self, chunk: &Chunk, name: impl Fn() -> String) {
         self.has_new_inputs |= self.inputs.open(chunk, name);
+        // Until it has passed, also if writing it panics.
+        self.is_cut = true;
     }
 
     /// The lines that the journal asks for.
@@ -352,17 +354,24 @@ impl RunState {
         self.progress = turn.progress;
         let ticks = chunk.clock.ticks.clone();
         let (keys, verdicts) = chunk.judged();
-        self.committer.log(LoggedKeys {
+        let logged = LoggedKeys {
             keys: keys.to_vec(),
             clock: ticks.last().copied().unwrap_or(0),
             ticks,
             verdicts: verdicts.clone(),
             copied: turn.copied,
-        })
+        };
+        self.committer.log(logged)?;
+        self.is_cut = false;
+        Ok(())
     }
 
     /// Notes the header of the stream: as it is written, and the names of its fields.
     pub(in crate::dedup) fn note_header(&mut self, chunk: &Chunk) {
+        // A commit in front of the chunk stands; what is of the chunk comes again.
+        if self.is_committed_to_fault {
+            return;
+        }
         self.commit.begun = true;
         let Some(names) = &chunk.header.field_names else {
             return;
@@ -387,6 +396,11 @@ impl RunState {
         sums: &Sums,
         outputs: &mut Outputs,
     ) -> Result<(), Failure> {
+        // Before an output gets another byte.
+        if let Some(failure) = self.failure.take() {
+            self.is_cut = true;
+            return Err(failure);
+        }
         if self.has_begun {
             // Where no run can go on, what has happened is found at the next chunk.
             if self.awaits_header {
@@ -442,7 +456,7 @@ impl RunState {
     /// Whether a run that has failed is to go on where it has committed, behind outputs that are
     /// closed.
     pub(in crate::dedup) const fn can_stop(&self) -> bool {
-        self.is_committed_to_fault || !self.is_cut
+        self.failure.is_none() && (self.is_committed_to_fault || !self.is_cut)
     }
 
     /// Commits the run in front of a chunk whose fault ends it: others may write behind its outputs
@@ -511,11 +525,31 @@ impl RunState {
     /// # Errors
     /// If a commit fails.
     pub(in crate::dedup) fn stop(mut self, outputs: &Outputs) -> Result<(), Failure> {
-        if self.can_go_on() {
-            outputs.note_closed(&mut self.commit.outputs);
-            self.committer.commit(self.progress, self.commit.encode())?;
+        if !self.can_go_on() {
+            return self.leave(outputs);
         }
+        outputs.note_closed(&mut self.commit.outputs);
+        self.committer.commit(self.progress, self.commit.encode())?;
         self.committer.finish()?;
+        outputs.check_followed()
+    }
+
+    /// The end of a run that cannot go on where its outputs end, after they were closed: the last
+    /// commit stands. It is written once more, with the lengths at which they were closed, so that
+    /// the next run does not take what others append for what this one has written.
+    ///
+    /// # Errors
+    /// [`Failure`] if an earlier commit has failed, or this one.
+    pub(in crate::dedup) fn leave(mut self, outputs: &Outputs) -> Result<(), Failure> {
+        let mut journal = self.committer.finish()?;
+        if !self.has_begun {
+            return Ok(());
+        }
+        let last = journal.last_commit().clone();
+        let mut commit = Commit::decode(&last.bytes).map_err(Failure::Panic)?;
+        outputs.note_closed(&mut commit.outputs);
+        journal.rewind()?;
+        journal.commit(last.progress, &commit.encode())?;
         outputs.check_followed()
     }
 
@@ -529,17 +563,15 @@ impl RunState {
         sums: &Sums,
         outputs: &mut Outputs,
     ) -> Result<(), Failure> {
-        if self.is_cut {
-            return Ok(());
+        if self.is_cut || self.awaits_header {
+            return self.leave(outputs);
         }
         self.commit.ended = true;
         self.read_again = 0;
-        if !self.awaits_header {
-            self.commit(sums, outputs)?;
-            // Once more: damage behind the last commit but one looks like a write that a crash has
-            // cut short, and this leaves nothing else there.
-            self.committer.commit(self.progress, self.commit.encode())?;
-        }
+        self.commit(sums, outputs)?;
+        // Once more: damage behind the last commit but one looks like a write that a crash has
+        // cut short, and this leaves nothing else there.
+        self.committer.commit(self.progress, self.commit.encode())?;
         self.committer.finish()?;
         outputs.check_followed()
     }
