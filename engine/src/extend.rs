@@ -57,15 +57,14 @@
 use std::ptr;
 use std::sync::OnceLock;
 
+pub use crate::filters::adapters::adapter::CellTable;
 pub use crate::filters::adapters::layers::{Built, Layers};
 pub use crate::filters::adapters::{AdapterRow, BuildAdapter, CheckLines};
-pub use crate::filters::cell_table::CellTable;
 pub use crate::filters::filter::tally_of_cells;
 pub use crate::filters::lines::fingerprint::rows::{self, MOST_SLOTS};
 pub use crate::filters::lines::fingerprint::spec::build as build_lines;
 pub use crate::filters::lines::rule::{Counts, Rule};
 pub use crate::filters::lines::{Clock, LineAllocation, LinePlan};
-pub use crate::filters::random::falls_below;
 pub use crate::filters::row::{
     BuildCells, BuildLines, BuildScattered, FilterRow, Head, MOST_SCATTERED, Named, OptionRow,
 };

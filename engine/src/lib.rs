@@ -188,6 +188,9 @@ pub mod message;
 mod options;
 mod partition;
 mod report;
+// Ports use all of it.
+#[cfg_attr(not(feature = "threads"), allow(dead_code))]
+mod routing;
 #[cfg(feature = "serde")]
 mod serde_report;
 pub mod shared;
@@ -215,6 +218,7 @@ pub use isa::Kernel;
 pub use kernels::LookAhead;
 pub use partition::{Partitioned, Partitioning};
 pub use report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
+pub use routing::RoutedBatch;
 pub use shared::{SharedFilter, SharedLayout, SharedSpec};
 pub use spec::{FilterSpec, FingerprintSpec};
 pub use theory::fingerprints::{FingerprintGeometry, SlotWidth};

@@ -71,7 +71,6 @@ impl Partitioning {
     }
 
     /// The lowest hash of each partition, in ascending order; the first is 0.
-    #[cfg(feature = "threads")]
     pub(crate) fn starts(&self) -> &[u64] {
         &self.starts
     }
@@ -87,13 +86,12 @@ impl Partitioning {
         share - usize::from(key.0 < self.starts[share])
     }
 
-    /// Writes the [partition](Self::partition_of) of each key to `owners`. There must be fewer than
-    /// 2^32 partitions.
+    /// Writes the [partition](Self::partition_of) of each key to `owners`, as its distance from the
+    /// partition `first`. There must be fewer than 2^32 partitions.
     ///
     /// The loop over a block has no branch and no lookup, so the compiler turns it into vectors.
-    #[cfg(any(test, feature = "threads"))]
     #[inline(always)]
-    pub(crate) fn partitions_of(&self, keys: &[KeyHash], owners: &mut [u32]) {
+    pub(crate) fn partitions_of(&self, keys: &[KeyHash], first: u32, owners: &mut [u32]) {
         let count = self.starts.len() as u32;
         // In 2^-32 of an even share, rounded up: a partition starts less than this behind its even
         // start, by the length of a bucket.
@@ -109,13 +107,13 @@ impl Partitioning {
                 //
                 //   | share (32) | offset in it (32) |
                 let product = (key.0 >> 32) * u64::from(count);
-                *owner = (product >> 32) as u32;
+                *owner = ((product >> 32) as u32).wrapping_sub(first);
                 nearest = nearest.min((product as u32).wrapping_add(count));
             }
             // Rare, as a partition has many buckets.
             if nearest <= near {
                 for (key, owner) in keys.iter().zip(owners) {
-                    *owner = self.partition_of(*key) as u32;
+                    *owner = (self.partition_of(*key) as u32).wrapping_sub(first);
                 }
             }
         }
@@ -238,7 +236,7 @@ mod tests {
                 keys.extend([start.wrapping_sub(1), *start, start.wrapping_add(1)].map(KeyHash));
             }
             let mut owners = vec![u32::MAX; keys.len()];
-            partitioning.partitions_of(&keys, &mut owners);
+            partitioning.partitions_of(&keys, 0, &mut owners);
             for (key, of_batch) in keys.into_iter().zip(owners) {
                 let owner = partitioning.partition_of(key);
                 prop_assert!(partitioning.buckets_of(owner).contains(&key.line(buckets)));
@@ -263,7 +261,7 @@ mod tests {
                 }
             }
             let mut owners = vec![u32::MAX; keys.len()];
-            partitioning.partitions_of(&keys, &mut owners);
+            partitioning.partitions_of(&keys, 0, &mut owners);
             let expected: Vec<u32> =
                 keys.iter().map(|key| partitioning.partition_of(*key) as u32).collect();
             prop_assert_eq!(owners, expected);

@@ -3,11 +3,11 @@
 
 use super::attacher::Attacher;
 use super::engine_builder::EngineBuilder;
-use super::exchange_error::ExchangeError;
 use super::live_report::live_report;
+use super::loss::ExchangeError;
+use super::partition_state::{NotReplaceable, ReplaceError, replace};
 use super::partition_state::{PartitionState, lost_partitions, panic_message};
 use super::port::Port;
-use super::replace::{NotReplaceable, ReplaceError, replace};
 use super::shutdown::ShutdownError;
 use super::status::EngineCounts;
 use crate::error::BuildError;

@@ -2,15 +2,15 @@
 
 use super::attacher::{AttachableWorker, Attacher};
 use super::engine::{Engine, Worker};
-use super::loss_policy::LossPolicy;
+use super::loss::LossPolicy;
 use super::mailbox::{Inbox, Mailbox};
 use super::owned::OwnedFilter;
 use super::partition_state::PartitionState;
-use super::pinning::Pinning;
 use super::port::Port;
 use super::rings::RingOptions;
 use super::server::ArrivalServer;
 use super::status::Status;
+use super::worker::Pinning;
 use super::worker::{PinRequest, WorkerTask};
 use crate::error::BuildError;
 use crate::filters::Filter;

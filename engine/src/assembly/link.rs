@@ -11,9 +11,10 @@
 
 use std::collections::VecDeque;
 
-use super::exchange_error::ExchangeError;
+use super::loss::ExchangeError;
+use super::loss::Unanswered;
 use super::mailbox::Notifier;
-use super::message::{Answer, Request};
+use super::rings::{Answer, Request};
 use super::status::Status;
 use crate::hash::KeyHash;
 use crate::sync::{Arc, check};
@@ -43,17 +44,6 @@ pub(super) struct PortLink {
     sent: VecDeque<u64>,
     /// The way into the mailbox of the server, if it has one.
     notifier: Option<Notifier>,
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum RequestOutcome {
-    /// The verdict bits.
-    Known(u64),
-    /// The partition is lost: its owner answered *unknown*.
-    Lost(ExchangeError),
-    /// The owner is gone.
-    Closed(ExchangeError),
 }
 
 impl PortLink {
@@ -202,7 +192,7 @@ impl PortLink {
     /// Pops all answers in the ring and calls `each` with the batch and the outcome of each
     /// request. If the server is gone, does the same for every request that it left without an
     /// answer.
-    pub(super) fn take_answers(&mut self, mut each: impl FnMut(u64, RequestOutcome)) {
+    pub(super) fn take_answers(&mut self, mut each: impl FnMut(u64, Result<u64, Unanswered>)) {
         if self.sent.is_empty() {
             return;
         }
@@ -211,9 +201,9 @@ impl PortLink {
             check!(batch.is_some(), "an answer without a request");
             if let Some(batch) = batch {
                 let outcome = if answer.unknown {
-                    RequestOutcome::Lost(ExchangeError::Panicked(self.partition))
+                    Err(Unanswered::Lost(ExchangeError::Panicked(self.partition)))
                 } else {
-                    RequestOutcome::Known(answer.bits)
+                    Ok(answer.bits)
                 };
                 each(batch, outcome);
             }
@@ -221,7 +211,7 @@ impl PortLink {
         // `peek` reads the tail again after it finds the ring closed, so `Closed` means that no
         // answer is left in the ring.
         if !self.sent.is_empty() && self.answers.peek(0).err() == Some(PopError::Closed) {
-            let closed = RequestOutcome::Closed(self.closed_error());
+            let closed = Err(Unanswered::Closed(self.closed_error()));
             for batch in self.sent.drain(..) {
                 each(batch, closed);
             }

@@ -13,7 +13,7 @@
 //! drop is the answer. So no thread waits forever.
 
 use super::attacher::AttachableWorker;
-use super::exchange_error::ExchangeError;
+use super::loss::ExchangeError;
 use super::mailbox::Event;
 use super::owned::OwnedFilter;
 use crate::filters::Filter;

@@ -20,8 +20,8 @@
 //! queue after its own step: the sender if it finds the mailbox closed after it enqueued a link or
 //! a question, and the worker after it closed the mailbox.
 
+use super::attacher::PortIndex;
 use super::live_report::ReportRequest;
-use super::port_index::PortIndex;
 use super::server::Attached;
 use crate::sync::{Arc, AtomicBool, Ordering, Queue, fence, unmodelled};
 
@@ -148,10 +148,10 @@ impl Notifier {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembly::port_index::PortIndices;
+    use crate::assembly::attacher::PortIndices;
 
     #[test]
     fn a_port_is_in_the_mailbox_once() {

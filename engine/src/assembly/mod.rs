@@ -35,23 +35,16 @@
 mod attacher;
 mod engine;
 mod engine_builder;
-mod exchange_error;
 mod link;
 mod live_report;
-mod loss_policy;
+mod loss;
 mod mailbox;
-mod message;
 mod ordered;
 mod owned;
 mod partition_state;
-mod pending_batch;
-mod pinning;
 mod port;
-mod port_index;
 mod recorder;
-mod replace;
 mod rings;
-mod routing;
 mod server;
 mod shutdown;
 mod status;
@@ -60,13 +53,13 @@ mod worker;
 pub use attacher::Attacher;
 pub use engine::Engine;
 pub use engine_builder::EngineBuilder;
-pub use exchange_error::ExchangeError;
-pub use loss_policy::LossPolicy;
+pub use loss::{ExchangeError, LossPolicy};
 pub use ordered::{OrderedBuilder, OrderedFilter, OrderedHandle, SaveError, Ticket};
-pub use pinning::{Pinning, pin_thread};
+pub use partition_state::{NotReplaceable, ReplaceError};
 pub use port::Port;
-pub use replace::{NotReplaceable, ReplaceError};
-#[doc(hidden)]
-pub use routing::{RoundTrip, RoutingWay};
 pub use shutdown::ShutdownError;
 pub use status::EngineCounts;
+pub use worker::{Pinning, pin_thread};
+
+#[doc(hidden)]
+pub use crate::routing::{RoundTrip, RoutingWay};

@@ -33,17 +33,16 @@ mod task;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::exchange_error::ExchangeError;
 use super::link::PortLink;
-use super::loss_policy::LossPolicy;
-use super::pending_batch::PendingBatch;
-use super::routing::Router;
+use super::loss::ExchangeError;
+use super::loss::LossPolicy;
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
+use crate::routing::Router;
 use crate::transport::{Parker, Wait, deadline_after};
 use crate::verdicts::Verdicts;
 
-use exchange::Unsent;
+use exchange::{PendingBatch, Unsent};
 
 /// Submits keys and returns their verdicts. Each ingest thread owns one: a port can be sent to a
 /// thread, but not shared.

@@ -118,7 +118,7 @@ pub(super) fn write_recorded(
     Ok(())
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::hash::KeyHasher;

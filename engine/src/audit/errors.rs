@@ -1,6 +1,6 @@
 //! The errors of a filter: from what an audit found to estimates with bounds.
 
-use super::saved::{Saved, load_all, saved};
+use super::saved::saved;
 use super::series::SeriesCounts;
 use super::weighted_count::{BEYOND, Estimate, WeightedCount};
 use crate::report::Report;
@@ -56,27 +56,6 @@ impl ErrorCounts {
             mistaken_frequent: WeightedCount::new(1),
             series: None,
         }
-    }
-
-    /// The counts as bytes that [`load`](Self::load) reads.
-    #[must_use]
-    pub fn save(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        Saved::save(self, &mut bytes);
-        bytes
-    }
-
-    /// The counts that were [saved](Self::save) as these bytes; `None` if they are not any.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::audit::{Audit, ErrorCounts};
-    /// let counts = Audit::new().counts();
-    /// assert_eq!(ErrorCounts::load(&counts.save()), Some(counts));
-    /// ```
-    #[must_use]
-    pub fn load(bytes: &[u8]) -> Option<Self> {
-        load_all(bytes)
     }
 
     /// What was found since an earlier state of the same audit.

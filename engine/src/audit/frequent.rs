@@ -5,10 +5,10 @@
 //! table holds it: a key enters with one of its `Duplicate` verdicts, chosen at random, so the more
 //! it has, the sooner it enters.
 
-use super::moment::{Moment, Windows};
 use super::sampling::{Choices, KeyBitmap, KeyMap};
 use super::saved::{Saved, saved};
 use super::series::SeriesCounts;
+use super::window::{Moment, Windows};
 use crate::hash::KeyHash;
 
 /// The most keys held, about 0.5 MiB with the hash table around them.

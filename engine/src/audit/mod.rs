@@ -20,7 +20,6 @@
 mod errors;
 mod frequent;
 mod fresh_sample;
-mod moment;
 mod sampling;
 mod saved;
 mod series;
@@ -30,8 +29,8 @@ mod weighted_count;
 mod window;
 
 pub use errors::{ErrorCounts, ErrorEstimates, RateEstimate};
-pub use moment::Moment;
+pub use saved::SavedAudit;
 pub use series::{SeriesCounts, SeriesSum};
 pub use stream::Audit;
 pub use weighted_count::{Estimate, WeightedCount};
-pub use window::WindowAudit;
+pub use window::{Moment, WindowAudit};

@@ -9,13 +9,53 @@ use std::collections::VecDeque;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
 
+use super::errors::ErrorCounts;
 use super::sampling::KeyMap;
+use super::stream::Audit;
+use super::window::WindowAudit;
 use crate::hash::KeyHash;
 use crate::report::{AgeOrigin, MissAge};
 use crate::window::Window;
 
+/// Audits and their counts as bytes: with them, estimates go on after a restart.
+///
+/// # Examples
+/// ```
+/// use echoless::audit::{Audit, ErrorCounts, SavedAudit};
+/// use echoless::{KeyHasher, Verdict};
+/// let key = KeyHasher::seeded(0).hash(b"call 17");
+/// let mut audit = Audit::new();
+/// audit.observe_one(key, Verdict::Fresh);
+/// let mut restarted = Audit::load(&audit.save()).unwrap();
+/// restarted.observe_one(key, Verdict::Fresh);
+/// assert_eq!(restarted.estimates(None).missed_duplicates.value, 1);
+/// assert_eq!(ErrorCounts::load(&audit.counts().save()), Some(audit.counts()));
+/// assert!(Audit::load(b"no audit").is_none());
+/// ```
+pub trait SavedAudit: Saved {
+    /// What was found and sampled, as bytes that [`load`](Self::load) reads: up to some 700 KB of
+    /// an [`Audit`], and 3 MB of a [`WindowAudit`].
+    #[must_use]
+    fn save(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Saved::save(self, &mut bytes);
+        bytes
+    }
+
+    /// What was [saved](Self::save) as these bytes; `None` if they are something else.
+    #[must_use]
+    fn load(mut bytes: &[u8]) -> Option<Self> {
+        let value = Saved::load(&mut bytes)?;
+        bytes.is_empty().then_some(value)
+    }
+}
+
+impl SavedAudit for Audit {}
+impl SavedAudit for ErrorCounts {}
+impl SavedAudit for WindowAudit {}
+
 /// A value as bytes.
-pub(super) trait Saved: Sized {
+pub trait Saved: Sized {
     /// Appends the value.
     fn save(&self, bytes: &mut Vec<u8>);
 
@@ -46,12 +86,6 @@ pub(super) use saved;
 saved! {
     Window { ticks, granule }
     MissAge { age, since, least }
-}
-
-/// All of the bytes as one value.
-pub(super) fn load_all<T: Saved>(mut bytes: &[u8]) -> Option<T> {
-    let value = T::load(&mut bytes)?;
-    bytes.is_empty().then_some(value)
 }
 
 macro_rules! saved_numbers {

@@ -3,7 +3,7 @@
 use super::errors::{ErrorCounts, ErrorEstimates};
 use super::fresh_sample::FreshSample;
 use super::sampling::{KeyMap, is_sampled};
-use super::saved::{Saved, load_all, saved};
+use super::saved::saved;
 use crate::hash::KeyHash;
 use crate::report::Report;
 use crate::verdicts::{Verdict, Verdicts};
@@ -72,33 +72,6 @@ impl Audit {
             sample: KeyMap::default(),
             halvings: FIRST_HALVINGS,
         }
-    }
-
-    /// What the audit has found and sampled, as bytes that [`load`](Self::load) reads: with them,
-    /// estimates go on after a restart. Up to some 700 KB.
-    #[must_use]
-    pub fn save(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        Saved::save(self, &mut bytes);
-        bytes
-    }
-
-    /// The audit that was [saved](Self::save) as these bytes; `None` if they are not one.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::audit::Audit;
-    /// use echoless::{KeyHasher, Verdict};
-    /// let key = KeyHasher::seeded(0).hash(b"call 17");
-    /// let mut audit = Audit::new();
-    /// audit.observe_one(key, Verdict::Fresh);
-    /// let mut restarted = Audit::load(&audit.save()).unwrap();
-    /// restarted.observe_one(key, Verdict::Fresh);
-    /// assert_eq!(restarted.estimates(None).missed_duplicates.value, 1);
-    /// ```
-    #[must_use]
-    pub fn load(bytes: &[u8]) -> Option<Self> {
-        load_all(bytes)
     }
 
     /// Checks the verdicts on a batch of keys.

@@ -15,10 +15,8 @@
 
 pub(crate) mod adapters;
 mod batch;
-pub(crate) mod cell_table;
 pub(crate) mod filter;
 pub mod lines;
-pub(crate) mod random;
 pub(crate) mod replacement;
 pub(crate) mod row;
 mod sliced;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::cell_table::CellTable;
+use super::adapters::adapter::CellTable;
 use super::lines::{LineAllocation, LineFilter, MOST_LINES};
 use super::{Filter, lines};
 use crate::error::{BuildError, SpecError};

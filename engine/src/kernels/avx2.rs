@@ -14,8 +14,8 @@
 use std::arch::x86_64::*;
 
 use super::Token;
+use super::dispatch::token;
 use super::slot::{PREFIX_MASKS, Slot, SlotOps, moved_slots};
-use super::token::token;
 use crate::isa::{Kernel, run_avx2};
 use crate::memory::Line;
 

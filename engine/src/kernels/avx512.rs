@@ -6,8 +6,8 @@ use std::arch::x86_64::*;
 
 use super::Token;
 use super::avx2::last_is_occupied_by_load;
+use super::dispatch::token;
 use super::slot::{Slot, SlotOps};
-use super::token::token;
 use crate::isa::{Kernel, run_avx512};
 use crate::memory::Line;
 

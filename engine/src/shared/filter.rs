@@ -14,8 +14,8 @@
 //! A Bloom word only ever gains bits, so one `fetch_or` replaces the loop: of the threads that
 //! record a key, the first in the order of modifications finds one of its bits clear.
 
-use super::layout::SharedLayout;
 use super::rule::{AgeingWord, BloomWord, RowWord, WordRule, with_rule};
+use super::spec::SharedLayout;
 use super::striped::StripedCount;
 use crate::error::BuildError;
 use crate::hash::KeyHash;

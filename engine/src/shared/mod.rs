@@ -6,12 +6,10 @@
 //! several words could not give it, so no layout here has one.
 
 mod filter;
-mod layout;
 mod report;
 mod rule;
 mod spec;
 mod striped;
 
 pub use filter::SharedFilter;
-pub use layout::SharedLayout;
-pub use spec::SharedSpec;
+pub use spec::{SharedLayout, SharedSpec};

@@ -1,7 +1,7 @@
 //! Counters and error estimates of a shared filter.
 
 use super::filter::SharedFilter;
-use super::layout::SharedLayout;
+use super::spec::SharedLayout;
 use super::striped::StripedCount;
 use crate::memory::LINE_BYTES;
 use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
@@ -237,7 +237,7 @@ impl SharedLayout {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::hash::KeyHash;

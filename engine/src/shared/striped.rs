@@ -59,7 +59,7 @@ impl StripedCount {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

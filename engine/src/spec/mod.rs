@@ -13,8 +13,6 @@ mod fingerprint;
 mod information;
 #[cfg(feature = "serde")]
 mod serde_form;
-#[cfg(feature = "serde")]
-mod serde_text;
 mod text;
 
 pub use crate::filters::adapters::tracked::TrackedFraction;

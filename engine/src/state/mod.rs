@@ -43,6 +43,7 @@ pub use replay::Replay;
 pub use restore::{Restored, SavedState, restore_parts};
 #[cfg(feature = "threads")]
 pub(crate) use save::check_filters;
+pub use save::write_lines;
 pub use section::{Block, Commit, Keys, MOST_BLOCK_LINES, MOST_COMMIT_BYTES, Mark, Section};
 pub use spec::StateSpec;
 pub use writer::StateWriter;

@@ -11,6 +11,7 @@ use crate::filters::{Batch, Filter};
 use crate::hash::KeyHash;
 use crate::memory::{LINE_BYTES, Line};
 use crate::partition::{Partitioned, Partitioning};
+use crate::routing::RoutedBatch;
 
 /// A filter, or its partitions, to which the sections of a state or of a journal are applied in
 /// their order.
@@ -25,8 +26,10 @@ pub struct Replay {
     filters: Vec<Box<dyn LineFilter>>,
     /// Of the whole filter; `None` for a part, which is one filter.
     partitioning: Option<Partitioning>,
-    /// For each filter.
-    batches: Vec<KeysOfFilter>,
+    routed: RoutedBatch,
+    /// The keys of a section, and the clock at each.
+    keys: Vec<KeyHash>,
+    clocks: Vec<u64>,
     /// The clock of the stream.
     clock: u64,
     /// The lines of which a block was applied.
@@ -34,14 +37,6 @@ pub struct Replay {
     /// From here on, no line was written.
     untouched: u64,
     progress: Option<Progress>,
-}
-
-/// The keys of a filter.
-#[derive(Debug, Default)]
-struct KeysOfFilter {
-    keys: Vec<KeyHash>,
-    ticks: Vec<u64>,
-    verdicts: Vec<u64>,
 }
 
 impl Replay {
@@ -63,8 +58,11 @@ impl Replay {
             let allowed = "1 for a part of a filter";
             return Err(SpecError::new("partitions", count.to_string(), allowed).into());
         };
+        let of_keys = partitioning.clone().map_or(Partitioning::new(1, 1), Ok)?;
         Ok(Self {
-            batches: filters.iter().map(|_| KeysOfFilter::default()).collect(),
+            routed: RoutedBatch::new(of_keys, 0..count),
+            keys: Vec::new(),
+            clocks: Vec::new(),
             untouched: header.part.start,
             header: header.clone(),
             filters,
@@ -111,13 +109,12 @@ impl Replay {
             ));
         }
         for filter in &mut self.filters {
-            let first = filter.range().first;
-            let held = first..first + filter.lines().len() as u64;
+            let held = filter.held();
             let shared = lines.start.max(held.start)..lines.end.min(held.end);
             if shared.is_empty() {
                 continue;
             }
-            let at = (shared.start - first) as usize;
+            let at = (shared.start - held.start) as usize;
             let of_block = |line: u64| (line - lines.start) as usize;
             match block.lines {
                 Some(content) => {
@@ -138,31 +135,27 @@ impl Replay {
     fn observe(&mut self, keys: &Keys<'_>) -> Result<(), StateError> {
         let part = &self.header.part;
         let mut ticks = (keys.ticks()).flat_map(|(tick, count)| std::iter::repeat_n(tick, count));
+        self.keys.clear();
+        self.clocks.clear();
         for key in keys.keys() {
+            if self.partitioning.is_none() && !part.contains(&key.line(self.header.lines)) {
+                let line = key.line(self.header.lines);
+                let reason = format!("a key of line {line}, which is of another part");
+                return Err(StateError::invalid("keys", reason));
+            }
             // A late key is judged at the clock, which keys of other partitions may have moved.
             self.clock = self.clock.max(ticks.next().unwrap_or(0));
-            let owner = match &self.partitioning {
-                Some(partitioning) => partitioning.partition_of(key),
-                None if part.contains(&key.line(self.header.lines)) => 0,
-                None => {
-                    let line = key.line(self.header.lines);
-                    let reason = format!("a key of line {line}, which is of another part");
-                    return Err(StateError::invalid("keys", reason));
-                }
-            };
-            self.batches[owner].keys.push(key);
-            self.batches[owner].ticks.push(self.clock);
+            self.keys.push(key);
+            self.clocks.push(self.clock);
         }
-        for (filter, batch) in self.filters.iter_mut().zip(&mut self.batches) {
-            if batch.keys.is_empty() {
-                continue;
+        let batch = Batch::at_each(&self.keys, &self.clocks);
+        self.routed.route(batch);
+        for (index, filter) in self.filters.iter_mut().enumerate() {
+            let (part, verdicts) = self.routed.part(index, batch.ticks());
+            if !part.keys().is_empty() {
+                filter.observe_batch(part, verdicts);
+                self.untouched = self.header.part.end;
             }
-            self.untouched = self.header.part.end;
-            batch.verdicts.resize(batch.keys.len().div_ceil(64), 0);
-            let keys = Batch::at_each(&batch.keys, &batch.ticks);
-            filter.observe_batch(keys, &mut batch.verdicts);
-            batch.keys.clear();
-            batch.ticks.clear();
         }
         self.advance_to(keys.clock());
         Ok(())
@@ -190,20 +183,9 @@ impl Replay {
         }
     }
 
-    /// Whether every line was in a block, so that nothing before the first of them matters.
-    #[must_use]
-    pub fn has_all_lines(&self) -> bool {
-        self.missing().is_none()
-    }
-
     /// The first lines of which there was no block.
     pub(super) fn missing(&self) -> Option<Range<u64>> {
         self.covered.first_gap(&self.header.part)
-    }
-
-    /// Forgets which lines were in a block, to wait for the next complete cycle of blocks.
-    pub fn forget_blocks(&mut self) {
-        self.covered = Ranges::default();
     }
 
     /// The counts and the clock of the last commit.
@@ -245,13 +227,12 @@ impl Replay {
         let untouched = part.untouched;
         let mut buffer = vec![Line::EMPTY; MOST_BLOCK_LINES];
         for from in &part.filters {
-            let range = from.range();
-            let end = range.first + from.lines().len() as u64;
-            let mut first = range.first;
-            while first < end.min(untouched) {
-                let count = buffer.len().min((end - first) as usize);
+            let range = from.held();
+            let mut first = range.start;
+            while first < range.end.min(untouched) {
+                let count = buffer.len().min((range.end - first) as usize);
                 let lines = &mut buffer[..count];
-                from.copy_lines((first - range.first) as usize, lines);
+                from.copy_lines((first - range.start) as usize, lines);
                 let end_of_lines = first + count as u64;
                 if is_empty(lines) {
                     // As they are: no line is in two parts.
@@ -259,13 +240,12 @@ impl Replay {
                     continue;
                 }
                 for into in &mut self.filters {
-                    let held = into.range().first;
-                    let held_end = held + into.lines().len() as u64;
-                    let shared = first.max(held)..end_of_lines.min(held_end);
+                    let held = into.held();
+                    let shared = first.max(held.start)..end_of_lines.min(held.end);
                     if !shared.is_empty() {
                         let of_buffer = |line: u64| (line - first) as usize;
                         let content = &lines[of_buffer(shared.start)..of_buffer(shared.end)];
-                        into.load_lines((shared.start - held) as usize, content);
+                        into.load_lines((shared.start - held.start) as usize, content);
                     }
                 }
                 first = end_of_lines;

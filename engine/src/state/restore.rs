@@ -297,18 +297,14 @@ pub fn restore_parts<R: Read>(
         return into_whole(replay, progress, vec![bytes]);
     }
     let mut replay = Replay::new(&whole, count)?;
-    let (mut sum, mut bytes) = (Progress::default(), Vec::new());
+    let (mut each, mut bytes) = (Vec::new(), Vec::new());
     for part in parts {
         let (part, progress, of_caller) = part.replay(1)?;
-        sum = Progress {
-            observed: sum.observed.saturating_add(progress.observed),
-            fresh: sum.fresh.saturating_add(progress.fresh),
-            evictions: sum.evictions.saturating_add(progress.evictions),
-            tick: sum.tick.max(progress.tick),
-        };
+        each.push(progress);
         bytes.push(of_caller);
         replay.load_part(part);
     }
+    let sum = each.into_iter().sum();
     replay.set_counts(sum);
     into_whole(replay, sum, bytes)
 }

@@ -83,20 +83,19 @@ impl FilterSpec {
         let header = Header::new(self, hasher)?.part(lines.clone());
         check_filters(self, filters, &header)?;
         let tick = filters.iter().map(|part| part.progress().tick).max();
-        let mut sum = Progress::default();
-        for filter in &mut *filters {
+        let each = filters.iter_mut().map(|filter| {
             // Its clock may be in an earlier era.
             filter.advance_to(tick.unwrap_or(0));
             let progress = filter.progress();
-            sum.tick = progress.tick;
-            if lines.contains(&filter.range().first) {
-                sum.observed += progress.observed;
-                sum.fresh += progress.fresh;
-                sum.evictions += progress.evictions;
-            }
-        }
+            let tick = progress.tick;
+            let has_counts = lines.contains(&filter.range().first);
+            let none = Progress::default();
+            let counts = if has_counts { progress } else { none };
+            Progress { tick, ..counts }
+        });
+        let sum: Progress = each.sum();
         let copy = |lines: &Range<u64>, buffer: &mut [Line]| copy_range(filters, lines, buffer);
-        write_state(&header, sum.tick, copy, || sum, bytes, output)
+        write_lines(&header, sum.tick, copy, || sum, bytes, output)
     }
 }
 
@@ -155,13 +154,18 @@ impl SharedFilter {
         let copy = |lines: &Range<u64>, buffer: &mut [Line]| {
             self.copy_lines(lines.start as usize, buffer);
         };
-        write_state(&header, 0, copy, progress, bytes, output)
+        write_lines(&header, 0, copy, progress, bytes, output)
     }
 }
 
-/// Writes the state of the lines of a header, which `copy` copies at the clock `tick`, and then
-/// what `progress` returns.
-fn write_state(
+/// Writes the state of the lines of a header, and flushes `output`. `copy` copies each block of them
+/// as they were at the clock `tick`; while it is written, keys may change the others, if `copy` knows
+/// what they were. The counts are those that `progress` returns in the end. What saves lines alone
+/// goes through this.
+///
+/// # Errors
+/// [`StateError::Build`] if there are too many `bytes`; [`StateError::Io`] if `output` fails.
+pub fn write_lines(
     header: &Header,
     tick: u64,
     mut copy: impl FnMut(&Range<u64>, &mut [Line]),
@@ -185,18 +189,13 @@ fn write_state(
 /// Copies a range of lines, which the filters hold, of several of them if it must.
 fn copy_range(filters: &[impl LineFilter], lines: &Range<u64>, into: &mut [Line]) {
     for filter in filters {
-        let held = lines_of(filter);
+        let held = filter.held();
         let shared = lines.start.max(held.start)..lines.end.min(held.end);
         if !shared.is_empty() {
             let [from, to] = [shared.start, shared.end].map(|line| (line - lines.start) as usize);
             filter.copy_lines((shared.start - held.start) as usize, &mut into[from..to]);
         }
     }
-}
-
-fn lines_of(filter: &impl LineFilter) -> Range<u64> {
-    let first = filter.range().first;
-    first..first + filter.lines().len() as u64
 }
 
 /// Checks that the filters are those of the specification, and hold the lines of the header.
@@ -237,7 +236,7 @@ pub(crate) fn check_filters<F: LineFilter>(
             let asked = "those of another specification".into();
             return invalid(asked, format!("filters of {spec}"));
         }
-        next = lines_of(filter).end;
+        next = filter.held().end;
     }
     if held_first > start || next < end {
         let asked = format!("lines {held_first}..{next}");

@@ -45,12 +45,10 @@ pub mod parker;
 // library reach them through ports.
 #[doc(hidden)]
 pub mod ring;
-pub mod wait;
 
 #[doc(hidden)]
 pub use parker::Attention;
 pub(crate) use parker::deadline_after;
-pub use parker::{Doorbell, Parker};
+pub use parker::{Doorbell, Parker, Wait};
 #[doc(hidden)]
 pub use ring::{Consumer, PopError, Producer, PushError};
-pub use wait::Wait;

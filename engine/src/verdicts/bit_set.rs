@@ -1,7 +1,5 @@
 //! The verdicts of a batch as a set of bits.
 
-use super::Verdict;
-
 /// The verdicts of a batch, in the order of its keys.
 ///
 /// Bit `i % 64` of word `i / 64` is set if key `i` is a duplicate:
@@ -147,7 +145,6 @@ impl Verdicts {
     }
 
     /// The bits of [`unknown_words`](Self::unknown_words), to be set.
-    #[cfg(any(test, feature = "threads"))]
     pub(crate) fn unknown_words_mut(&mut self) -> &mut [u64] {
         self.unknown.resize(self.words.len(), 0);
         &mut self.unknown
@@ -182,8 +179,50 @@ pub(crate) fn clear_tail(words: &mut [u64], len: usize) {
     }
 }
 
+/// The answer of a filter to one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The key is new, or the filter has evicted it since it last arrived.
+    Fresh,
+    /// The key arrived before, or is a false positive.
+    Duplicate,
+}
+
+impl Verdict {
+    /// `true` for [`Duplicate`](Self::Duplicate).
+    #[must_use]
+    pub const fn is_duplicate(self) -> bool {
+        matches!(self, Self::Duplicate)
+    }
+
+    /// The verdict that a bit of a batch stands for.
+    #[inline]
+    pub const fn from_bit(duplicate: bool) -> Self {
+        if duplicate {
+            Self::Duplicate
+        } else {
+            Self::Fresh
+        }
+    }
+}
+
+/// Sets bit `position(i)` of `target` for each set bit `i` of `words`. Only the set bits cost
+/// anything.
+#[inline]
+pub fn scatter(words: &[u64], target: &mut [u64], position: impl Fn(usize) -> usize) {
+    for (number, mut word) in words.iter().copied().enumerate() {
+        while word != 0 {
+            let to = position(64 * number + word.trailing_zeros() as usize);
+            target[to / 64] |= 1 << (to % 64);
+            word &= word - 1;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -205,5 +244,23 @@ mod tests {
         let mut verdicts = Verdicts::new();
         verdicts.reset(65);
         verdicts.set(65, Verdict::Duplicate);
+    }
+
+    proptest! {
+        #[test]
+        fn every_set_bit_gets_its_position(
+            words in prop::collection::vec(any::<u64>(), 0..4),
+            first in 0..200_usize,
+        ) {
+            let mut target = vec![0; words.len() + 4];
+            let last = first + 64 * words.len();
+            scatter(&words, &mut target, |index| last - index);
+            for index in 0..64 * target.len() {
+                let is_set = target[index / 64] >> (index % 64) & 1 == 1;
+                let from = last.checked_sub(index).filter(|from| *from < 64 * words.len());
+                let expected = from.is_some_and(|from| words[from / 64] >> (from % 64) & 1 == 1);
+                prop_assert_eq!(is_set, expected, "{}", index);
+            }
+        }
     }
 }

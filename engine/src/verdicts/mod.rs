@@ -6,13 +6,8 @@
 mod bit_set;
 mod convert;
 mod iter;
-mod scatter;
-mod verdict;
 
-pub use bit_set::Verdicts;
 pub(crate) use bit_set::clear_tail;
-#[cfg(feature = "threads")]
+pub use bit_set::{Verdict, Verdicts, scatter};
 pub(crate) use convert::bits_of_words;
 pub use iter::{Indices, Iter, Records, Split};
-pub use scatter::scatter;
-pub use verdict::Verdict;

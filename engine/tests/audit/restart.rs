@@ -1,6 +1,6 @@
 //! An audit that is saved and loaded goes on as if nothing had happened.
 
-use echoless::audit::{Audit, Moment, WindowAudit};
+use echoless::audit::{Audit, Moment, SavedAudit as _, WindowAudit};
 use echoless::{AgeOrigin, KeyHash, KeyHasher, MissAge, Verdict, Window};
 use proptest::prelude::*;
 

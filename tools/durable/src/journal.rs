@@ -300,7 +300,7 @@ impl Journal {
         let journal = Self {
             path: folder.join(name_of(1)),
             folder: folder.to_owned(),
-            partitions: filter.filters().iter().map(lines_of).collect(),
+            partitions: filter.filters().iter().map(LineFilter::held).collect(),
             logs_duplicates: filter.filters()[0].duplicates_change_lines(),
             most_log_bytes: most_log_bytes(&header),
             committed: writer.mark(),
@@ -369,7 +369,7 @@ impl Journal {
         let journal = Self {
             path: newest.path.clone(),
             folder: folder.to_owned(),
-            partitions: filter.filters().iter().map(lines_of).collect(),
+            partitions: filter.filters().iter().map(LineFilter::held).collect(),
             logs_duplicates: filter.filters()[0].duplicates_change_lines(),
             most_log_bytes: most_log_bytes(&newest.header),
             header: newest.header.clone(),
@@ -653,23 +653,10 @@ impl fmt::Debug for Journal {
     }
 }
 
-fn lines_of(filter: &impl LineFilter) -> Range<u64> {
-    let first = filter.range().first;
-    first..first + filter.lines().len() as u64
-}
-
 /// The counts of all partitions, and the latest of their clocks.
 #[must_use]
 pub fn progress_of<F: LineFilter>(partitions: &[F]) -> Progress {
-    let mut sum = Progress::default();
-    for partition in partitions {
-        let progress = partition.progress();
-        sum.observed += progress.observed;
-        sum.fresh += progress.fresh;
-        sum.evictions += progress.evictions;
-        sum.tick = sum.tick.max(progress.tick);
-    }
-    sum
+    partitions.iter().map(F::progress).sum()
 }
 
 /// Locks a folder, and reads its segments. Removes those that were never complete.

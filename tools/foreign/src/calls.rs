@@ -211,8 +211,8 @@ impl Object {
     fn memory_bytes(&self) -> Result<u64, Failure> {
         Ok(match self {
             Self::Shared(shared) => shared.memory_bytes(),
-            Self::Ordered(ordered) => ordered.memory_bytes(),
-            Self::Engine(workers) => workers.memory_bytes(),
+            Self::Ordered(ordered) => ordered.memory_bytes,
+            Self::Engine(workers) => workers.memory_bytes,
             Self::Partitions(filter) => exclusive(FILTER, filter)?.memory_bytes(),
             _ => self.as_filter()?.memory_bytes(),
         })

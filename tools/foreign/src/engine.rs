@@ -9,6 +9,7 @@ use echoless::{
 };
 
 use crate::failure::{Code, Failure};
+use crate::filter::memory_of;
 use crate::keys::{Keys, check_batch, give_back, give_back_verdicts, hash_all};
 
 /// Workers, each with a partition of a filter in lines. Any thread may use them.
@@ -19,7 +20,8 @@ pub struct Workers {
     has_ended: AtomicBool,
     pub(crate) spec: FilterSpec,
     pub(crate) hasher: KeyHasher,
-    memory_bytes: u64,
+    /// The memory of the state, in bytes.
+    pub(crate) memory_bytes: u64,
 }
 
 impl Workers {
@@ -28,9 +30,7 @@ impl Workers {
         spec: FilterSpec,
         hasher: KeyHasher,
     ) -> Result<Arc<Self>, Failure> {
-        let memory_bytes = (filter.filters().iter())
-            .map(echoless::Filter::memory_bytes)
-            .sum();
+        let memory_bytes = memory_of(filter.filters());
         let (engine, _) = Engine::builder(filter).build()?;
         Ok(Arc::new(Self {
             engine,
@@ -39,11 +39,6 @@ impl Workers {
             hasher,
             memory_bytes,
         }))
-    }
-
-    /// The memory of the state, in bytes.
-    pub(crate) const fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
     }
 
     /// Counters and error estimates, while the workers run: each answers between two messages.

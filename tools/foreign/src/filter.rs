@@ -1,7 +1,7 @@
 //! A filter for one thread at a time.
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
@@ -185,13 +185,17 @@ impl Filter {
     }
 }
 
+/// The memory of filters, in bytes.
+pub(crate) fn memory_of<F: echoless::Filter>(filters: &[F]) -> u64 {
+    filters.iter().map(F::memory_bytes).sum()
+}
+
 /// Reads a file; an error names it.
 pub(crate) fn read_file<T>(
     path: &Path,
-    read: impl FnOnce(BufReader<File>) -> Result<T, Failure>,
+    read: impl FnOnce(File) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let file = File::open(path).map_err(Failure::from);
-    let value = file.and_then(|file| read(BufReader::new(file)));
+    let value = File::open(path).map_err(Failure::from).and_then(read);
     value.map_err(|failure| failure.of_path(path))
 }
 

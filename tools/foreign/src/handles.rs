@@ -143,7 +143,13 @@ impl<T> Table<T> {
         if number == 0 {
             return Failure::argument(name, "NULL", "a handle");
         }
-        Failure::argument(name, format!("{number:#x}"), "one that is not freed")
+        let kind = number >> KIND_SHIFT;
+        let allowed = if kind == 0 || kind == self.kind {
+            "one that is not freed"
+        } else {
+            "a handle of its own kind, and this one is of another"
+        };
+        Failure::argument(name, format!("{number:#x}"), allowed)
     }
 }
 
@@ -152,7 +158,7 @@ impl<T> Table<T> {
 /// # Errors
 /// [`Code::Busy`] if another thread uses it, [`Code::Panicked`] if a call panicked with it.
 #[inline]
-pub fn exclusive<'a, T>(
+pub(crate) fn exclusive<'a, T>(
     name: &'static str,
     thing: &'a Mutex<T>,
 ) -> Result<MutexGuard<'a, T>, Failure> {

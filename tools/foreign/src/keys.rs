@@ -12,6 +12,9 @@ const BLOCK: usize = 2048;
 /// keys are rare, and cost more than the allocation.
 const KEPT_BYTES: usize = 1 << 20;
 
+/// The keys of the longest batch whose divided keys are kept, as many as take [`KEPT_BYTES`].
+pub(crate) const KEPT_KEYS: usize = KEPT_BYTES / size_of::<KeyHash>();
+
 /// Gives back the memory of a buffer that is larger than those that are kept. Its content is lost
 /// then.
 pub fn give_back<T>(buffer: &mut Vec<T>) {
@@ -21,7 +24,7 @@ pub fn give_back<T>(buffer: &mut Vec<T>) {
 }
 
 /// As [`give_back`], for verdicts that nothing needs any more.
-pub fn give_back_verdicts(verdicts: &mut Verdicts) {
+pub(crate) fn give_back_verdicts(verdicts: &mut Verdicts) {
     if size_of_val(verdicts.words()) > KEPT_BYTES {
         *verdicts = Verdicts::new();
     }
@@ -252,7 +255,7 @@ pub fn hash_all<'a>(
     hashes
 }
 
-/// Checks that the keys fit in one batch of an ordered filter or a port.
+/// Checks that the keys fit in one batch of an ordered filter, a port or partitions.
 ///
 /// # Errors
 /// [`Failure`] if there are 2^31 or more.
@@ -321,5 +324,27 @@ fn batch<'a>(hashes: &'a [KeyHash], ticks: Option<&'a [u64]>) -> Batch<'a> {
     match ticks {
         Some(ticks) => Batch::at_each(hashes, ticks),
         None => Batch::new(hashes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_long_call_needs_is_given_back() {
+        let mut small = Vec::<u64>::with_capacity(1 << 17);
+        let mut large = Vec::<u64>::with_capacity((1 << 17) + 1);
+        give_back(&mut small);
+        give_back(&mut large);
+        assert!(small.capacity() >= 1 << 17);
+        assert_eq!(large.capacity(), 0);
+        let mut verdicts = Verdicts::new();
+        verdicts.reset(1 << 20);
+        give_back_verdicts(&mut verdicts);
+        assert_eq!(verdicts.len(), 1 << 20);
+        verdicts.reset(1 << 24);
+        give_back_verdicts(&mut verdicts);
+        assert_eq!(verdicts.len(), 0);
     }
 }

@@ -42,10 +42,9 @@ pub use calls::Call;
 pub use engine::{Port, Workers};
 pub use failure::{CODES, Code, Failure, catch};
 pub use filter::Filter;
-pub use handles::{Handle, Table, TableEntry, TableKeys, exclusive};
+pub use handles::{Handle, Table, TableEntry, TableKeys};
 pub use keys::{
-    At, Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, give_back,
-    give_back_verdicts, hash_all,
+    At, Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, give_back, hash_all,
 };
 pub use object::{Kind, Object, Source, Target};
 pub use ordered::{Cut, Ordered, Thread};

@@ -14,7 +14,10 @@ use echoless::{
 use self_cell::{MutBorrow, self_cell};
 
 use crate::failure::{Code, Failure};
-use crate::keys::{Keys, check_batch, check_masks, give_back, give_back_verdicts, hash_all};
+use crate::filter::memory_of;
+use crate::keys::{
+    KEPT_KEYS, Keys, check_batch, check_masks, give_back, give_back_verdicts, hash_all,
+};
 
 type Lines = Box<dyn LineFilter>;
 
@@ -25,7 +28,8 @@ pub struct Ordered {
     filter: OrderedFilter<Lines>,
     pub(crate) spec: FilterSpec,
     pub(crate) hasher: KeyHasher,
-    memory_bytes: u64,
+    /// The memory of the state, in bytes.
+    pub(crate) memory_bytes: u64,
 }
 
 thread_local! {
@@ -56,20 +60,12 @@ impl Ordered {
         spec: FilterSpec,
         hasher: KeyHasher,
     ) -> Arc<Self> {
-        let memory_bytes = (filter.filters().iter())
-            .map(echoless::Filter::memory_bytes)
-            .sum();
         Arc::new(Self {
+            memory_bytes: memory_of(filter.filters()),
             filter: OrderedFilter::builder(filter).build(),
             spec,
             hasher,
-            memory_bytes,
         })
-    }
-
-    /// The memory of the state, in bytes.
-    pub(crate) const fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
     }
 
     /// Counters and error estimates at one point of the stream.
@@ -175,9 +171,6 @@ impl std::fmt::Debug for Thread {
             .finish_non_exhaustive()
     }
 }
-
-/// The keys of the longest batch whose buffers a thread keeps.
-const KEPT_KEYS: usize = 1 << 17;
 
 impl Thread {
     pub(crate) fn new(ordered: &Arc<Ordered>) -> Self {

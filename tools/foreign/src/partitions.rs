@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use echoless::memory::{LINE_BYTES, available};
 use echoless::state::SavedState;
 use echoless::{
-    Batch, Cells, Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, MemoryError, Report,
-    SpecError, Tally,
+    Batch, Cells, Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, MemoryError,
+    Partitioning, Report, RoutedBatch, SpecError, Tally, Ticks, Verdicts,
 };
 
 use crate::failure::{Code, Failure};
-use crate::filter::spec_of;
-use crate::keys::{Keys, check_masks, give_back, hash_all};
+use crate::filter::{memory_of, spec_of};
+use crate::keys::{KEPT_KEYS, Keys, check_batch, check_masks, give_back, hash_all};
 use crate::snapshot::{Filters, PAGE, Snapshot, lock};
-use crate::timed::Timing;
+use crate::timed::{Selected, Timing};
 
 /// Below so many keys, the lines of a partition are loaded while the one before is judged.
 const LEAST_LOOK_AHEAD: usize = 256;
@@ -48,10 +48,14 @@ const LEAST_LOOK_AHEAD: usize = 256;
 /// ```
 #[derive(Debug)]
 pub struct Partitions {
-    identity: Identity,
+    pub(crate) identity: Identity,
     /// Shared with the snapshots that are not saved yet.
     filters: Arc<Mutex<Filters>>,
-    buffers: Buffers,
+    routed: RoutedBatch,
+    /// The hashes of a batch.
+    hashes: Vec<KeyHash>,
+    /// The records of a batch that are judged, if they have times.
+    pub(crate) selected: Selected,
     reading: Reading,
     /// What happens to records with times.
     pub(crate) timing: Option<Timing>,
@@ -64,28 +68,6 @@ pub(crate) struct Identity {
     pub(crate) hasher: KeyHasher,
     count: usize,
     owned: Range<usize>,
-}
-
-/// The owner of a key that is not judged.
-const NO_OWNER: u32 = u32::MAX;
-
-/// A batch, divided by partitions.
-#[derive(Debug, Default)]
-struct Buffers {
-    hashes: Vec<KeyHash>,
-    /// The place of the owner of each key among the owned partitions; [`NO_OWNER`] if it is not
-    /// judged.
-    owners: Vec<u32>,
-    /// Where the keys of each partition end in the vectors below.
-    ends: Vec<usize>,
-    /// The keys, those of each partition together, in their order.
-    keys: Vec<KeyHash>,
-    ticks: Vec<u64>,
-    /// The ticks of the batch in its own order.
-    undivided: Vec<u64>,
-    /// The numbers of these keys in the batch.
-    numbers: Vec<u32>,
-    words: Vec<u64>,
 }
 
 /// Where a report in slices is.
@@ -138,6 +120,7 @@ impl Partitions {
             let reason = format!("{available} bytes are available");
             return Err(MemoryError { bytes, reason }.into());
         }
+        let partitioning = Partitioning::new(lines / first.bucket_lines(), count)?;
         let mut filters = vec![first];
         for index in owned.start + 1..owned.end {
             filters.push(spec.build_line_partition(index, count)?);
@@ -147,10 +130,12 @@ impl Partitions {
                 spec,
                 hasher,
                 count,
-                owned,
+                owned: owned.clone(),
             },
             filters: Arc::new(Mutex::new(Filters::new(filters))),
-            buffers: Buffers::default(),
+            routed: RoutedBatch::new(partitioning, owned),
+            hashes: Vec::new(),
+            selected: Selected::default(),
             reading: Reading::default(),
             timing: None,
         })
@@ -171,11 +156,7 @@ impl Partitions {
     /// The memory of the owned partitions, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        let held = lock(&self.filters);
-        held.filters
-            .iter()
-            .map(echoless::Filter::memory_bytes)
-            .sum()
+        memory_of(&lock(&self.filters).filters)
     }
 
     /// As [`Filter::observe`](crate::Filter::observe). The keys of a partition move its own clock.
@@ -190,76 +171,64 @@ impl Partitions {
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
         check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
-        let tick = |_, number: usize| Ok(Some(ticks.map_or(0, |ticks| ticks[number])));
-        self.divide::<false>(keys, ticks.is_some(), tick)?;
-        duplicates.fill(0);
-        Ok(self.judge_divided(ticks.is_some(), |number| {
-            duplicates[number / 64] |= 1 << (number % 64);
-        }))
+        self.with_hashes(keys, |partitions, hashes| {
+            for (number, key) in hashes.iter().enumerate() {
+                partitions.identity.owner(*key, number)?;
+            }
+            let batch = match ticks {
+                Some(ticks) => Batch::at_each(hashes, ticks),
+                None => Batch::new(hashes),
+            };
+            let verdicts = partitions.judge_batch(batch);
+            duplicates.copy_from_slice(verdicts.words());
+            Ok(verdicts.count_duplicates())
+        })
     }
 
-    /// Divides a batch by the partitions that own its keys. `tick` gets the place of the owner of a
-    /// key and its number, and returns its tick, or, if some are selected, `None` for one that is not
-    /// judged.
-    pub(crate) fn divide<const SELECTS: bool>(
+    /// Calls `judge` with the hashes of the keys of a batch.
+    pub(crate) fn with_hashes<T>(
         &mut self,
         keys: &(impl Keys + ?Sized),
-        has_ticks: bool,
-        tick: impl FnMut(Option<usize>, usize) -> Result<Option<u64>, Failure>,
-    ) -> Result<(), Failure> {
-        if u32::try_from(keys.len()).is_err() {
-            let allowed = format!("at most {} in a batch", u32::MAX);
-            return Err(Failure::argument("count", keys.len(), allowed));
+        judge: impl FnOnce(&mut Self, &[KeyHash]) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        check_batch(keys.len())?;
+        let mut buffer = std::mem::take(&mut self.hashes);
+        let judged = judge(self, hash_all(keys, &self.identity.hasher, &mut buffer));
+        give_back(&mut buffer);
+        self.hashes = buffer;
+        if keys.len() > KEPT_KEYS {
+            self.routed.release();
         }
-        let (buffers, identity) = (&mut self.buffers, &self.identity);
-        let divided = buffers.divide::<SELECTS>(keys, has_ticks, identity, tick);
-        if divided.is_err() {
-            buffers.give_back();
-        }
-        divided
+        judged
     }
 
-    /// Judges the batch that was divided, and passes the number of each duplicate to `mark`. Returns
-    /// how many there are.
-    pub(crate) fn judge_divided(&mut self, has_ticks: bool, mut mark: impl FnMut(usize)) -> u64 {
-        let divided = &mut self.buffers;
+    /// Judges keys of owned partitions.
+    pub(crate) fn judge_batch(&mut self, batch: Batch<'_>) -> &Verdicts {
+        let routed = &mut self.routed;
+        routed.route(batch);
         let held = &mut *lock(&self.filters);
-        let mut found = 0;
-        let mut from = 0;
         for index in 0..held.filters.len() {
-            let range = from..divided.ends[index];
-            from = range.end;
             // A filter looks ahead in long batches; the keys of many partitions are few for each.
             if let Some(next) = held.filters.get(index + 1)
-                && divided.ends[index + 1] - range.end < LEAST_LOOK_AHEAD
+                && routed.pieces(index + 1).map(<[_]>::len).sum::<usize>() < LEAST_LOOK_AHEAD
             {
-                next.prefetch(&divided.keys[range.end..divided.ends[index + 1]]);
+                routed
+                    .pieces(index + 1)
+                    .for_each(|keys| next.prefetch(keys));
             }
-            if range.is_empty() {
+            let (part, words) = routed.part(index, batch.ticks());
+            if part.keys().is_empty() {
                 continue;
             }
-            let keys = &divided.keys[range.clone()];
-            let ticks = has_ticks.then(|| &divided.ticks[range.clone()]);
-            let batch = match ticks {
-                Some(ticks) => Batch::at_each(keys, ticks),
-                None => Batch::new(keys),
+            let last = match part.ticks() {
+                Ticks::Each(ticks) => ticks.iter().max().copied(),
+                _ => None,
             };
-            let last = ticks.and_then(|ticks| ticks.iter().max());
-            held.before_keys(index, keys, last.copied().unwrap_or(0));
-            let words = &mut divided.words;
-            words.resize(keys.len().div_ceil(64), 0);
-            held.filters[index].observe_batch(batch, words);
-            for (word, numbers) in words.iter().zip(divided.numbers[range].chunks(64)) {
-                found += u64::from(word.count_ones());
-                let mut rest = *word;
-                while rest != 0 {
-                    mark(numbers[rest.trailing_zeros() as usize] as usize);
-                    rest &= rest - 1;
-                }
-            }
+            held.before_keys(index, part.keys(), last.unwrap_or(0));
+            held.filters[index].observe_batch(part, words);
+            routed.answer(index);
         }
-        divided.give_back();
-        found
+        routed.finish()
     }
 
     /// The number of owned partitions.
@@ -308,7 +277,7 @@ impl Partitions {
         let index = identity.index(partition)?;
         let state = SavedState::open(input)?;
         state.check(&identity.spec, &identity.hasher)?;
-        let lines = lines_of(&lock(&self.filters).filters[index]);
+        let lines = lock(&self.filters).filters[index].held();
         let part = state.header().part.clone();
         if part != lines {
             let text = format!(
@@ -345,87 +314,20 @@ impl Identity {
         Err(Failure::argument("partition", partition, allowed))
     }
 
+    /// The place of the partition of key number `number` among the owned ones.
+    pub(crate) fn owner(&self, key: KeyHash, number: usize) -> Result<usize, Failure> {
+        let partition = Partitions::partition_of(key, self.count);
+        if self.owned.contains(&partition) {
+            return Ok(partition - self.owned.start);
+        }
+        let value = format!("{partition} of key {number}");
+        let allowed = format!("one of {}", self.owned_text());
+        Err(Failure::argument("partition", value, allowed))
+    }
+
     fn owned_text(&self) -> String {
         let Range { start, end } = self.owned;
         format!("{start} to {} of {}", end - 1, self.count)
-    }
-}
-
-impl Buffers {
-    /// Gives back what an unusually long batch took.
-    fn give_back(&mut self) {
-        give_back(&mut self.hashes);
-        give_back(&mut self.owners);
-        give_back(&mut self.keys);
-        give_back(&mut self.ticks);
-        give_back(&mut self.undivided);
-        give_back(&mut self.numbers);
-        give_back(&mut self.words);
-    }
-
-    /// Divides a batch by the partitions that own its keys. `tick` gets the place of the owner of a
-    /// key, if it is owned, and the number of the key, once for each key. If this `SELECTS`, keys
-    /// without a tick are left out, and need no owner; else it gets no owner.
-    fn divide<const SELECTS: bool>(
-        &mut self,
-        keys: &(impl Keys + ?Sized),
-        has_ticks: bool,
-        identity: &Identity,
-        mut tick: impl FnMut(Option<usize>, usize) -> Result<Option<u64>, Failure>,
-    ) -> Result<(), Failure> {
-        let hashes = hash_all(keys, &identity.hasher, &mut self.hashes);
-        let (first, owned) = (identity.owned.start, identity.owned.len());
-        self.ends.clear();
-        self.ends.resize(owned, 0);
-        self.owners.clear();
-        self.undivided.clear();
-        for (number, key) in hashes.iter().enumerate() {
-            let partition = Partitions::partition_of(*key, identity.count);
-            let owner = Some(partition.wrapping_sub(first)).filter(|owner| *owner < owned);
-            if SELECTS {
-                let tick = tick(owner, number)?;
-                if has_ticks {
-                    self.undivided.push(tick.unwrap_or_default());
-                }
-                if tick.is_none() {
-                    self.owners.push(NO_OWNER);
-                    continue;
-                }
-            }
-            let Some(owner) = owner else {
-                let value = format!("{partition} of key {number}");
-                let allowed = format!("one of {}", identity.owned_text());
-                return Err(Failure::argument("partition", value, allowed));
-            };
-            self.ends[owner] += 1;
-            self.owners.push(owner as u32);
-        }
-        // Where the keys of each partition begin, and once they are written, where they end.
-        let mut next = 0;
-        for end in &mut self.ends {
-            next += std::mem::replace(end, next);
-        }
-        self.keys.resize(hashes.len(), KeyHash::default());
-        self.numbers.resize(hashes.len(), 0);
-        self.ticks
-            .resize(if has_ticks { hashes.len() } else { 0 }, 0);
-        for (number, (key, owner)) in hashes.iter().zip(&self.owners).enumerate() {
-            if SELECTS && *owner == NO_OWNER {
-                continue;
-            }
-            let place = &mut self.ends[*owner as usize];
-            self.keys[*place] = *key;
-            self.numbers[*place] = number as u32;
-            if has_ticks {
-                self.ticks[*place] = if SELECTS {
-                    self.undivided[number]
-                } else {
-                    tick(None, number)?.unwrap_or_default()
-                };
-            }
-            *place += 1;
-        }
-        Ok(())
     }
 }
 
@@ -473,9 +375,4 @@ impl Reading {
             }
         }
     }
-}
-
-fn lines_of(filter: &impl LineFilter) -> Range<u64> {
-    let first = filter.range().first;
-    first..first + filter.lines().len() as u64
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use echoless::filters::lines::Progress;
 use echoless::memory::Line;
-use echoless::state::{Header, MOST_BLOCK_LINES, StateWriter};
+use echoless::state::{Header, write_lines};
 use echoless::{KeyHash, LineFilter};
 
 use crate::failure::Failure;
@@ -189,9 +189,7 @@ impl Snapshot {
         self.with(index, |filter, part| match part {
             Some(part) if !part.is_taken => {
                 part.is_taken = true;
-                let first = filter.range().first;
-                let lines = first..first + filter.lines().len() as u64;
-                Ok((lines, part.progress))
+                Ok((filter.held(), part.progress))
             }
             _ => {
                 let allowed = "one that was not saved from this snapshot yet";
@@ -208,22 +206,21 @@ impl Snapshot {
         output: impl Write,
     ) -> Result<(), Failure> {
         let header = Header::new(&self.identity.spec, &self.identity.hasher)?.part(lines.clone());
-        let mut writer = StateWriter::new(output, &header)?;
-        let mut block = Vec::new();
-        for first in lines.clone().step_by(MOST_BLOCK_LINES) {
-            let end = lines.end.min(first + MOST_BLOCK_LINES as u64);
-            block.resize((end - first) as usize, Line::EMPTY);
-            let place = (first - lines.start) as usize;
+        // Written without the lock.
+        let copy = |block: &Range<u64>, into: &mut [Line]| {
             self.with(index, |filter, part| {
                 let part = part.as_mut().expect("this call has taken it");
-                part.take(filter, place, &mut block);
+                part.take(filter, (block.start - lines.start) as usize, into);
             });
-            // Written without the lock.
-            writer.append_block(first, progress.tick, &block)?;
-        }
-        writer.append_commit(progress, b"")?;
-        writer.end()?;
-        Ok(())
+        };
+        Ok(write_lines(
+            &header,
+            progress.tick,
+            copy,
+            || progress,
+            b"",
+            output,
+        )?)
     }
 
     /// Runs `with` on a filter and what is different at the cut.

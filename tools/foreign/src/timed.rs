@@ -1,10 +1,11 @@
 //! Records with times, judged by the partitions of a task: one call hashes and routes the keys,
 //! moves the clocks, and says what is to happen to each record.
 
+use echoless::{Batch, KeyHash};
 use echoless_stream::{TaskClock, Window};
 
 use crate::failure::{Code, Failure};
-use crate::keys::Keys;
+use crate::keys::{Keys, give_back};
 use crate::partitions::Partitions;
 
 /// What a record is, as bits: those of [`Partitions::judge`].
@@ -39,6 +40,27 @@ pub struct TimeRules {
 pub(crate) struct Timing {
     rules: TimeRules,
     clock: TaskClock,
+}
+
+/// The records of a batch that are judged. Kept for the memory alone.
+#[derive(Debug, Default)]
+pub(crate) struct Selected {
+    keys: Vec<KeyHash>,
+    ticks: Vec<u64>,
+    /// Their numbers in the batch.
+    numbers: Vec<u32>,
+}
+
+impl Selected {
+    fn emptied(mut self) -> Self {
+        self.keys.clear();
+        self.ticks.clear();
+        self.numbers.clear();
+        give_back(&mut self.keys);
+        give_back(&mut self.ticks);
+        give_back(&mut self.numbers);
+        self
+    }
 }
 
 impl Timing {
@@ -133,24 +155,43 @@ impl Partitions {
                 ));
             }
         }
-        let mut timing = self.timing.take();
-        let has_ticks = timing.is_some();
-        let divided = self.divide::<true>(keys, has_ticks, |owner, number| {
-            let (tick, fate) = match (times[number], &mut timing) {
-                (..0, _) => (0, fate::UNJUDGED),
-                (_, None) => (0, 0),
-                // A key that is not owned is rejected behind this.
-                (time, Some(timing)) => match owner {
-                    Some(owner) => timing.place(owner, time, now)?,
-                    None => (0, 0),
-                },
+        self.with_hashes(keys, |partitions, hashes| {
+            let mut selected = std::mem::take(&mut partitions.selected);
+            let Selected {
+                keys,
+                ticks,
+                numbers,
+            } = &mut selected;
+            for (number, (key, time)) in hashes.iter().zip(times).enumerate() {
+                let (tick, fate) = if *time < 0 {
+                    // Not judged, so it needs no owner.
+                    (0, fate::UNJUDGED)
+                } else {
+                    let owner = partitions.identity.owner(*key, number)?;
+                    match &mut partitions.timing {
+                        Some(timing) => timing.place(owner, *time, now)?,
+                        None => (0, 0),
+                    }
+                };
+                fates[number] = fate;
+                if fate & fate::UNJUDGED == 0 {
+                    keys.push(*key);
+                    ticks.push(tick);
+                    numbers.push(number as u32);
+                }
+            }
+            let batch = match partitions.timing {
+                Some(_) => Batch::at_each(keys, ticks),
+                None => Batch::new(keys),
             };
-            fates[number] = fate;
-            Ok((fate & fate::UNJUDGED == 0).then_some(tick))
-        });
-        self.timing = timing;
-        divided?;
-        Ok(self.judge_divided(has_ticks, |number| fates[number] |= fate::DUPLICATE))
+            let verdicts = partitions.judge_batch(batch);
+            for index in verdicts.duplicates() {
+                fates[numbers[index] as usize] |= fate::DUPLICATE;
+            }
+            let duplicates = verdicts.count_duplicates();
+            partitions.selected = selected.emptied();
+            Ok(duplicates)
+        })
     }
 
     /// Takes a watermark, in milliseconds since 1970. `now` is the time of the system.

@@ -3,8 +3,7 @@
 use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, Verdicts};
 use echoless_foreign::{
     At, CODES, Call, Code, Cut, Failure, Filter, Fixed, Hashes, Keys, Kind, Numbers, Object,
-    Packed, ReportFields, Shared, Source, Table, Target, UNKNOWN_COUNT, give_back,
-    give_back_verdicts, hash_all,
+    Packed, ReportFields, Shared, Source, Table, Target, UNKNOWN_COUNT, hash_all,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -569,22 +568,4 @@ fn a_table_has_room_for_the_handles_of_many_threads() {
         drop(end);
     });
     assert!(all.into_inner().unwrap().iter().all(Result::is_ok));
-}
-
-/// A buffer that one long call needed is not kept.
-#[test]
-fn what_a_long_call_needs_is_given_back() {
-    let mut small = Vec::<u64>::with_capacity(1 << 17);
-    let mut large = Vec::<u64>::with_capacity((1 << 17) + 1);
-    give_back(&mut small);
-    give_back(&mut large);
-    assert!(small.capacity() >= 1 << 17);
-    assert_eq!(large.capacity(), 0);
-    let mut verdicts = Verdicts::new();
-    verdicts.reset(1 << 20);
-    give_back_verdicts(&mut verdicts);
-    assert_eq!(verdicts.len(), 1 << 20);
-    verdicts.reset(1 << 24);
-    give_back_verdicts(&mut verdicts);
-    assert_eq!(verdicts.len(), 0);
 }

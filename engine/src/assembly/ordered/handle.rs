@@ -4,18 +4,16 @@ use std::time::Duration;
 
 use super::filter::{OrderedState, Passage};
 use super::partition::{InTurn, TakenFilters};
-use crate::assembly::exchange_error::ExchangeError;
-use crate::assembly::link::RequestOutcome;
-use crate::assembly::loss_policy::LossPolicy;
+use crate::assembly::loss::ExchangeError;
+use crate::assembly::loss::{LossPolicy, Unanswered};
 use crate::assembly::owned::OwnedFilter;
-use crate::assembly::pending_batch::PendingBatch;
-use crate::assembly::routing::{Messages, Router};
 use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
 use crate::report::Report;
+use crate::routing::RoutedBatch;
 use crate::sync::Arc;
 use crate::transport::{Parker, deadline_after};
-use crate::verdicts::{Verdicts, bits_of_words};
+use crate::verdicts::Verdicts;
 
 /// A thread's access to an [`OrderedFilter`](crate::OrderedFilter): the buffers for its batches.
 /// Threads make one each, with [`OrderedFilter::handle`](crate::OrderedFilter::handle).
@@ -29,18 +27,11 @@ pub struct OrderedHandle<F> {
 #[derive(Debug)]
 struct Buffers {
     parker: Parker,
-    router: Router,
-    batch: PendingBatch,
-    /// The last batch failed, and `batch` has the verdicts that are known.
-    has_partial: bool,
-    /// The keys of one partition, if the router does not have them in one place.
-    keys: Vec<KeyHash>,
-    /// The ticks of these keys.
-    ticks: Vec<u64>,
+    batch: RoutedBatch,
+    /// Why the last batch failed, if it did: `batch` has the verdicts that are known.
+    failed: Option<ExchangeError>,
     /// The clock at each key of the batch, if its ticks are not in ascending order.
     clock: Vec<u64>,
-    /// The verdict bits of one partition.
-    words: Vec<u64>,
 }
 
 /// The place of a batch in the order of all batches. Dropped without a batch, it is left out.
@@ -60,13 +51,12 @@ impl<F: Filter> OrderedHandle<F> {
         Self {
             buffers: Buffers {
                 parker: Parker::new(),
-                router: Router::new(shared.partitioning.clone()),
-                batch: PendingBatch::default(),
-                has_partial: false,
-                keys: Vec::new(),
-                ticks: Vec::new(),
+                batch: {
+                    let all = 0..shared.partitions.len();
+                    RoutedBatch::new(shared.partitioning.clone(), all)
+                },
+                failed: None,
                 clock: Vec::new(),
-                words: Vec::new(),
             },
             shared,
         }
@@ -145,33 +135,16 @@ impl<F: Filter> OrderedHandle<F> {
     /// ```
     pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> bool {
         verdicts.reset(0);
-        let partial = std::mem::take(&mut self.buffers.has_partial);
+        let partial = self.buffers.failed.take().is_some();
         if partial {
             // The error is the caller's to handle, so no policy judges the unknown keys.
-            self.buffers.take_verdicts(LossPolicy::Error, verdicts);
+            std::mem::swap(self.buffers.batch.finish(), verdicts);
         }
         partial
     }
 }
 
 impl Buffers {
-    fn take_verdicts(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) {
-        let kernel = self.router.kernel();
-        self.batch.take_verdicts(kernel, policy, verdicts);
-    }
-
-    /// Begins a batch.
-    fn begin(&mut self, keys: &[KeyHash]) {
-        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
-        self.has_partial = false;
-    }
-
-    /// Divides a batch by the partitions of its keys.
-    fn route(&mut self, keys: &[KeyHash]) {
-        self.batch.reset(keys.len());
-        self.router.route(keys, &mut self.batch.selections);
-    }
-
     /// Passes a batch through all partitions, at ticks in ascending order, or at the clock as it
     /// is.
     fn pass<F: Filter>(
@@ -183,7 +156,7 @@ impl Buffers {
         verdicts: &mut Verdicts,
         mut in_turn: InTurn<'_, F>,
     ) -> Result<(), ExchangeError> {
-        self.begin(keys);
+        self.failed = None;
         // Most batches of a coarse clock have one tick.
         let batch = match ticks {
             Some(ticks @ [first, .., last]) if first < last => Batch::at_each(keys, ticks),
@@ -194,11 +167,8 @@ impl Buffers {
         if shared.partitions.len() == 1 {
             return self.pass_whole(shared, passage, batch, last, verdicts, in_turn);
         }
-        self.route(keys);
+        self.batch.route(batch);
         let ticks = batch.ticks();
-        if let Ticks::Each(ticks) = ticks {
-            self.router.route_ticks(ticks, &self.batch.selections);
-        }
         for index in 0..shared.partitions.len() {
             // Not `as_deref_mut`, whose borrow would have to outlive the loop.
             let in_turn: InTurn<'_, F> = match &mut in_turn {
@@ -221,20 +191,21 @@ impl Buffers {
         in_turn: InTurn<'_, F>,
     ) -> Result<(), ExchangeError> {
         let keys = batch.keys();
+        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
         verdicts.reset(keys.len());
         let judged = match &mut passage.wait_for_turn(0, &mut self.parker, shared.wait) {
             Ok(turn) => {
                 let words = verdicts.words_mut();
                 shared.partitions[0].judge(0, turn, batch, last, words, in_turn)
             }
-            Err(forked) => Err(RequestOutcome::Closed(*forked)),
+            Err(forked) => Err(Unanswered::Closed(*forked)),
         };
         if judged.is_ok() {
             verdicts.clear_tail();
             return Ok(());
         }
         verdicts.reset(0);
-        self.route(keys);
+        self.batch.route(batch);
         self.take_outcomes(0, judged, shared.policy);
         self.finish(shared.policy, verdicts)
     }
@@ -249,26 +220,15 @@ impl Buffers {
         last: Option<u64>,
         in_turn: InTurn<'_, F>,
     ) {
-        let selections = &self.batch.selections;
-        let keys = self.router.keys_of(selections, index, &mut self.keys);
-        let batch = match ticks {
-            Ticks::Each(all) => {
-                let of_keys = (self.router).ticks_of(all, selections, index, &mut self.ticks);
-                Batch::at_each(keys, of_keys)
-            }
-            Ticks::One(tick) => Batch::at(keys, tick),
-            Ticks::Unmoved => Batch::new(keys),
-        };
-        self.words.clear();
-        self.words.resize(keys.len().div_ceil(64), 0);
+        let (batch, words) = self.batch.part(index, ticks);
         // A turn is dropped after the verdicts are taken.
         let mut turn = passage.wait_for_turn(index, &mut self.parker, shared.wait);
         let judged = match &mut turn {
             Ok(turn) => {
                 let partition = &shared.partitions[index];
-                partition.judge(index, turn, batch, last, &mut self.words, in_turn)
+                partition.judge(index, turn, batch, last, words, in_turn)
             }
-            Err(forked) => Err(RequestOutcome::Closed(*forked)),
+            Err(forked) => Err(Unanswered::Closed(*forked)),
         };
         self.take_outcomes(index, judged, shared.policy);
     }
@@ -281,44 +241,37 @@ impl Buffers {
         partition: usize,
         tick: Option<u64>,
     ) {
-        let selections = &self.batch.selections;
-        let keys = self.router.keys_of(selections, partition, &mut self.keys);
-        self.words.clear();
-        self.words.resize(keys.len().div_ceil(64), 0);
-        let found = kept.map_err(RequestOutcome::Closed).and_then(|()| {
-            shared.partitions[partition].look_up(partition, tick, keys, &mut self.words)
+        let (batch, words) = self.batch.part(partition, Ticks::Unmoved);
+        let found = kept.map_err(Unanswered::Closed).and_then(|()| {
+            shared.partitions[partition].look_up(partition, tick, batch.keys(), words)
         });
         self.take_outcomes(partition, found, shared.policy);
     }
 
-    /// Takes the verdicts of one partition, which are in `words`.
+    /// Takes the verdicts of one partition, which are in the words of its part, or why it has none.
     fn take_outcomes(
         &mut self,
         partition: usize,
-        judged: Result<(), RequestOutcome>,
+        judged: Result<(), Unanswered>,
         policy: LossPolicy,
     ) {
-        // The router cuts the keys of a partition into messages, with a word of verdicts for each.
-        let (kernel, mut start) = (self.router.kernel(), 0);
-        let mut messages = Messages::to(partition);
-        while let Some(keys) = messages.next(&self.router, &self.batch.selections) {
-            let outcome = match judged {
-                Ok(()) => RequestOutcome::Known(bits_of_words(&self.words, start, keys.len())),
-                Err(outcome) => outcome,
-            };
-            start += keys.len();
-            self.batch.expect_answer();
-            self.batch.take_outcome(kernel, partition, outcome, policy);
+        match judged {
+            Ok(()) => self.batch.answer(partition),
+            Err(unanswered) if self.batch.answer_unknown(partition) => {
+                self.failed = self.failed.or(policy.error_of(unanswered));
+            }
+            Err(_) => {}
         }
     }
 
     /// The verdicts of a batch that has passed all partitions.
     fn finish(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) -> Result<(), ExchangeError> {
-        if let Some(error) = self.batch.error() {
-            self.has_partial = true;
+        if let Some(error) = self.failed {
             return Err(error);
         }
-        self.take_verdicts(policy, verdicts);
+        let found = self.batch.finish();
+        policy.judge(found);
+        std::mem::swap(found, verdicts);
         Ok(())
     }
 }
@@ -556,8 +509,8 @@ impl<F: Filter> Ticket<'_, F> {
             shared,
             buffers,
         } = self;
-        buffers.begin(keys);
-        buffers.route(keys);
+        buffers.failed = None;
+        buffers.batch.route(Batch::new(keys));
         let kept = passage.keep_turns(&mut buffers.parker, shared.wait);
         for partition in 0..shared.partitions.len() {
             buffers.look_up(shared, kept, partition, tick);

@@ -3,8 +3,8 @@
 use crossbeam_utils::CachePadded;
 
 use super::turns::{Turn, Turns};
-use crate::assembly::exchange_error::ExchangeError;
-use crate::assembly::link::RequestOutcome;
+use crate::assembly::loss::ExchangeError;
+use crate::assembly::loss::Unanswered;
 use crate::assembly::owned::{Judged, OwnedFilter};
 use crate::assembly::partition_state::PartitionState;
 use crate::assembly::status::Status;
@@ -42,8 +42,7 @@ impl<F: Filter> OrderedPartition<F> {
     /// parks for the next one is woken once `turn` is dropped.
     ///
     /// # Errors
-    /// Why the keys have no verdicts, as the outcome of a request. `verdicts` is 0 then, as it must
-    /// be before.
+    /// Why the keys have no verdicts. `verdicts` is 0 then, as it must be before.
     pub(super) fn judge(
         &self,
         index: usize,
@@ -52,7 +51,7 @@ impl<F: Filter> OrderedPartition<F> {
         tick: Option<u64>,
         verdicts: &mut [u64],
         in_turn: InTurn<'_, F>,
-    ) -> Result<(), RequestOutcome> {
+    ) -> Result<(), Unanswered> {
         let judged = if batch.keys().is_empty() && tick.is_none() && in_turn.is_none() {
             Ok(())
         } else {
@@ -78,7 +77,7 @@ impl<F: Filter> OrderedPartition<F> {
         tick: Option<u64>,
         keys: &[KeyHash],
         verdicts: &mut [u64],
-    ) -> Result<(), RequestOutcome> {
+    ) -> Result<(), Unanswered> {
         self.run(index, |owned| owned.look_up(tick, keys, verdicts))
     }
 
@@ -86,14 +85,14 @@ impl<F: Filter> OrderedPartition<F> {
         &self,
         index: usize,
         pass: impl FnOnce(&mut OwnedFilter<F>) -> Judged,
-    ) -> Result<(), RequestOutcome> {
+    ) -> Result<(), Unanswered> {
         let mut owned = unpoisoned(self.owned.lock());
         let Some(owned) = &mut *owned else {
-            return Err(RequestOutcome::Closed(ExchangeError::Disconnected(index)));
+            return Err(Unanswered::Closed(ExchangeError::Disconnected(index)));
         };
         match pass(owned) {
             Judged::Known => Ok(()),
-            Judged::Lost => Err(RequestOutcome::Lost(ExchangeError::Panicked(index))),
+            Judged::Lost => Err(Unanswered::Lost(ExchangeError::Panicked(index))),
         }
     }
 

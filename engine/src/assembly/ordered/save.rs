@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 
 use super::filter::{OrderedFilter, OrderedState};
 use super::handle::{OrderedHandle, Ticket};
-use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::loss::ExchangeError;
 use crate::assembly::owned::OwnedFilter;
 use crate::assembly::recorder::{Recorded, Recorder, write_recorded};
 use crate::filters::lines::{LineFilter, Progress};
@@ -195,24 +195,18 @@ impl<F: LineFilter> OrderedFilter<F> {
             }
         }
         let (ticket, bytes) = cut(&mut handle);
-        let mut sum = Progress::default();
+        let mut parts: Vec<Progress> = Vec::with_capacity(count);
         let mut clock = 0;
         ticket.visit(count, |index, owned| {
             clock = owned.clock();
             take(recorder(index, owned)?, &mut keys[index], self.state())?;
             owned.end_recording();
-            let progress = filter(index, owned)?.progress();
-            sum = Progress {
-                observed: sum.observed + progress.observed,
-                fresh: sum.fresh + progress.fresh,
-                evictions: sum.evictions + progress.evictions,
-                tick: progress.tick,
-            };
+            parts.push(filter(index, owned)?.progress());
             Ok::<_, SaveError>(())
         })?;
         drop(recording);
         write_recorded(&mut keys, &mut writer, clock)?;
-        writer.append_commit(sum, &bytes)?;
+        writer.append_commit(parts.into_iter().sum(), &bytes)?;
         writer.end()?;
         Ok(())
     }
@@ -286,7 +280,7 @@ impl<F> Drop for Recording<'_, F> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

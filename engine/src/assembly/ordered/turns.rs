@@ -189,7 +189,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -5,11 +5,11 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::Port;
-use crate::assembly::exchange_error::ExchangeError;
-use crate::assembly::link::{PortLink, RequestOutcome};
-use crate::assembly::loss_policy::LossPolicy;
-use crate::assembly::routing::MessageIndex;
+use crate::assembly::link::PortLink;
+use crate::assembly::loss::{ExchangeError, LossPolicy, Unanswered};
 use crate::hash::KeyHash;
+use crate::isa::DetectedKernel;
+use crate::routing::{MessageIndex, Selections};
 use crate::sync::check;
 use crate::transport::Attention;
 use crate::verdicts::Verdicts;
@@ -50,7 +50,6 @@ impl Port {
         looks_up: bool,
         keys: &[KeyHash],
     ) -> Result<(), ExchangeError> {
-        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
         check!(self.unsent.is_none(), "the router holds one batch");
         self.check_open()?;
         let mut batch = self.free.pop().unwrap_or_default();
@@ -203,7 +202,7 @@ impl Port {
         let (oldest, policy, kernel) = (self.oldest, self.policy, self.router.kernel());
         for (owner, link) in links.iter_mut().enumerate() {
             link.take_answers(|batch, outcome| {
-                if let RequestOutcome::Closed(error) = outcome {
+                if let Err(Unanswered::Closed(error)) = outcome {
                     failed.get_or_insert(error);
                 }
                 pending[(batch - oldest) as usize].take_outcome(kernel, owner, outcome, policy);
@@ -245,4 +244,99 @@ impl Port {
 /// Whether an answer can be taken, or the next message of a batch has room.
 fn is_ready(links: &[PortLink], unsent: Option<usize>) -> bool {
     unsent.is_some_and(|owner| links[owner].has_room()) || links.iter().any(PortLink::has_answer)
+}
+
+/// One batch of a port. Its buffers are reused.
+#[derive(Debug, Default)]
+pub(super) struct PendingBatch {
+    verdicts: Verdicts,
+    /// For each link, the keys of the batch that it owns.
+    pub(super) selections: Selections,
+    /// Requests without an outcome.
+    unanswered: usize,
+    /// Every message was sent, or never will be. Until then the batch is not settled, even if all
+    /// messages so far are answered.
+    sent: bool,
+    /// Why some keys have no verdict, if that is an error.
+    error: Option<ExchangeError>,
+}
+
+impl PendingBatch {
+    pub(super) fn reset(&mut self, keys: usize) {
+        self.verdicts.reset(keys);
+        self.unanswered = 0;
+        self.sent = false;
+        self.error = None;
+    }
+
+    /// Counts a request that was sent.
+    pub(super) const fn expect_answer(&mut self) {
+        self.unanswered += 1;
+    }
+
+    /// No message follows.
+    pub(super) const fn end_sending(&mut self) {
+        self.sent = true;
+    }
+
+    /// Whether every key has a verdict or will never have one.
+    pub(super) const fn is_settled(&self) -> bool {
+        self.sent && self.unanswered == 0
+    }
+
+    /// Why the batch is an error, if it is one.
+    pub(super) const fn error(&self) -> Option<ExchangeError> {
+        self.error
+    }
+
+    /// Takes the outcome of the next request of a link.
+    pub(super) fn take_outcome(
+        &mut self,
+        kernel: DetectedKernel,
+        owner: usize,
+        outcome: Result<u64, Unanswered>,
+        policy: LossPolicy,
+    ) {
+        self.unanswered -= 1;
+        match outcome {
+            Ok(bits) => (self.selections).answer(owner, kernel, bits, &mut self.verdicts),
+            Err(unanswered) => self.take_unknown(kernel, owner, policy.error_of(unanswered)),
+        }
+    }
+
+    /// The keys of the next message of a link have no verdict.
+    #[cold]
+    fn take_unknown(&mut self, kernel: DetectedKernel, owner: usize, error: Option<ExchangeError>) {
+        self.error = self.error.or(error);
+        let verdicts = &mut self.verdicts;
+        self.selections.answer_unknown(owner, kernel, verdicts);
+    }
+
+    /// The keys that a link owns were not sent, from this message on.
+    #[cold]
+    pub(super) fn mark_unsent(
+        &mut self,
+        owner: usize,
+        index: Option<MessageIndex>,
+        error: ExchangeError,
+    ) {
+        if !self.selections.is_empty(owner) {
+            self.error = self.error.or(Some(error));
+            let verdicts = &mut self.verdicts;
+            self.selections.mark_unsent(owner, index, verdicts);
+        }
+    }
+
+    /// Exchanges the buffer of the verdicts for the caller's, after the policy has judged the keys
+    /// without a verdict.
+    pub(super) fn take_verdicts(
+        &mut self,
+        kernel: DetectedKernel,
+        policy: LossPolicy,
+        verdicts: &mut Verdicts,
+    ) {
+        self.selections.finish(kernel, &mut self.verdicts);
+        policy.judge(&mut self.verdicts);
+        std::mem::swap(&mut self.verdicts, verdicts);
+    }
 }

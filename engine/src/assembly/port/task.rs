@@ -4,7 +4,7 @@
 use std::task::{Context, Poll, ready};
 
 use super::Port;
-use crate::assembly::exchange_error::ExchangeError;
+use crate::assembly::loss::ExchangeError;
 use crate::hash::KeyHash;
 use crate::verdicts::Verdicts;
 

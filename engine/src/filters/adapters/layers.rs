@@ -3,7 +3,7 @@
 
 use super::adapter::AdapterRow;
 use crate::error::{BuildError, SpecError};
-use crate::filters::cell_table::CellTable;
+use crate::filters::adapters::adapter::CellTable;
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan, MOST_LINES};
 use crate::filters::row::{BuildLines, FilterRow, Named};
 use crate::filters::{Facts, Filter, Form, Sliced, SlicedFilter};

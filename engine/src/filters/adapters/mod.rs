@@ -6,7 +6,7 @@
 //! `horizontal:slices=8/growing:fpr=0.01/bloom:k=8`. `layers` builds them from the outside to the
 //! inside.
 
-mod adapter;
+pub(crate) mod adapter;
 mod chain;
 pub(crate) mod layers;
 pub(crate) mod tracked;

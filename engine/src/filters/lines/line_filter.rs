@@ -1,6 +1,7 @@
 //! The trait of line filters, and their state beside the lines.
 
 use std::fmt;
+use std::iter::Sum;
 use std::ops::Range;
 
 use crate::filters::Filter;
@@ -36,6 +37,12 @@ pub trait LineFilter: Filter {
 
     /// The position of these lines in the whole filter: all of it, or a partition.
     fn range(&self) -> LineRange;
+
+    /// The numbers of these lines in the whole filter.
+    fn held(&self) -> Range<u64> {
+        let first = self.range().first;
+        first..first + self.lines().len() as u64
+    }
 
     /// The number of lines of a bucket: 1 if everything that a key reads or writes lies in its
     /// line, 64 if it lies in the aligned page of 64 lines around it.
@@ -133,6 +140,18 @@ pub struct Progress {
     /// The clock, rounded down to a tick that the filter can distinguish from the one before; 0
     /// without a window.
     pub tick: u64,
+}
+
+/// The sum of partitions at one point of the stream: all counts, and the latest clock.
+impl Sum for Progress {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| Self {
+            observed: sum.observed.saturating_add(part.observed),
+            fresh: sum.fresh.saturating_add(part.fresh),
+            evictions: sum.evictions.saturating_add(part.evictions),
+            tick: sum.tick.max(part.tick),
+        })
+    }
 }
 
 impl<F: LineFilter + ?Sized> LineFilter for Box<F> {

@@ -14,7 +14,6 @@
 //! `fingerprint` has the lines of the engine, rows of fingerprints; the filters of the papers in lines
 //! are in `echoless-papers`.
 
-mod branchless;
 mod clock;
 mod expiry;
 pub(crate) mod fingerprint;

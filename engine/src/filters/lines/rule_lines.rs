@@ -56,12 +56,17 @@ impl<R: Rule> RuleLines<R> {
         self.counts.evictions += counts.evictions;
     }
 
-    /// Observes keys at the clock as it is.
-    fn observe_keys(&mut self, keys: &[KeyHash], duplicates: &mut [u64]) {
+    /// Observes keys at the clock as it is, or each at its own tick, of the current era of the clock
+    /// or before it.
+    fn observe_keys(&mut self, keys: &[KeyHash], ticks: Option<&[u64]>, duplicates: &mut [u64]) {
         self.prepare(keys);
         let (lines, range) = (&mut self.lines, self.range);
-        let counts = (self.rule_loop).observe(self.rule, lines, range, keys, duplicates);
+        let counts = (self.rule_loop).observe(self.rule, lines, range, keys, ticks, duplicates);
         self.count(keys, counts);
+        if let Some(ticks) = ticks {
+            // The loop moved a copy of the clock, which ended at the latest tick.
+            self.rule.follow(ticks.iter().copied().max().unwrap_or(0));
+        }
     }
 
     /// The same with one key; true means duplicate.
@@ -71,16 +76,6 @@ impl<R: Rule> RuleLines<R> {
         let counts = observe_one(self.kernel, self.rule, bucket, key);
         self.count(&[key], counts);
         counts.duplicates == 1
-    }
-
-    /// Observes keys at ticks of the current era of the clock, or before it.
-    fn observe_in_era(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
-        self.prepare(keys);
-        let (lines, range) = (&mut self.lines, self.range);
-        let counts = (self.rule_loop).observe_at(self.rule, lines, range, keys, ticks, duplicates);
-        self.count(keys, counts);
-        // The loop moved a copy of the clock, which ended at the latest tick.
-        self.rule.follow(ticks.iter().copied().max().unwrap_or(0));
     }
 
     /// Observes keys each at its own tick. Whole words of keys are one batch up to the next era.
@@ -94,7 +89,7 @@ impl<R: Rule> RuleLines<R> {
             let end = in_era.map_or(keys.len(), |count| from + count / 64 * 64);
             if end > from {
                 let words = &mut duplicates[from / 64..end.div_ceil(64)];
-                self.observe_in_era(&keys[from..end], &ticks[from..end], words);
+                self.observe_keys(&keys[from..end], Some(&ticks[from..end]), words);
                 from = end;
                 continue;
             }
@@ -155,7 +150,7 @@ impl<R: Rule> Filter for RuleLines<R> {
         match (batch.keys(), duplicates) {
             ([], _) => {}
             ([key], [word]) => *word = u64::from(self.observe_key(*key)),
-            (keys, duplicates) => self.observe_keys(keys, duplicates),
+            (keys, duplicates) => self.observe_keys(keys, None, duplicates),
         }
     }
 

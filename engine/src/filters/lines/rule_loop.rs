@@ -12,8 +12,8 @@
 //! ```
 
 use std::fmt;
+use std::iter::empty;
 use std::marker::PhantomData;
-use std::slice;
 
 use super::rule::Rule;
 use crate::hash::KeyHash;
@@ -27,24 +27,14 @@ use crate::memory::Line;
 
 /// The batch loop of a rule, compiled for one kernel.
 pub(super) trait RuleLoop<R: Rule>: fmt::Debug + Send + Sync {
+    /// Observes keys, for a rule with a clock also each at its own tick, all of them in one era.
     fn observe(
         &self,
         rule: R,
         lines: &mut [Line],
         range: LineRange,
         keys: &[KeyHash],
-        duplicates: &mut [u64],
-    ) -> BatchCounts;
-
-    /// The same with a tick for each key, all of them in one era of the rule. Only for rules with a
-    /// clock.
-    fn observe_at(
-        &self,
-        rule: R,
-        lines: &mut [Line],
-        range: LineRange,
-        keys: &[KeyHash],
-        ticks: &[u64],
+        ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> BatchCounts;
 
@@ -73,35 +63,21 @@ impl<O: LineOps, R: Rule> RuleLoop<R> for KernelLoop<O> {
         lines: &mut [Line],
         range: LineRange,
         keys: &[KeyHash],
+        ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> BatchCounts {
-        let step = RuleStep {
-            ops: self.ops,
-            rule,
-        };
-        self.run(lines, range, keys, duplicates, step)
-    }
-
-    fn observe_at(
-        &self,
-        rule: R,
-        lines: &mut [Line],
-        range: LineRange,
-        keys: &[KeyHash],
-        ticks: &[u64],
-        duplicates: &mut [u64],
-    ) -> BatchCounts {
-        if !R::HAS_CLOCK {
-            unreachable!("ticks for a rule without a clock");
+        match ticks {
+            None => self.run(lines, range, keys, duplicates, self.step(rule, empty())),
+            // For other rules, this loop is not compiled.
+            Some(ticks) if R::HAS_CLOCK => self.run(
+                lines,
+                range,
+                keys,
+                duplicates,
+                self.step(rule, ticks.iter()),
+            ),
+            Some(_) => unreachable!("ticks for a rule without a clock"),
         }
-        let step = TickedRuleStep {
-            step: RuleStep {
-                ops: self.ops,
-                rule,
-            },
-            ticks: ticks.iter(),
-        };
-        self.run(lines, range, keys, duplicates, step)
     }
 
     fn look_ahead(&self) -> LookAhead {
@@ -114,6 +90,11 @@ impl<O: LineOps, R: Rule> RuleLoop<R> for KernelLoop<O> {
 }
 
 impl<O: LineOps> KernelLoop<O> {
+    const fn step<R, T>(&self, rule: R, ticks: T) -> RuleStep<O, R, T> {
+        let ops = self.ops;
+        RuleStep { ops, rule, ticks }
+    }
+
     /// Runs a batch through the loop for its length.
     #[inline]
     fn run<S: LineStep>(
@@ -152,36 +133,17 @@ impl<O: LineOps> KernelLoop<O> {
     }
 }
 
-/// A rule and its kernel, as a step of the batch loop.
-struct RuleStep<O, R> {
+/// A rule and its kernel, as a step of the batch loop that moves the clock of the rule to the tick
+/// of each key.
+struct RuleStep<O, R, T> {
     ops: O,
     rule: R,
+    /// The ticks of the keys that are not visited yet: none, known when this is compiled, if the
+    /// clock stays.
+    ticks: T,
 }
 
-impl<O: LineOps, R: Rule> LineStep for RuleStep<O, R> {
-    type Bucket = R::Bucket;
-
-    const FINDS_LINES: bool = O::FINDS_LINES;
-
-    #[inline(always)]
-    fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
-        self.rule.visit(self.ops, bucket, key)
-    }
-
-    #[inline(always)]
-    fn evictions(duplicates: u64, displaced: u64) -> u64 {
-        R::evictions(duplicates, displaced)
-    }
-}
-
-/// A step that moves the clock of its rule to the tick of each key.
-struct TickedRuleStep<'a, O, R> {
-    step: RuleStep<O, R>,
-    /// The ticks of the keys that are not visited yet.
-    ticks: slice::Iter<'a, u64>,
-}
-
-impl<O: LineOps, R: Rule> LineStep for TickedRuleStep<'_, O, R> {
+impl<'a, O: LineOps, R: Rule, T: Iterator<Item = &'a u64>> LineStep for RuleStep<O, R, T> {
     type Bucket = R::Bucket;
 
     const FINDS_LINES: bool = O::FINDS_LINES;
@@ -189,9 +151,9 @@ impl<O: LineOps, R: Rule> LineStep for TickedRuleStep<'_, O, R> {
     #[inline(always)]
     fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
         if let Some(tick) = self.ticks.next() {
-            self.step.rule.follow(*tick);
+            self.rule.follow(*tick);
         }
-        self.step.visit(bucket, key)
+        self.rule.visit(self.ops, bucket, key)
     }
 
     #[inline(always)]
@@ -244,7 +206,8 @@ impl<R: Rule> ForKernel for OneKey<'_, R> {
     #[inline(always)]
     fn call<O: LineOps>(self, ops: O) -> BatchCounts {
         let Self { rule, bucket, key } = self;
-        let step = RuleStep { ops, rule };
+        let ticks = empty();
+        let step = RuleStep { ops, rule, ticks };
         ops.run(SingleVisit { bucket, key, step })
     }
 }

@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use super::ops::{GROUP, SelectOps};
+use super::{GROUP, SelectOps};
 use crate::hash::KeyHash;
 use crate::kernels::avx2::Avx2;
 

@@ -35,14 +35,10 @@
 //! when the second end is dropped are dropped with the ring.
 
 mod consumer;
-mod error;
 mod producer;
 mod state;
-#[cfg(all(test, not(loom)))]
-mod tests;
 
 pub use consumer::{Consumer, Drain, Peeked};
-pub use error::{PopError, PushError};
 pub use producer::{Producer, Vacant};
-pub use state::bounded;
 pub(crate) use state::bytes;
+pub use state::{PopError, PushError, bounded};

@@ -11,7 +11,8 @@
 //! independent. The modules of the rules list their streams.
 
 use echoless::KeyHash;
-use echoless::extend::falls_below;
+
+use crate::scattered::random::falls_below;
 
 /// The [`KeyHash::remix`] stream that turns the seed of a specification into a salt.
 const SALT_STREAM: u64 = 0x6c69_6e65_2073_6c74;

@@ -4,8 +4,6 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use echoless::extend::falls_below;
-
 /// A generator that keeps its seed, to start over when its filter is cleared.
 #[derive(Debug, Clone)]
 pub(crate) struct SeededRng {
@@ -43,6 +41,14 @@ impl SeededRng {
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         falls_below(self.generator.next_u64(), probability)
     }
+}
+
+/// Whether a random word, as a fraction of 2^64, is below `probability`.
+#[inline(always)]
+pub(crate) fn falls_below(word: u64, probability: f64) -> bool {
+    // The upper 53 bits: as many as an f64 represents exactly, so that 1 is never reached.
+    const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
+    ((word >> 11) as f64) * UNIT < probability
 }
 
 #[cfg(test)]
@@ -83,5 +89,13 @@ mod tests {
         assert!(rng.chance(1.0));
         assert!(!rng.ratio(0, 5));
         assert!(rng.ratio(5, 5));
+    }
+
+    #[test]
+    fn words_are_fractions_below_1() {
+        assert!(!falls_below(0, 0.0));
+        assert!(falls_below(u64::MAX, 1.0));
+        assert!(falls_below((1 << 63) - 1, 0.5));
+        assert!(!falls_below(1 << 63, 0.5));
     }
 }

@@ -11,7 +11,7 @@
 use super::clocked::{ClockedRule, Probed};
 use crate::error::BuildError;
 use crate::filters::lines::Clock;
-use crate::filters::lines::branchless::if_zero;
+use crate::filters::lines::fingerprint::shape::if_zero;
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;

@@ -44,7 +44,7 @@ use std::marker::PhantomData;
 
 use super::page_slot::DenseSlot;
 use crate::error::BuildError;
-use crate::filters::lines::branchless::{if_zero, select};
+use crate::filters::lines::fingerprint::shape::{if_zero, select};
 use crate::filters::lines::rule::{Counts, Rule};
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;

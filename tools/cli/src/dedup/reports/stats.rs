@@ -116,7 +116,7 @@ impl RunTotals {
 
 /// Errors in the commits of a run.
 mod saved_errors {
-    use echoless::audit::ErrorCounts;
+    use echoless::audit::{ErrorCounts, SavedAudit as _};
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::{Serialize, Serializer};
 

@@ -27,11 +27,14 @@ impl RoundTrip {
         partitioning: Partitioning,
         with: Option<(Kernel, RoutingWay)>,
     ) -> Result<Self, SpecError> {
+        let partitions = partitioning.count();
         Ok(Self {
-            partitions: partitioning.count(),
+            partitions,
             router: match with {
                 None => Router::new(partitioning),
-                Some((kernel, way)) => Router::with(partitioning, kernel.detect()?, way),
+                Some((kernel, way)) => {
+                    Router::with(partitioning, 0..partitions, kernel.detect()?, way)
+                }
             },
             selections: Selections::default(),
             verdicts: Verdicts::new(),

@@ -22,8 +22,7 @@
 
 use std::ops::Range;
 
-use super::MessageIndex;
-use crate::assembly::message::MESSAGE_KEYS;
+use super::{MESSAGE_KEYS, MessageIndex};
 use crate::hash::KeyHash;
 use crate::isa::{DetectedKernel, HotLoop};
 use crate::partition::Partitioning;
@@ -56,6 +55,8 @@ pub(super) struct Offsets {
 /// Writes the keys of a batch, of fewer than 2^31 keys, to messages of their owners.
 pub(super) struct WriteMessages<'a> {
     pub(super) partitioning: &'a Partitioning,
+    /// The partitions of all keys.
+    pub(super) routed: Range<usize>,
     pub(super) keys: &'a [KeyHash],
     /// The messages, [`MESSAGE_KEYS`] keys each. Behind the keys of a message are some of earlier
     /// batches.
@@ -70,11 +71,12 @@ impl HotLoop for WriteMessages<'_> {
     fn run(self) {
         let Self {
             partitioning,
+            routed,
             keys,
             messages,
             offsets,
         } = self;
-        let free = offsets.reset(partitioning.count(), keys.len());
+        let (first, free) = (routed.start as u32, offsets.reset(routed.len(), keys.len()));
         if messages.len() < offsets.answers.len() {
             messages.resize(offsets.answers.len(), KeyHash(0));
         }
@@ -94,11 +96,11 @@ impl HotLoop for WriteMessages<'_> {
         let (blocks, last) = keys.as_chunks::<BLOCK>();
         let (offsets_of_blocks, last_offsets) = offsets.as_chunks_mut::<BLOCK>();
         for (keys, offsets) in blocks.iter().zip(offsets_of_blocks) {
-            partitioning.partitions_of(keys, &mut owners);
+            partitioning.partitions_of(keys, first, &mut owners);
             open.write(keys, &owners, offsets);
         }
         let owners = &mut owners[..last.len()];
-        partitioning.partitions_of(last, owners);
+        partitioning.partitions_of(last, first, owners);
         open.write(last, owners, last_offsets);
     }
 }

@@ -18,8 +18,7 @@
 //! for all of its keys, any of which may be the partition's: 8 bytes a key, and 32 with 4
 //! partitions. A port has these buffers once, and they keep the size of its largest batch.
 
-use super::MessageIndex;
-use crate::assembly::message::MESSAGE_KEYS;
+use super::{MESSAGE_KEYS, MessageIndex};
 use crate::hash::KeyHash;
 use crate::isa::{DetectedKernel, HotLoop};
 use crate::kernels::scalar::Scalar;

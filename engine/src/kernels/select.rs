@@ -1,4 +1,13 @@
-//! The operations, and the plain loops that define them.
+//! Selecting keys by partition, eight at a time: which hashes are at or above a border, and the
+//! keys of a set moved together. Routing keys to partitions consists of these operations.
+//!
+//! Whether a key belongs to one of two partitions is random, and no branch predictor can guess it.
+//! `at_least` and `pick` therefore take no branch.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 use crate::hash::KeyHash;
 use crate::isa::TargetIsa;
@@ -73,6 +82,7 @@ mod tests {
     use super::*;
     use crate::isa::HotLoop;
     use crate::isa::tested::kernels;
+
     #[cfg(target_arch = "x86_64")]
     use crate::kernels::{avx2::Avx2, avx512::Avx512};
     use proptest::prelude::*;
