@@ -359,10 +359,7 @@ impl Port {
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
-        verdicts.reset(0);
-        self.check_idle()?;
-        self.submit_with(None, true, keys)?;
-        self.drain(verdicts).map(|_| ())
+        self.exchange(true, keys, verdicts)
     }
 
     /// Submits a batch and blocks until its verdicts are complete. `verdicts` is empty after an
@@ -380,9 +377,18 @@ impl Port {
         keys: &[KeyHash],
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
+        self.exchange(false, keys, verdicts)
+    }
+
+    fn exchange(
+        &mut self,
+        looks_up: bool,
+        keys: &[KeyHash],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
         verdicts.reset(0);
         self.check_idle()?;
-        self.submit(keys)?;
+        self.submit_with(None, looks_up, keys)?;
         self.drain(verdicts).map(|_| ())
     }
 

@@ -108,21 +108,27 @@ pub(crate) fn discard(panic: Box<dyn Any + Send>) {
 
 /// Spawns a named thread that owns `state`: it calls `run`, and returns the result of `end` to the
 /// thread that joins it.
-#[cfg(not(loom))]
 pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
     name: String,
-    mut state: S,
+    state: S,
     run: fn(&mut S),
     end: fn(S) -> T,
 ) -> std::io::Result<JoinHandle<T>> {
-    std::thread::Builder::new().name(name).spawn(move || {
+    #[cfg(not(loom))]
+    let thread = std::thread::Builder::new().name(name).spawn(move || {
+        let mut state = state;
         run(&mut state);
         end(state)
-    })
+    });
+    #[cfg(loom)]
+    let thread = (loom::thread::Builder::new().name(name))
+        .spawn(move || panicking::contained(state, run, end))
+        .map(JoinHandle);
+    thread
 }
 
 #[cfg(loom)]
-pub(crate) use panicking::{JoinHandle, spawn};
+pub(crate) use panicking::JoinHandle;
 
 /// Threads that may panic: loom ends the model at any panic.
 #[cfg(loom)]
@@ -131,7 +137,7 @@ mod panicking {
     use std::thread::Result;
 
     #[derive(Debug)]
-    pub(crate) struct JoinHandle<T>(loom::thread::JoinHandle<Result<T>>);
+    pub(crate) struct JoinHandle<T>(pub(super) loom::thread::JoinHandle<Result<T>>);
 
     impl<T> JoinHandle<T> {
         pub(crate) fn join(self) -> Result<T> {
@@ -139,27 +145,19 @@ mod panicking {
         }
     }
 
-    /// As the standard version, except that the state is dropped after the unwinding. Drops switch
-    /// between loom's threads, which are one thread for the standard library: during an unwinding
-    /// it would take all of them for panicking, and poison their locks.
-    pub(crate) fn spawn<S: Send + 'static, T: Send + 'static>(
-        name: String,
-        mut state: S,
-        run: fn(&mut S),
-        end: fn(S) -> T,
-    ) -> std::io::Result<JoinHandle<T>> {
-        let thread = loom::thread::Builder::new().name(name).spawn(move || {
-            match catch_unwind(AssertUnwindSafe(|| run(&mut state))) {
-                Ok(()) => Ok(end(state)),
-                // A panic with a message is a failed assertion or loom's own, and ends the model.
-                Err(panic) if panic.is::<&str>() || panic.is::<String>() => resume_unwind(panic),
-                Err(panic) => {
-                    drop(state);
-                    Err(panic)
-                }
+    /// Runs a thread whose state is dropped after the unwinding. Drops switch between loom's
+    /// threads, which are one thread for the standard library: during an unwinding it would take
+    /// all of them for panicking, and poison their locks.
+    pub(super) fn contained<S, T>(mut state: S, run: fn(&mut S), end: fn(S) -> T) -> Result<T> {
+        match catch_unwind(AssertUnwindSafe(|| run(&mut state))) {
+            Ok(()) => Ok(end(state)),
+            // A panic with a message is a failed assertion or loom's own, and ends the model.
+            Err(panic) if panic.is::<&str>() || panic.is::<String>() => resume_unwind(panic),
+            Err(panic) => {
+                drop(state);
+                Err(panic)
             }
-        })?;
-        Ok(JoinHandle(thread))
+        }
     }
 }
 

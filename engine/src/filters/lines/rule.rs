@@ -28,17 +28,10 @@ pub trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
 
     /// Whether the rule has a clock: verdicts depend on the ticks of keys, and
     /// [`advance_to`](Self::advance_to) can begin an era. Such a rule has
-    /// [`clock`](Self::clock), [`clock_mut`](Self::clock_mut) and [`expire`](Self::expire).
+    /// [`clock_mut`](Self::clock_mut) and [`expire`](Self::expire).
     const HAS_CLOCK: bool = false;
 
-    /// The clock of the rule, if it has one.
-    #[inline(always)]
-    fn clock(&self) -> Option<&Clock> {
-        const { assert!(!Self::HAS_CLOCK, "a rule with a clock returns it") }
-        None
-    }
-
-    /// The same, to move it. Must be `#[inline(always)]`, as [`visit`](Self::visit).
+    /// The clock of the rule, if it has one. Must be `#[inline(always)]`, as [`visit`](Self::visit).
     #[inline(always)]
     fn clock_mut(&mut self) -> Option<&mut Clock> {
         const { assert!(!Self::HAS_CLOCK, "a rule with a clock returns it") }
@@ -61,13 +54,13 @@ pub trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     }
 
     /// The first tick at which [`advance_to`](Self::advance_to) begins another era.
-    fn next_era(&self) -> u64 {
-        self.clock().map_or(u64::MAX, Clock::next_era)
+    fn next_era(mut self) -> u64 {
+        (self.clock_mut()).map_or(u64::MAX, |clock| clock.next_era())
     }
 
     /// The first tick of the current unit of the clock; 0 without a clock.
-    fn tick(&self) -> u64 {
-        self.clock().map_or(0, Clock::tick)
+    fn tick(mut self) -> u64 {
+        self.clock_mut().map_or(0, |clock| clock.tick())
     }
 
     /// Moves the clock back to 0.

@@ -9,7 +9,7 @@ use super::expiry::Expiry;
 use super::line_filter::{LineFilter, Progress};
 use super::plan::LineAllocation;
 use super::rule::{Counts, Rule};
-use super::rule_loop::{RuleLoop, for_kernel, observe_one};
+use super::rule_loop::{RuleBatch, RuleLoop, for_kernel, observe_one};
 use crate::error::BuildError;
 use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
@@ -60,8 +60,14 @@ impl<R: Rule> RuleLines<R> {
     /// or before it.
     fn observe_keys(&mut self, keys: &[KeyHash], ticks: Option<&[u64]>, duplicates: &mut [u64]) {
         self.prepare(keys);
-        let (lines, range) = (&mut self.lines, self.range);
-        let counts = (self.rule_loop).observe(self.rule, lines, range, keys, ticks, duplicates);
+        let counts = self.rule_loop.observe(RuleBatch {
+            rule: self.rule,
+            lines: &mut self.lines,
+            range: self.range,
+            keys,
+            ticks,
+            duplicates,
+        });
         self.count(keys, counts);
         if let Some(ticks) = ticks {
             // The loop moved a copy of the clock, which ended at the latest tick.

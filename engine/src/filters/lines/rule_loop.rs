@@ -25,18 +25,20 @@ use crate::kernels::{
 };
 use crate::memory::Line;
 
+/// Keys, and the lines that a rule observes them in.
+pub(super) struct RuleBatch<'a, R> {
+    pub(super) rule: R,
+    pub(super) lines: &'a mut [Line],
+    pub(super) range: LineRange,
+    pub(super) keys: &'a [KeyHash],
+    pub(super) ticks: Option<&'a [u64]>,
+    pub(super) duplicates: &'a mut [u64],
+}
+
 /// The batch loop of a rule, compiled for one kernel.
 pub(super) trait RuleLoop<R: Rule>: fmt::Debug + Send + Sync {
     /// Observes keys, for a rule with a clock also each at its own tick, all of them in one era.
-    fn observe(
-        &self,
-        rule: R,
-        lines: &mut [Line],
-        range: LineRange,
-        keys: &[KeyHash],
-        ticks: Option<&[u64]>,
-        duplicates: &mut [u64],
-    ) -> BatchCounts;
+    fn observe(&self, batch: RuleBatch<'_, R>) -> BatchCounts;
 
     /// The look-ahead of the next batch.
     fn look_ahead(&self) -> LookAhead;
@@ -57,25 +59,18 @@ struct KernelLoop<O> {
 }
 
 impl<O: LineOps, R: Rule> RuleLoop<R> for KernelLoop<O> {
-    fn observe(
-        &self,
-        rule: R,
-        lines: &mut [Line],
-        range: LineRange,
-        keys: &[KeyHash],
-        ticks: Option<&[u64]>,
-        duplicates: &mut [u64],
-    ) -> BatchCounts {
-        match ticks {
-            None => self.run(lines, range, keys, duplicates, self.step(rule, empty())),
+    fn observe(&self, batch: RuleBatch<'_, R>) -> BatchCounts {
+        let (ops, rule) = (self.ops, batch.rule);
+        match batch.ticks {
+            None => {
+                let ticks = empty();
+                self.run(batch, RuleStep { ops, rule, ticks })
+            }
             // For other rules, this loop is not compiled.
-            Some(ticks) if R::HAS_CLOCK => self.run(
-                lines,
-                range,
-                keys,
-                duplicates,
-                self.step(rule, ticks.iter()),
-            ),
+            Some(ticks) if R::HAS_CLOCK => {
+                let ticks = ticks.iter();
+                self.run(batch, RuleStep { ops, rule, ticks })
+            }
             Some(_) => unreachable!("ticks for a rule without a clock"),
         }
     }
@@ -90,21 +85,16 @@ impl<O: LineOps, R: Rule> RuleLoop<R> for KernelLoop<O> {
 }
 
 impl<O: LineOps> KernelLoop<O> {
-    const fn step<R, T>(&self, rule: R, ticks: T) -> RuleStep<O, R, T> {
-        let ops = self.ops;
-        RuleStep { ops, rule, ticks }
-    }
-
     /// Runs a batch through the loop for its length.
     #[inline]
-    fn run<S: LineStep>(
-        &self,
-        lines: &mut [Line],
-        range: LineRange,
-        keys: &[KeyHash],
-        duplicates: &mut [u64],
-        step: S,
-    ) -> BatchCounts {
+    fn run<R, S: LineStep>(&self, batch: RuleBatch<'_, R>, step: S) -> BatchCounts {
+        let RuleBatch {
+            lines,
+            range,
+            keys,
+            duplicates,
+            ..
+        } = batch;
         if keys.len() > BLOCK {
             let run = |look_ahead| {
                 self.ops.run(BatchLoop {

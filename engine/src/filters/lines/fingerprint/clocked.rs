@@ -201,11 +201,6 @@ impl<S: Slot, P: ReplacementPolicy> Rule for ClockedRule<S, P> {
     const HAS_CLOCK: bool = true;
 
     #[inline(always)]
-    fn clock(&self) -> Option<&Clock> {
-        Some(&self.clock)
-    }
-
-    #[inline(always)]
     fn clock_mut(&mut self) -> Option<&mut Clock> {
         Some(&mut self.clock)
     }

@@ -50,11 +50,6 @@ impl<S: Slot, P: ReplacementPolicy> Rule for DenseClockedRule<S, P> {
     const HAS_CLOCK: bool = true;
 
     #[inline(always)]
-    fn clock(&self) -> Option<&Clock> {
-        self.line.clock()
-    }
-
-    #[inline(always)]
     fn clock_mut(&mut self) -> Option<&mut Clock> {
         self.line.clock_mut()
     }

@@ -184,11 +184,6 @@ impl<S: StampedSlot, P: ReplacementPolicy, const SKEWED: bool> Rule for StampedR
     const HAS_CLOCK: bool = true;
 
     #[inline(always)]
-    fn clock(&self) -> Option<&Clock> {
-        Some(&self.clock)
-    }
-
-    #[inline(always)]
     fn clock_mut(&mut self) -> Option<&mut Clock> {
         Some(&mut self.clock)
     }
