@@ -1,0 +1,319 @@
+//! The inputs of a stream: which one is current, how it is opened, also one that is followed, and
+//! what was read of those before it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use crate::compression::codec::Detection;
+use crate::compression::reader::PlainBytes;
+use crate::failure::{self, Failure};
+use crate::files::follow::{AtEnd, Between, PAUSE};
+use crate::files::{OpenedFile, Source};
+use crate::reading::Filled;
+use crate::restart::{EarlierFile, InputRestart, StreamRestart};
+use crate::signals::{Patience, Signals};
+
+/// The inputs, and where the stream is in them.
+#[derive(Debug)]
+pub(super) struct InputSources {
+    pub(super) all: Vec<Source>,
+    /// The number of the first of them that are known: their records are not written.
+    pub(super) known: usize,
+    /// The index of the current one.
+    pub(super) at: usize,
+    pub(super) detection: Detection,
+    /// Where the inputs go on that an earlier run has read in part, in a run with a state.
+    restarts: Option<Vec<Option<InputRestart>>>,
+    /// If the last input is followed, its name.
+    following: Option<Following>,
+    /// The files of that name that are read before the present one.
+    earlier: VecDeque<EarlierFile>,
+    /// The bytes of the inputs before the current one, and of the known ones among them.
+    pub(super) bytes_before: u64,
+    pub(super) known_bytes: u64,
+    /// Whether a signal ends the stream.
+    pub(super) catches_signals: bool,
+    /// Set once the first input is opened, if signals are caught.
+    pub(super) signals: Option<Signals>,
+}
+
+/// The input that is read.
+#[derive(Debug)]
+pub(super) struct OpenInput {
+    pub(super) file: PlainBytes,
+    /// The start of a record whose end is not read yet.
+    pub(super) tail: Vec<u8>,
+    /// Whether no chunk has records of it yet, and no earlier run has read a part of it.
+    pub(super) begins: bool,
+    /// Where it goes on, and which file it is, for its next chunk, in a run with a state.
+    pub(super) restart: Option<InputRestart>,
+    pub(super) opened: Option<Box<OpenedFile>>,
+    /// The length of the file when it was opened, if it is a regular one with a name.
+    pub(super) length: Option<u64>,
+    /// Whether it may be compressed, although it is followed.
+    is_rotated: bool,
+}
+
+impl InputSources {
+    pub(super) fn new(all: Vec<Source>, detection: Detection) -> Self {
+        Self {
+            all,
+            known: 0,
+            at: 0,
+            detection,
+            restarts: None,
+            following: None,
+            earlier: VecDeque::new(),
+            bytes_before: 0,
+            known_bytes: 0,
+            catches_signals: true,
+            signals: None,
+        }
+    }
+
+    /// Opens each input where an earlier run has left it.
+    pub(super) fn restart(&mut self, stream: &StreamRestart) {
+        self.restarts = Some(stream.inputs.clone());
+        self.earlier = stream.earlier.iter().cloned().collect();
+    }
+
+    /// Follows the name of the last input.
+    pub(super) fn follow(&mut self, is_quiet: bool) {
+        if let Some(Source::File(path)) = self.all.last() {
+            self.following = Some(Following::new(path.clone(), is_quiet));
+        }
+    }
+
+    pub(super) fn current(&self) -> &Source {
+        &self.all[self.at]
+    }
+
+    /// Whether the current input is followed.
+    pub(super) fn is_followed(&self) -> bool {
+        self.following.is_some() && self.at + 1 == self.all.len()
+    }
+
+    /// Opens the current input, or the next file of its name if it is followed. Returns what ends
+    /// the wait for a file that is still to come.
+    pub(super) fn open(
+        &mut self,
+        patience: Patience,
+    ) -> Result<ControlFlow<Filled, OpenInput>, Failure> {
+        let is_followed = self.is_followed();
+        let source = &self.all[self.at];
+        let mut following = self.following.as_mut().filter(|_| is_followed);
+        let earlier = is_followed.then(|| self.earlier.pop_front()).flatten();
+        let is_rotated = earlier.as_ref().is_some_and(|earlier| earlier.is_rotated);
+        let mut restart = None;
+        let file = if let Some(earlier) = earlier {
+            restart = earlier.restart;
+            let file = earlier.file.try_clone();
+            file.map_err(Failure::file(source.name()))?
+        } else if self.catches_signals {
+            loop {
+                let following = match (source.open_at_once(), &mut following) {
+                    // It is still to come, or was rotated once more.
+                    (Err(_), Some(following)) if following.is_gone() => following,
+                    (opened, _) => break opened?,
+                };
+                following.note_gone();
+                if self.signals.is_none() {
+                    self.signals = Some(Signals::catch().map_err(Failure::file("signals"))?);
+                }
+                if let Some(filled) = pause(self.signals, patience)? {
+                    return Ok(ControlFlow::Break(filled));
+                }
+            }
+        } else {
+            source.open()?
+        };
+        let length = length_of(source, &file);
+        if let Some(following) = following {
+            following.found();
+            if length.is_none() {
+                return Err(following.is_no_file());
+            }
+        }
+        if self.catches_signals {
+            self.signals = Some(Signals::catch().map_err(Failure::file("signals"))?);
+        }
+        let mut opened = None;
+        if let Some(restarts) = &mut self.restarts {
+            let found = OpenedFile::of(&file).map_err(Failure::file(source.name()))?;
+            opened = found.map(Box::new);
+            // The next file of a name that is followed has none.
+            restart = restarts[self.at].take().or(restart);
+        }
+        let mut bytes = PlainBytes::new(file, self.detection, self.signals);
+        if let Some(restart) = &restart {
+            bytes = bytes.from(restart.position.bytes);
+        }
+        Ok(ControlFlow::Continue(OpenInput {
+            file: bytes.named(source.extension()).or_as_it_is(),
+            tail: Vec::new(),
+            begins: restart.is_none(),
+            restart,
+            opened,
+            length,
+            is_rotated,
+        }))
+    }
+
+    /// Whether the current input is complete, of which a read has returned so many bytes.
+    pub(super) fn is_complete(&mut self, input: &OpenInput, read: usize) -> Result<bool, Failure> {
+        let is_followed = self.is_followed();
+        match self.following.as_ref().filter(|_| is_followed) {
+            Some(following) => {
+                following.has_ended(&input.file, read, input.is_rotated, &mut self.earlier)
+            }
+            None => Ok(read == 0),
+        }
+    }
+
+    /// Waits for more of an input that is followed. Returns what ends the wait.
+    pub(super) fn wait(&self, patience: Patience) -> Result<Option<Filled>, Failure> {
+        pause(self.signals, patience)
+    }
+
+    /// Goes on behind the current input, which ended: with the next file of its name if it is
+    /// followed, else with the next input.
+    pub(super) fn close(&mut self, file: &PlainBytes) {
+        self.bytes_before += file.file_bytes();
+        if !self.is_followed() {
+            self.at += 1;
+            if self.at == self.known {
+                self.known_bytes = self.bytes_before;
+            }
+        }
+    }
+}
+
+/// The length of a regular file that has a name, and is read from its start.
+fn length_of(source: &Source, file: &File) -> Option<u64> {
+    let Source::File(_) = source else {
+        return None;
+    };
+    let metadata = file.metadata().ok()?;
+    metadata.is_file().then_some(metadata.len())
+}
+
+/// The name of an input that is followed.
+#[derive(Debug)]
+struct Following {
+    path: PathBuf,
+    is_quiet: bool,
+    /// Whether it was said that no file has its name.
+    awaits_file: bool,
+}
+
+impl Following {
+    /// Follows this name. If `is_quiet`, nothing is said about that.
+    fn new(path: PathBuf, is_quiet: bool) -> Self {
+        Self {
+            path,
+            is_quiet,
+            awaits_file: false,
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        !self.path.exists()
+    }
+
+    /// Says once that no file has the name.
+    fn note_gone(&mut self) {
+        if !self.awaits_file {
+            self.note("does not exist, and is waited for");
+        }
+        self.awaits_file = true;
+    }
+
+    /// Nothing is said about a file that is gone once one was there.
+    fn found(&mut self) {
+        self.awaits_file = true;
+    }
+
+    fn note(&self, note: &str) {
+        if !self.is_quiet {
+            failure::warn(&format!("{}: {note}", self.path.display()));
+        }
+    }
+
+    /// The error of what has the name and cannot be followed.
+    fn is_no_file(&self) -> Failure {
+        let problem = "is no regular file, and --follow reads regular files alone";
+        let error = io::Error::new(ErrorKind::Unsupported, problem);
+        Failure::file(self.path.display().to_string())(error)
+    }
+
+    /// Whether a file is complete of which a read has returned so many bytes, so that the next one
+    /// of its name follows: the first of `earlier`, which gets those that were rotated meanwhile.
+    /// One that was `rotated` may be compressed.
+    ///
+    /// # Errors
+    /// [`Failure`] if it is compressed, or cannot be read.
+    fn has_ended(
+        &self,
+        file: &PlainBytes,
+        read: usize,
+        is_rotated: bool,
+        earlier: &mut VecDeque<EarlierFile>,
+    ) -> Result<bool, Failure> {
+        let name = self.path.display().to_string();
+        let Some(plain) = file.plain_file().filter(|_| file.codec().is_none()) else {
+            if is_rotated {
+                return Ok(read == 0);
+            }
+            let problem = "is compressed, and --follow reads plain files alone";
+            let error = io::Error::new(ErrorKind::Unsupported, problem);
+            return Err(Failure::file(name)(error));
+        };
+        if read > 0 {
+            return Ok(false);
+        }
+        if !earlier.is_empty() {
+            return Ok(true);
+        }
+        let found = AtEnd::of(&self.path, plain, file.file_position());
+        match found.map_err(Failure::file(name.as_str()))? {
+            AtEnd::Open => return Ok(false),
+            AtEnd::Truncated => self.note("was truncated, and is read from its start"),
+            AtEnd::Replaced => {
+                let next = Between::open_next(&self.path, plain);
+                let (files, between) = next.map_err(Failure::file(name))?;
+                between.warn(&self.path);
+                let present = files.len().saturating_sub(1);
+                let files = files.into_iter().enumerate();
+                earlier.extend(files.map(|(index, file)| EarlierFile {
+                    file: Arc::new(file),
+                    restart: None,
+                    is_rotated: index < present,
+                }));
+                self.note("was replaced, and goes on in the new file");
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Waits before the next look at a file that is followed. Returns what the chunk gets if that is
+/// not to be.
+fn pause(signals: Option<Signals>, patience: Patience) -> Result<Option<Filled>, Failure> {
+    match (patience, signals) {
+        (Patience::Try, _) => Ok(Some(Filled::NotYet)),
+        (Patience::Wait, Some(signals)) => {
+            let arrived = signals.arrives_within(PAUSE);
+            let arrived = arrived.map_err(Failure::file("signals"))?;
+            Ok(arrived.then_some(Filled::End))
+        }
+        (Patience::Wait, None) => {
+            thread::sleep(PAUSE);
+            Ok(None)
+        }
+    }
+}
