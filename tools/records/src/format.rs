@@ -125,6 +125,24 @@ pub struct FormatFacts {
 }
 
 impl FormatFacts {
+    /// Those of records of text that may have several lines. A format states what differs.
+    pub(crate) const LINES: Self = Self {
+        unit: "line",
+        spans_lines: true,
+        is_text: true,
+        terminator: b"\n",
+        record_bytes: None,
+        depends_on_start: false,
+        counts_in_parts: false,
+        file_header_end: None,
+        blank_lines: BlankLineReading::SkippedWithFields,
+        spaces_are_blank: false,
+        comments: CommentSupport::Impossible,
+        tag_style: None,
+        field_names: FieldNames::Numbers,
+        extent: Extent::Fields,
+    };
+
     /// The number of lines in `bytes`, in a format whose records may span several; `None` if the
     /// number of records locates a record.
     pub(crate) fn lines_in(&self, bytes: &[u8]) -> Option<u64> {

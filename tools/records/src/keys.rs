@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use echoless::{KeyHash, KeyHasher, SpecError};
 
-use super::chunk::{Chunk, ClockStep, NO_TIME};
+use super::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
 use super::comments::{CommentLines, UnjudgedLines};
 use super::compared::Compared;
 use super::event_time::{JoinedFields, TimeExtractor, TimePlace, present, read_tick};
@@ -609,55 +609,56 @@ fn hash_all<F: Format + ?Sized>(
     records: Range<usize>,
 ) {
     let fields = extractor.fields.take();
+    let push = |keys: &mut ChunkKeys, hash| keys.hashes.push(hash);
     if let Some(mut time) = extractor.time.take() {
-        hash_timed(
-            format,
-            extractor,
-            fields.as_ref(),
-            &mut time,
-            unjudged,
-            chunk,
-            records,
-        );
+        let mut latest = chunk.keys.steps.last().map_or(NO_TIME, |step| step.time);
+        let key = |extractor: &mut KeyExtractor, content: &[u8]| {
+            extractor.timed_key(format, fields.as_ref(), &mut time, content)
+        };
+        let push = |keys: &mut ChunkKeys, (time, hash)| {
+            if time > latest {
+                latest = time;
+                let from = keys.hashes.len();
+                keys.steps.push(ClockStep { from, time });
+            }
+            keys.hashes.push(hash);
+            keys.times.push(time);
+        };
+        hash_each(format, extractor, unjudged, chunk, records, key, push);
         extractor.time = Some(time);
     } else if let Some(fields) = &fields {
-        hash_fields(format, extractor, fields, unjudged, chunk, records);
+        let key =
+            |extractor: &mut KeyExtractor, content: &[u8]| extractor.key(format, fields, content);
+        hash_each(format, extractor, unjudged, chunk, records, key, push);
     } else {
-        hash_judged(format, extractor, unjudged, chunk, records);
+        let key = |extractor: &mut KeyExtractor, content: &[u8]| Ok(extractor.whole(content));
+        hash_each(format, extractor, unjudged, chunk, records, key, push);
     }
     extractor.fields = fields;
 }
 
-fn hash_timed<F: Format + ?Sized>(
+/// Reads the key of each record, and keeps it by `push`, up to the first record that ends the run.
+/// Each use has a loop of its own.
+fn hash_each<F: Format + ?Sized, K>(
     format: &F,
     extractor: &mut KeyExtractor,
-    fields: Option<&FieldSet>,
-    time: &mut TimeExtractor,
     unjudged: impl Fn(&[u8]) -> Option<Fate>,
     chunk: &mut Chunk,
     records: Range<usize>,
+    mut key: impl FnMut(&mut KeyExtractor, &[u8]) -> Result<K, Problem>,
+    mut push: impl FnMut(&mut ChunkKeys, K),
 ) {
     let mut start = chunk.record_start(records.start);
-    let mut latest = chunk.keys.steps.last().map_or(NO_TIME, |step| step.time);
     for record in records {
         let end = chunk.layout.ends[record];
         let content = format.content(&chunk.bytes.buffer[start..end]);
         start = end;
         let judged = match unjudged(content) {
             Some(fate) => Err(fate),
-            None => (extractor.timed_key(format, fields, time, content))
-                .map_err(|problem| extractor.faults.fate(problem)),
+            None => key(extractor, content).map_err(|problem| extractor.faults.fate(problem)),
         };
         match judged {
-            Ok((time, hash)) => {
-                if time > latest {
-                    latest = time;
-                    let from = chunk.keys.hashes.len();
-                    chunk.keys.steps.push(ClockStep { from, time });
-                }
-                chunk.keys.hashes.push(hash);
-                chunk.keys.times.push(time);
-            }
+            Ok(key) => push(&mut chunk.keys, key),
             Err(fate) => {
                 if !chunk.set_aside(record, fate) {
                     return;
@@ -686,58 +687,5 @@ fn hash_records<F: Format + ?Sized>(
         let hasher = &extractor.hasher;
         let hashes = contents.map(|content| hasher.hash(content));
         chunk.keys.hashes.extend(hashes);
-    }
-}
-
-/// Hashes whole records, some of which are not judged.
-fn hash_judged<F: Format + ?Sized>(
-    format: &F,
-    extractor: &mut KeyExtractor,
-    unjudged: impl Fn(&[u8]) -> Option<Fate>,
-    chunk: &mut Chunk,
-    records: Range<usize>,
-) {
-    let mut start = chunk.record_start(records.start);
-    for record in records {
-        let end = chunk.layout.ends[record];
-        let content = format.content(&chunk.bytes.buffer[start..end]);
-        start = end;
-        match unjudged(content) {
-            None => chunk.keys.hashes.push(extractor.whole(content)),
-            Some(fate) => {
-                if !chunk.set_aside(record, fate) {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-fn hash_fields<F: Format + ?Sized>(
-    format: &F,
-    extractor: &mut KeyExtractor,
-    fields: &FieldSet,
-    unjudged: impl Fn(&[u8]) -> Option<Fate>,
-    chunk: &mut Chunk,
-    records: Range<usize>,
-) {
-    let mut start = chunk.record_start(records.start);
-    for record in records {
-        let end = chunk.layout.ends[record];
-        let content = format.content(&chunk.bytes.buffer[start..end]);
-        start = end;
-        let judged = match unjudged(content) {
-            Some(fate) => Err(fate),
-            None => (extractor.key(format, fields, content))
-                .map_err(|problem| extractor.faults.fate(problem)),
-        };
-        match judged {
-            Ok(hash) => chunk.keys.hashes.push(hash),
-            Err(fate) => {
-                if !chunk.set_aside(record, fate) {
-                    return;
-                }
-            }
-        }
     }
 }

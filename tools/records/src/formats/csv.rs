@@ -12,8 +12,7 @@ use crate::failure::Failure;
 use crate::fault::Problem;
 use crate::field_set::{FieldSet, Selected};
 use crate::format::{
-    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
-    LastTerminator, StrayQuote, TagStyle,
+    CommentSupport, Format, FormatFacts, LastEnd, LastTerminator, StrayQuote, TagStyle,
 };
 use crate::formats::{FormatBuild, FormatName, FormatOption};
 use crate::keys::{ChunkFormat, KeyExtractor, SharedFormat, read_records};
@@ -78,20 +77,10 @@ struct Csv<const ESCAPES: bool> {
 impl<const ESCAPES: bool> Csv<ESCAPES> {
     fn new(delimiter: u8, comments: Option<CommentedQuoting>) -> Result<Self, Failure> {
         let facts = FormatFacts {
-            unit: "line",
-            spans_lines: true,
-            is_text: true,
-            terminator: b"\n",
-            record_bytes: None,
-            depends_on_start: false,
             counts_in_parts: true,
-            file_header_end: None,
-            blank_lines: BlankLineReading::SkippedWithFields,
-            spaces_are_blank: false,
             comments: CommentSupport::Announced,
             tag_style: Some(TagStyle::Field([delimiter].into())),
-            field_names: FieldNames::Numbers,
-            extent: Extent::Fields,
+            ..FormatFacts::LINES
         };
         Ok(Self {
             dialect: Dialect {

@@ -19,9 +19,7 @@ use memchr::memchr_iter;
 
 use crate::fault::Problem;
 use crate::field_set::{FieldBytes, FieldSet, Selected};
-use crate::format::{
-    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
-};
+use crate::format::{BlankLineReading, Format, FormatFacts, LastEnd};
 use crate::formats::{FormatBuild, FormatName, SelectedFormat};
 use crate::keys::ChunkFormat;
 use crate::number::parse_whole;
@@ -61,20 +59,9 @@ const LINES: RangeInclusive<u64> = 1..=1000;
 
 fn facts(terminator: &'static [u8], blank_lines: BlankLineReading) -> FormatFacts {
     FormatFacts {
-        unit: "line",
-        spans_lines: true,
-        is_text: true,
         terminator,
-        record_bytes: None,
-        depends_on_start: false,
-        counts_in_parts: false,
-        file_header_end: None,
         blank_lines,
-        spaces_are_blank: false,
-        comments: CommentSupport::Impossible,
-        tag_style: None,
-        field_names: FieldNames::Numbers,
-        extent: Extent::Fields,
+        ..FormatFacts::LINES
     }
 }
 

@@ -17,8 +17,8 @@ use crate::chunk::Chunk;
 use crate::fault::Problem;
 use crate::field_set::{FieldBytes, FieldSet, MissingField, Selected};
 use crate::format::{
-    BlankLineReading, CommentSupport, Edge, Extent, FieldNames, Format, FormatFacts, LastEnd,
-    LastTerminator, Pieces, TagStyle,
+    CommentSupport, Edge, Extent, FieldNames, Format, FormatFacts, LastEnd, LastTerminator, Pieces,
+    TagStyle,
 };
 use crate::json::find::Node;
 use crate::json::framing::{FirstLine, ValueScan, count_values};
@@ -126,21 +126,13 @@ impl JsonValues {
         let times = paths.len() - keys;
         let name = |path: &Path| format!("`{}`", path.text);
         let facts = FormatFacts {
-            unit: "line",
-            spans_lines: true,
-            is_text: true,
-            terminator: b"\n",
-            record_bytes: None,
-            depends_on_start: false,
             // Whether a bracket in the middle of a file opens a record is not known.
             counts_in_parts: false,
-            file_header_end: None,
-            blank_lines: BlankLineReading::SkippedWithFields,
             spaces_are_blank: true,
-            comments: CommentSupport::Impossible,
             tag_style: Some(TagStyle::Member),
             field_names: FieldNames::Listed(paths.iter().map(name).collect()),
             extent: Extent::Unsaid,
+            ..FormatFacts::LINES
         };
         let values = Self {
             facts,

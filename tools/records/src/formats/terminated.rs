@@ -10,8 +10,7 @@ use crate::failure::Failure;
 use crate::fault::Problem;
 use crate::field_set::{FieldSet, Selected};
 use crate::format::{
-    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
-    LastTerminator, TagStyle,
+    BlankLineReading, CommentSupport, Format, FormatFacts, LastEnd, LastTerminator, TagStyle,
 };
 use crate::formats::{FormatBuild, FormatName, FormatOption};
 use crate::keys::{ChunkFormat, SharedFormat};
@@ -102,12 +101,8 @@ impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
         let facts = FormatFacts {
             unit: if is_line { "line" } else { "record" },
             spans_lines: false,
-            is_text: true,
             terminator: if AFTER_CR { &[CR, END] } else { &[END] },
-            record_bytes: None,
-            depends_on_start: false,
             counts_in_parts: true,
-            file_header_end: None,
             blank_lines: BlankLineReading::Records,
             spaces_are_blank: true,
             comments: if is_line {
@@ -116,8 +111,7 @@ impl<const END: u8, const AFTER_CR: bool, S> Terminated<END, AFTER_CR, S> {
                 CommentSupport::Typed
             },
             tag_style: Some(TagStyle::Field(delimiter.written().into())),
-            field_names: FieldNames::Numbers,
-            extent: Extent::Fields,
+            ..FormatFacts::LINES
         };
         Ok(Self { splitter, facts })
     }

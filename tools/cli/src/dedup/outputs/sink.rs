@@ -587,26 +587,15 @@ impl Sink {
         let bytes = |record| chunk.bytes_of(record..record + 1);
         let format = self.format.as_deref();
         let alone = |record| format.and_then(|format| format.alone(bytes(record)));
-        let lines: Vec<&[u8]> = records.clone().filter_map(alone).collect();
-        if !lines.is_empty() {
-            let lines = lines.into_iter().map(|line| [line, b"\n"].concat());
-            let lines: Vec<Vec<u8>> = lines.collect();
-            let lengths: Vec<u64> = lines.iter().map(|line| line.len() as u64).collect();
-            return self.write_assembled(&lines.concat(), lengths.into_iter(), b"");
+        let mut lines = Lines::default();
+        for content in records.clone().filter_map(alone) {
+            lines.push(content);
+        }
+        if !lines.lengths.is_empty() {
+            return self.write_lines(&lines, b"");
         }
         let lengths = records.clone().map(|record| bytes(record).len() as u64);
         self.write_records(records.clone().map(bytes), lengths, chunk.layout.terminator)
-    }
-
-    /// Writes adjacent records with these lengths.
-    fn write_assembled(
-        &mut self,
-        records: &[u8],
-        lengths: impl Iterator<Item = u64>,
-        terminator: &'static [u8],
-    ) -> Result<(), Failure> {
-        let runs = (!records.is_empty()).then_some(records);
-        self.write_records(runs, lengths, terminator)
     }
 
     /// Writes lines, or records, that were made for the output.
@@ -615,7 +604,8 @@ impl Sink {
         lines: &Lines,
         terminator: &'static [u8],
     ) -> Result<(), Failure> {
-        self.write_assembled(&lines.bytes, lines.lengths.iter().copied(), terminator)
+        let runs = (!lines.bytes.is_empty()).then_some(&lines.bytes[..]);
+        self.write_records(runs, lines.lengths.iter().copied(), terminator)
     }
 
     /// Writes bytes that are no record.
