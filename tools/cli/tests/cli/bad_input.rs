@@ -4,11 +4,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::process::Stdio;
 
-use crate::run::{assert_errors, command, dedup, echoless, file, path, run};
+use crate::run::{Folder, assert_errors, assert_runs, command, dedup, echoless, run};
 
 #[test]
 fn invalid_options_of_dedup() {
-    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"");
+    let run = |args: &[&str]| echoless([&["dedup"], args].concat(), "");
     let cases = [
         "-k 0 | invalid --key=`0`: expected field numbers from 1",
         "-k 7-5 | invalid --key=`7-5`: expected a range from a lower",
@@ -18,6 +18,7 @@ fn invalid_options_of_dedup() {
         "-k 1 -d ,\\ | invalid --delimiter=,\\: expected one byte or more",
         "-k 1 -d \\x0a | invalid --delimiter=\\n: expected bytes that neither end nor quote",
         "--csv -d \" | invalid --delimiter=\\\": expected bytes that",
+        "-k 1 -d '' | --delimiter: expected one byte",
         "-d ; | invalid --delimiter=;: expected no delimiter without --key, --time-field, --tag or --csv",
         "-m 12Q | invalid --memory=12Q: expected a whole number with",
         "-m 0 | invalid --memory=0: expected 1 byte or more",
@@ -50,19 +51,11 @@ fn invalid_options_of_dedup() {
         "--no-such-flag | --no-such-flag",
     ];
     assert_errors(run, &cases);
-    let empty = echoless(&["dedup", "-k", "1", "-d", ""], b"");
-    assert!(empty.error().contains("--delimiter: expected one byte"));
-}
-
-#[test]
-fn csv_implies_crlf() {
-    let input = b"a\r\na\n\"b\nb\"\n";
-    assert_eq!(dedup(&["--csv", "--crlf"], input).text(), "a\r\n\"b\nb\"\n");
 }
 
 #[test]
 fn invalid_options_of_gen() {
-    let run = |args: &[&str]| echoless(&[&["gen"], args].concat(), b"");
+    let run = |args: &[&str]| echoless([&["gen"], args].concat(), "");
     let cases = [
         " | <KIND>",
         "words | possible values: cdr, keys, lines",
@@ -87,29 +80,28 @@ fn invalid_options_of_gen() {
 
 #[test]
 fn no_subcommand() {
-    assert!(echoless(&[], b"").error().contains("subcommand"));
-    assert!(echoless(&["undo"], b"").error().contains("undo"));
+    echoless("", "").fails("subcommand");
+    echoless("undo", "").fails("undo");
 }
 
 #[test]
 fn unreadable_inputs_end_the_run_before_it_writes() {
-    let directory = tempfile::tempdir().unwrap();
-    let good = file(directory.path(), "good", b"a\n");
-    let output = file(directory.path(), "output", b"precious");
-    let folder = directory.path().to_str().unwrap();
-    let absent = path(&directory, "absent");
-    for (bad, reason) in [(folder, "is a directory"), (&absent, "No such file")] {
-        let run = dedup(&[&good, bad, "-o", &output], b"");
-        assert!(
-            run.error().starts_with(&format!("{bad}: ")),
-            "{}",
-            run.error()
-        );
-        assert!(run.error().contains(reason), "{}", run.error());
-        assert_eq!(fs::read(&output).unwrap(), b"precious");
+    let folder = Folder::with(&[("good", "a\n"), ("output", "precious")]);
+    fs::create_dir(folder.path("folder")).unwrap();
+    for (args, reason) in [
+        ("good folder -o output", "folder: Is a directory"),
+        ("good absent -o output", "absent: No such file"),
+        ("good -o folder", "folder: "),
+        // Control characters in messages are escaped.
+        ("no\nsuch\tfile\x1b[2J", "no\\nsuch\\tfile\\u{1b}[2J: "),
+    ] {
+        let error = folder.dedup(args).error().to_lowercase();
+        assert!(error.starts_with(&reason.to_lowercase()), "{args}: {error}");
+        assert_eq!(folder.read("output"), "precious");
     }
-    let run = dedup(&[&good, "-o", folder], b"");
-    assert!(run.error().starts_with(folder), "{}", run.error());
+    let long = "x".repeat(100_000);
+    let run = dedup(format!("--key {long} --time-field {long}"), "");
+    assert!(run.error().len() < 5000, "{}", run.error().len());
 }
 
 #[cfg(unix)]
@@ -117,245 +109,158 @@ fn unreadable_inputs_end_the_run_before_it_writes() {
 fn a_file_without_read_permission() {
     use std::os::unix::fs::PermissionsExt;
 
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "secret", b"a\n");
+    let folder = Folder::with(&[("secret", "a\n")]);
+    let path = folder.path("secret");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if File::open(&path).is_ok() {
         eprintln!("skipped: this user can read every file");
         return;
     }
-    let run = dedup(&[&path], b"");
-    assert!(run.error().contains("ermission"), "{}", run.error());
+    folder.dedup("secret").fails("ermission");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_directory_as_standard_input() {
-    let mut command = command(&["dedup", "-q", "-m", "64k"]);
+    let mut command = command("dedup -q -m 64k");
     command.stdin(Stdio::from(File::open(std::env::temp_dir()).unwrap()));
-    let run = run(command);
-    assert!(
-        run.error().starts_with("standard input: "),
-        "{}",
-        run.error()
-    );
+    run(command).fails("standard input: ");
 }
 
 #[test]
-fn an_input_is_never_overwritten() {
-    let directory = tempfile::tempdir().unwrap();
-    let input = file(directory.path(), "data", b"a\na\n");
-    let other = path(&directory, "./data");
-    for option in ["-o", "--duplicates", "--stats"] {
-        let run = dedup(&[&input, option, &other], b"");
-        assert_eq!(run.error(), format!("{other}: is also an input"));
-        assert_eq!(fs::read(&input).unwrap(), b"a\na\n");
+fn a_file_is_never_read_and_written_or_written_twice() {
+    let folder = Folder::with(&[("data", "a\na\n"), ("fresh", "precious")]);
+    for (args, error) in [
+        ("data -o ./data", "./data: is also an input"),
+        ("data --duplicates ./data", "./data: is also an input"),
+        ("data --stats ./data", "./data: is also an input"),
+        (
+            "-o output --duplicates output",
+            "output: is also another output",
+        ),
+        ("-o fresh --stats fresh", "fresh: is also another output"),
+        ("--stats -", "standard output: is also another output"),
+    ] {
+        assert_eq!(folder.dedup(args).error(), error, "{args}");
+        assert_eq!(folder.read("data"), "a\na\n");
+        assert_eq!(folder.read("fresh"), "precious");
     }
-    let mut appending = command(&["dedup", "-q", "-m", "64k", &input]);
-    appending.stdout(Stdio::from(
-        OpenOptions::new().append(true).open(&input).unwrap(),
-    ));
+    let mut appending = folder.command("dedup -q -m 64k data");
+    let data = OpenOptions::new().append(true).open(folder.path("data"));
+    appending.stdout(Stdio::from(data.unwrap()));
     assert_eq!(run(appending).error(), "standard output: is also an input");
-    assert_eq!(fs::read(&input).unwrap(), b"a\na\n");
-}
-
-#[test]
-fn outputs_must_be_different_files() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = path(&directory, "output");
-    let run = dedup(&["-o", &path, "--duplicates", &path], b"a\n");
-    assert_eq!(run.error(), format!("{path}: is also another output"));
-    let fresh = file(directory.path(), "fresh", b"precious");
-    let run = dedup(&["-o", &fresh, "--stats", &fresh], b"a\n");
-    assert_eq!(run.error(), format!("{fresh}: is also another output"));
-    assert_eq!(fs::read(&fresh).unwrap(), b"precious");
-    let run = dedup(&["--stats", "-"], b"a\n");
-    assert_eq!(run.error(), "standard output: is also another output");
-}
-
-#[test]
-fn the_null_device_can_be_every_output_at_once() {
-    if !std::path::Path::new("/dev/null").exists() {
+    assert_eq!(folder.read("data"), "a\na\n");
+    if !fs::exists("/dev/null").unwrap() {
         eprintln!("skipped: /dev/null is missing");
         return;
     }
-    let null = "/dev/null";
-    let args = [null, "-o", null, "--duplicates", null, "--stats", null];
-    assert_eq!(dedup(&args, b"").text(), "");
+    assert_runs(&["/dev/null -o /dev/null --duplicates /dev/null --stats /dev/null |  | "]);
 }
 
 #[test]
 fn an_open_quote_is_an_error_after_the_records_before_it() {
-    let input = b"a,1\n\"b\nc\",2\na,1\nd,\"3\ne,4\n";
-    let run = dedup(&["--csv"], input);
-    assert_eq!(
-        run.error(),
-        "standard input, line 5: a quoted field that begins in this record does not end"
-    );
-    assert_eq!(run.stdout, b"a,1\n\"b\nc\",2\n");
-    for (key, input) in [("1", "\""), ("a", "\"a,b\nx")] {
-        let run = dedup(&["--csv", "--header", "-k", key], input.as_bytes());
-        assert_eq!(
-            run.error(),
-            "standard input, line 1: a quoted field that begins in this record does not end"
-        );
-    }
+    assert_runs(&[
+        "--csv | a,1\n\"b\nc\",2\na,1\nd,\"3\ne,4\n | a,1\n\"b\nc\",2\n!! standard input, line 5: a quoted field that begins in this record does not end",
+        "--csv --header -k 1 | \" | !! standard input, line 1: a quoted field that begins in this record does not end",
+        "--csv --header -k a | \"a,b\nx | !! standard input, line 1: a quoted field that begins in this record does not end",
+        // Lines of CSV may end in CR LF.
+        "--csv --crlf | a\r\na\n\"b\nb\"\n | a\r\n\"b\nb\"\n",
+    ]);
 }
 
 #[test]
 fn an_unknown_name_lists_the_names() {
-    let run = dedup(&["--header", "-k", "nam"], b"id,name\n1,a\n");
-    assert_eq!(
-        run.error(),
-        "invalid --key=`nam`: expected one of the header's names: \"id\", \"name\""
-    );
-    let run = dedup(&["--csv", "--header", "-k", "b"], b"\n\na,b\n1,2\n");
-    assert_eq!(
-        run.error(),
-        "invalid --key=`b`: expected a header with names: the first record has none"
-    );
-    let run = dedup(&["--header", "-k", "id"], b"id,id\n1,a\n");
-    assert!(run.error().contains("only one field"), "{}", run.error());
+    assert_runs(&[
+        "--header -k nam | id,name\n1,a\n | !! invalid --key=`nam`: expected one of the header's names: \"id\", \"name\"",
+        "--csv --header -k b | \n\na,b\n1,2\n | !! invalid --key=`b`: expected a header with names: the first record has none",
+        "--header -k id | id,id\n1,a\n | !! only one field",
+    ]);
 }
 
 #[test]
 fn a_full_device_is_an_error() {
-    if !std::path::Path::new("/dev/full").exists() {
+    if !fs::exists("/dev/full").unwrap() {
         eprintln!("skipped: /dev/full is missing");
         return;
     }
-    for option in ["-o", "--duplicates", "--stats"] {
-        let run = dedup(&[option, "/dev/full"], b"a\na\n");
-        assert!(run.error().starts_with("/dev/full: "), "{}", run.error());
+    for args in [
+        "dedup -q -m 1MiB -o /dev/full",
+        "dedup -q -m 1MiB --duplicates /dev/full",
+        "dedup -q -m 1MiB --stats /dev/full",
+        "gen keys -n 1 -o /dev/full",
+    ] {
+        echoless(args, "a\na\n").fails("/dev/full: ");
     }
-    let run = echoless(&["gen", "keys", "-n", "1", "-o", "/dev/full"], b"");
-    assert!(run.error().starts_with("/dev/full: "), "{}", run.error());
+}
+
+/// The command of a shell that limits the length of files to this number of blocks, before the
+/// arguments of `echoless`.
+#[cfg(unix)]
+fn limited(folder: &Folder, blocks: u32, args: &str) -> std::process::Command {
+    let mut command = std::process::Command::new("sh");
+    let script = format!("trap '' XFSZ; ulimit -f {blocks} || exit 77; exec \"$0\" {args}");
+    command
+        .current_dir(folder.path(""))
+        .env_remove("ECHOLESS_OPTS")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
 }
 
 /// A limit on the length of files stands in for a disk that fills up in the middle of a record.
 #[cfg(unix)]
 #[test]
 fn a_disk_that_fills_up_leaves_whole_records() {
-    use std::process::Command;
-
-    let directory = tempfile::tempdir().unwrap();
     let lines: String = (0..1000).map(|i| format!("{i:098},\n")).collect();
-    let input = file(directory.path(), "input", lines.as_bytes());
-    let output = path(&directory, "output");
-    let stats = path(&directory, "stats");
+    let folder = Folder::with(&[("input", &lines)]);
     for to_stdout in [false, true] {
-        let mut command = Command::new("sh");
-        command.env_remove("ECHOLESS_OPTS");
         // 64 blocks are 32 or 64 KiB, which is not a multiple of 100 bytes.
-        let script = "trap '' XFSZ; ulimit -f 64 || exit 77; exec \"$@\"";
-        let mut args = vec![
-            env!("CARGO_BIN_EXE_echoless"),
-            "dedup",
-            "-q",
-            "-m",
-            "64k",
-            "--stats",
-            &stats,
-            &input,
-        ];
+        let mut command = match to_stdout {
+            true => limited(&folder, 64, "dedup -q -m 64k --stats stats input"),
+            false => limited(&folder, 64, "dedup -q -m 64k --stats stats input -o output"),
+        };
         if to_stdout {
-            command.stdout(Stdio::from(File::create(&output).unwrap()));
-        } else {
-            args.extend(["-o", &output]);
+            command.stdout(File::create(folder.path("output")).unwrap());
         }
-        command.args(["-c", script, "sh"]).args(args);
-        command.stderr(Stdio::piped());
         let run = run(command);
         if run.code == 77 {
             eprintln!("skipped: this shell cannot limit the length of files");
             return;
         }
-        assert!(run.error().contains("File too large"), "{}", run.error());
-        let written = fs::read(&output).unwrap();
-        assert!(
-            written.len() > 30_000 && written.len().is_multiple_of(100),
-            "{}",
-            written.len()
-        );
-        assert!(lines.as_bytes().starts_with(&written));
-        let told: serde_json::Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-        assert_eq!(told["bytes_out"], written.len());
+        run.fails("File too large");
+        let written = folder.read("output");
+        let length = written.len();
+        assert!(length > 30_000 && length.is_multiple_of(100), "{length}");
+        assert!(lines.starts_with(&written));
+        let told = folder.json("stats");
+        assert_eq!(told["bytes_out"], length);
         assert_eq!(told["complete"], false);
     }
-}
-
-#[cfg(unix)]
-#[test]
-fn generated_records_end_with_an_error_at_a_limit_on_files() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut command = std::process::Command::new("sh");
-    let script = "ulimit -f 16 || exit 77; exec \"$0\" gen keys -n 100k -o generated";
-    command
-        .current_dir(directory.path())
-        .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
-        .stderr(Stdio::piped());
-    let run = run(command);
-    if run.code == 77 {
-        eprintln!("skipped: this shell cannot limit the length of files");
-        return;
-    }
-    assert_eq!(run.code, 2);
-    assert!(run.error().contains("File too large"), "{}", run.error());
-}
-
-#[test]
-fn control_characters_in_messages_are_escaped() {
-    let run = dedup(&["no\nsuch\tfile\x1b[2J"], b"");
-    assert!(
-        run.error().starts_with("no\\nsuch\\tfile\\u{1b}[2J: "),
-        "{}",
-        run.error()
-    );
-    let long = "x".repeat(100_000);
-    let run = dedup(&["--key", &long, "--time-field", &long], b"");
-    assert!(run.error().len() < 5000, "{}", run.error().len());
+    let generated = run(limited(&folder, 16, "gen keys -n 100k -o generated"));
+    generated.fails("File too large");
 }
 
 #[test]
 fn a_repeated_option_counts_as_its_last_value() {
-    assert_eq!(
-        dedup(&["--fpr", "2", "--fpr", "1e-6"], b"a\na\n").text(),
-        "a\n"
-    );
-    assert_eq!(dedup(&["-q", "-q"], b"a\n").text(), "a\n");
+    assert_runs(&["--fpr 2 --fpr 1e-6 | a\na\n | a\n", "-q -q | a\n | a\n"]);
 }
 
 #[test]
 fn a_memory_beyond_all_memories_is_an_error() {
-    let args = [
-        "plan",
-        "-q",
-        "-m",
-        "18446744073709551615",
-        "-n",
-        "10k",
-        "--distinct",
-        "0.5",
-    ];
-    let run = echoless(&args, b"");
-    assert!(run.error().contains("memory"), "{}", run.error());
+    let args = "plan -q -m 18446744073709551615 -n 10k --distinct 0.5";
+    echoless(args, "").fails("memory");
 }
 
 #[test]
 fn a_quote_that_swallows_records_is_named_once() {
     let swallowed = "b,2\n".repeat(1100);
     let input = format!("id,n\na,1\n\"x\",\"{swallowed}\",3\nc,\"{swallowed}\"\n");
-    let run = dedup(&["--csv", "-k", "1"], input.as_bytes());
-    assert_eq!(run.text(), input, "-q writes no summary");
-    let run = echoless(
-        &["dedup", "-m", "64k", "--csv", "-k", "1"],
-        input.as_bytes(),
-    );
-    let warnings: Vec<&str> = run
-        .stderr
-        .lines()
-        .filter(|line| line.contains("quote"))
-        .collect();
+    // With -q, there is no warning.
+    assert_runs(&[&format!("--csv -k 1 | {input} | {input}")]);
+    let run = echoless("dedup -m 64k --csv -k 1", &input);
+    let lines = run.stderr.lines();
+    let warnings: Vec<&str> = lines.filter(|line| line.contains("quote")).collect();
     assert_eq!(
         warnings,
         [
@@ -371,8 +276,7 @@ fn a_quote_that_swallows_records_is_named_once() {
     ] {
         // The header makes one line more than records in any case.
         let input = format!("id,text\na,\"{fields}\"\n");
-        let args = ["dedup", "-m", "64k", "--csv", "--header", "-k", "1"];
-        let run = echoless(&args, input.as_bytes());
+        let run = echoless("dedup -m 64k --csv --header -k 1", input);
         assert_eq!(run.stderr.contains("quote"), warns, "{}", run.stderr);
     }
 }
@@ -389,7 +293,7 @@ fn a_value_that_is_not_utf8_is_named_with_its_option() {
         // A name of a file is valid, but the message cannot show which word is invalid.
         (&[b"-k", b"\xff", b"caf\xe9"], "-k \\xff, caf\\xe9"),
     ] {
-        let mut given = command(&["dedup"]);
+        let mut given = command("dedup");
         given.args(words.iter().map(|word| OsStr::from_bytes(word)));
         assert_eq!(
             run(given).error(),

@@ -1,13 +1,9 @@
 //! Comment lines: copied in place, never judged, and no records; and the names of fields in them.
 
-use std::fs;
-use std::io::Write;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
-use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file, split_seen};
+use crate::run::{Folder, assert_runs, assert_runs_with, dedup, split_seen};
 
 const VCF: &str =
     "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\n1\t100\t.\tA\tG\n1\t100\trs1\tA\tG\n";
@@ -24,206 +20,114 @@ fn without(text: &str, line: usize) -> String {
     lines.concat()
 }
 
+/// Threads and lengths of reads, on which no output depends.
+const VARIANTS: [&str; 6] = [
+    "--threads 1 --read-bytes 1",
+    "--threads 1 --read-bytes 7",
+    "--threads 1",
+    "--threads 3 --read-bytes 1",
+    "--threads 3 --read-bytes 7",
+    "--threads 3",
+];
+
 #[test]
 fn first_lines_announce_comments() {
     for (args, input, dropped) in [
-        (&["--format", "tsv", "-k", "1,2,4,5"][..], VCF, 3),
-        (
-            &["--format", "tsv", "-k", "1,2,4,5"],
-            &VCF.replace('\n', "\r\n"),
-            3,
-        ),
-        (&["-d", "tab", "-k", "!3", "--header"], VCF, 3),
-        (&["-w", "--header", "-k", "CHROM,POS,REF,ALT"], VCF, 3),
-        (&["--format", "tsv", "--header", "-k", "uid"], ZEEK, 4),
-        (&["--format", "tsv", "-k", "2"], ZEEK, 4),
-        (&["--format", "tsv", "-k", "-1"], ZEEK, 4),
-        (&["-w", "--header", "-k", "cs-uri"], W3C, 3),
-        (&["-d", " ", "--crlf", "--header", "-k", "cs-uri"], W3C, 3),
-        (
-            &["-d", "tab", "--header", "-k", "cs-uri"],
-            &W3C.replace(" /", "\t/"),
-            3,
-        ),
+        ("--format tsv -k 1,2,4,5", VCF, 3),
+        ("--format tsv -k 1,2,4,5", &VCF.replace('\n', "\r\n"), 3),
+        ("-d tab -k !3 --header", VCF, 3),
+        ("-w --header -k CHROM,POS,REF,ALT", VCF, 3),
+        ("--format tsv --header -k uid", ZEEK, 4),
+        ("--format tsv -k 2", ZEEK, 4),
+        ("--format tsv -k -1", ZEEK, 4),
+        ("-w --header -k cs-uri", W3C, 3),
+        ("-d ' ' --crlf --header -k cs-uri", W3C, 3),
+        ("-d tab --header -k cs-uri", &W3C.replace(" /", "\t/"), 3),
     ] {
-        for threads in ["1", "3"] {
-            for reads in ["1", "7", "100000"] {
-                let more = ["--threads", threads, "--read-bytes", reads];
-                let run = dedup(&[args, &more].concat(), input.as_bytes());
-                assert_eq!(run.text(), without(input, dropped), "{args:?}");
-            }
-        }
+        let expected = without(input, dropped);
+        assert_runs_with(&VARIANTS, &[&format!("{args} | {input} | {expected}")]);
     }
-    // Whole lines are not known to be those of any file, and '' turns the names off.
-    assert_eq!(
-        dedup(&[], b"#Version: 1\n#\n#\n").text(),
-        "#Version: 1\n#\n"
-    );
-    let off = ["--comment", "", "--format", "tsv", "-k", "1"];
-    let run = dedup(&off, b"#Version: 1\n#a\n#a\n");
-    assert_eq!(run.text(), "#Version: 1\n#a\n");
-    assert_eq!(dedup(&["-k", "1"], b"#a\n#a\n").text(), "#a\n");
+    assert_runs(&[
+        // Whole lines are not known to be those of any file, and '' turns the names off.
+        " | #Version: 1\n#\n#\n | #Version: 1\n#\n",
+        "--comment '' --format tsv -k 1 | #Version: 1\n#a\n#a\n | #Version: 1\n#a\n",
+        "-k 1 | #a\n#a\n | #a\n",
+    ]);
 }
 
 #[test]
 fn an_option_gives_what_comments_begin_with() {
-    for (args, input, expected) in [
-        (
-            &["--comment", "#"][..],
-            "#\na\n#\na\n# b\n",
-            "#\na\n#\n# b\n",
-        ),
-        (
-            &["--comment", "//", "-k", "1"],
-            "// a\n/,b\n// a\n/,c\n",
-            "// a\n/,b\n// a\n",
-        ),
-        (
-            &["--comment", "!", "-i"],
-            "! x\n||ads^\n||ADS^\n! x",
-            "! x\n||ads^\n! x",
-        ),
-        (
-            &["--comment=--", "-k", "2", "--missing", "error"],
-            "--\n1,a\n2,a\n",
-            "--\n1,a\n",
-        ),
-        (&["--comment", "#", "-z"], "#a\0b\0b\0#a\0", "#a\0b\0#a\0"),
-        (
-            &["--comment", "#", "--crlf"],
-            "#\r\na\r\na\n#\r\n",
-            "#\r\na\r\n#\r\n",
-        ),
-        (
-            &["--comment", "#", "--csv", "-k", "1"],
-            "# it's,\"open\na,1\n#,\"\"\"\n\"a\",2\n",
-            "# it's,\"open\na,1\n#,\"\"\"\n",
-        ),
-        (
-            &["--comment", "#", "--format", "jsonl", "-k", "id"],
-            "# {\n{\"id\":1}\n#\n{\"id\":1.0}\n",
-            "# {\n{\"id\":1}\n#\n",
-        ),
-        (
-            &[
-                "--comment",
-                "#",
-                "--window",
-                "5s",
-                "--time-field",
-                "1",
-                "-k",
-                "2",
-            ],
-            "# t\n1,a\n#\n2,a\n",
-            "# t\n1,a\n#\n",
-        ),
-        (
-            &["--comment", "#", "-k", "1"],
-            "\u{feff}# a\nb\n#\nb\n",
-            "\u{feff}# a\nb\n#\n",
-        ),
-    ] {
-        for reads in ["1", "100000"] {
-            let run = dedup(&[args, &["--read-bytes", reads]].concat(), input.as_bytes());
-            assert_eq!(run.text(), expected, "{args:?}");
-        }
-    }
-    // Comments are no records of a window.
-    let window = [
-        "--comment",
-        "#",
-        "--window",
-        "1",
-        "--filter",
-        "stamped:bits=64",
-    ];
-    assert_eq!(
-        dedup(&window, b"a\n#\n#\na\nb\n#\na\n").text(),
-        "a\n#\n#\nb\n#\na\n"
-    );
-    assert_errors(
-        |args| dedup(args, b"a\n"),
+    assert_runs_with(
+        &["", "--read-bytes 1"],
         &[
-            "--comment # --format fixed:2 | invalid --comment: expected records that are lines",
-            "--comment # --format json -k a | invalid --comment: expected records that are lines",
+            "--comment # | #\na\n#\na\n# b\n | #\na\n#\n# b\n",
+            "--comment // -k 1 | // a\n/,b\n// a\n/,c\n | // a\n/,b\n// a\n",
+            "--comment ! -i | ! x\n||ads^\n||ADS^\n! x | ! x\n||ads^\n! x",
+            "--comment=-- -k 2 --missing error | --\n1,a\n2,a\n | --\n1,a\n",
+            "--comment # -z | #a\0b\0b\0#a\0 | #a\0b\0#a\0",
+            "--comment # --crlf | #\r\na\r\na\n#\r\n | #\r\na\r\n#\r\n",
+            "--comment # --csv -k 1 | # it's,\"open\na,1\n#,\"\"\"\n\"a\",2\n | # it's,\"open\na,1\n#,\"\"\"\n",
+            "--comment # --format jsonl -k id | # {\n{\"id\":1}\n#\n{\"id\":1.0}\n | # {\n{\"id\":1}\n#\n",
+            "--comment # --window 5s --time-field 1 -k 2 | # t\n1,a\n#\n2,a\n | # t\n1,a\n#\n",
+            "--comment # -k 1 | \u{feff}# a\nb\n#\nb\n | \u{feff}# a\nb\n#\n",
+            // Comments are no records of a window.
+            "--comment # --window 1 --filter stamped:bits=64 | a\n#\n#\na\nb\n#\na\n | a\n#\n#\nb\n#\na\n",
         ],
     );
-    let run = dedup(&["--comment", "a\nb"], b"");
-    assert!(
-        run.error().contains("expected bytes that end no record"),
-        "{}",
-        run.stderr
-    );
+    assert_runs(&[
+        "--comment # --format fixed:2 | a\n | !! invalid --comment: expected records that are lines",
+        "--comment # --format json -k a | a\n | !! invalid --comment: expected records that are lines",
+        "--comment 'a\nb' |  | !! expected bytes that end no record",
+    ]);
 }
 
 #[test]
 fn a_header_follows_comments() {
-    let args = ["--comment", "#", "--header", "-k", "id"];
     let first = "# one\n#\nid,v\n1,a\n";
-    let directory = tempfile::tempdir().unwrap();
-    let one = file(directory.path(), "one", first.as_bytes());
-    let two = file(directory.path(), "two", b"# two\nid,v\n1,b\n# end\n2,c\n");
-    let known = file(directory.path(), "known", b"# known\nid,v\n9,x\n");
-    let dropped = file(directory.path(), "dropped", b"");
-    for threads in ["1", "3"] {
-        for reads in ["1", "9", "100000"] {
-            let more = [
-                "--threads",
-                threads,
-                "--read-bytes",
-                reads,
-                "--duplicates",
-                &dropped,
-            ];
-            let run = dedup(&[&args[..], &more, &[&one, &two]].concat(), b"");
-            assert_eq!(run.text(), format!("{first}# two\n# end\n2,c\n"));
-            assert_eq!(fs::read_to_string(&dropped).unwrap(), "id,v\n1,b\n");
-        }
+    let folder = Folder::with(&[
+        ("one", first),
+        ("two", "# two\nid,v\n1,b\n# end\n2,c\n"),
+        ("known", "# known\nid,v\n9,x\n"),
+        ("other", "# other\n#\nid,w\n"),
+        ("alone", "# a\n# b\n"),
+        ("out", "kept"),
+    ]);
+    let args = "--comment # --header -k id";
+    for more in VARIANTS {
+        let run = format!("{args} {more} --duplicates dropped one two");
+        folder.assert_runs(&[&format!("{run} | {first}# two\n# end\n2,c\n")]);
+        assert_eq!(folder.read("dropped"), "id,v\n1,b\n", "{more}");
     }
-    let run = dedup(&[&args[..], &["--known", &known, &one]].concat(), b"");
-    assert_eq!(run.text(), first);
-    // A header that differs is found behind comments, too.
-    let other = file(directory.path(), "other", b"# other\n#\nid,w\n");
-    let run = dedup(&[&args[..], &[&one, &other]].concat(), b"");
-    let expected = format!("{other}, line 3: the header differs from that of {one}");
-    assert_eq!(run.error(), expected);
-    // Comments alone have no names, and nothing is written before that is known.
-    let out = file(directory.path(), "out", b"kept");
-    let run = dedup(&[&args[..], &["-o", &out]].concat(), b"# a\n# b\n");
-    assert!(
-        run.error().contains("expected a header with names"),
-        "{}",
-        run.stderr
-    );
-    assert_eq!(fs::read_to_string(&out).unwrap(), "kept");
-    let run = dedup(&["--comment", "#", "--header"], b"# a\n# b\n");
-    assert_eq!(run.text(), "# a\n# b\n");
-    let long = [&args[..], &["--max-record", "100"]].concat();
-    let run = dedup(&long, "# comment\n".repeat(20).as_bytes());
-    assert!(
-        run.error().ends_with(
-            "comment lines of more than 100 bytes in front of the header (--max-record)"
-        ),
-        "{}",
-        run.stderr
-    );
+    folder.assert_runs(&[
+        &format!("{args} --known known one | {first}"),
+        // A header that differs is found behind comments, too.
+        &format!("{args} one other | {first}!! other, line 3: the header differs from that of one"),
+        // Comments alone have no names, and nothing is written before that is known.
+        &format!("{args} -o out alone | !! expected a header with names"),
+        "--comment # --header alone | # a\n# b\n",
+    ]);
+    assert_eq!(folder.read("out"), "kept");
+    let run = dedup(format!("{args} --max-record 100"), "# comment\n".repeat(20));
+    run.fails("comment lines of more than 100 bytes in front of the header (--max-record)");
 }
 
 #[test]
 fn later_comments_may_have_other_names() {
-    let directory = tempfile::tempdir().unwrap();
     let comments = |text: &str| -> String {
         let lines = text.split_inclusive('\n');
         lines.filter(|line| line.starts_with('#')).collect()
     };
-    let one = file(directory.path(), "one", ZEEK.as_bytes());
     // The same two values in the other order of fields.
     let swapped = ZEEK
         .replace("ts\tuid", "uid\tts")
         .replace("1.5\tC1", "C1\t1.5");
     let swapped = swapped.replace("1.6\tC1", "C2\t1.5");
-    let two = file(directory.path(), "two", swapped.as_bytes());
+    let folder = Folder::with(&[
+        ("one", ZEEK),
+        ("two", &swapped),
+        ("lacking", &swapped.replace("\tts", "\tat")),
+        ("plain", "ts\tuid\n9\tC2\n"),
+    ]);
     for (key, kept) in [
         ("uid", "C2\t1.5\n"),
         ("2", "C2\t1.5\n"),
@@ -231,71 +135,43 @@ fn later_comments_may_have_other_names() {
         ("ts", ""),
     ] {
         for threads in ["1", "3"] {
-            let args = [
-                "--format",
-                "tsv",
-                "--header",
-                "-k",
-                key,
-                "--threads",
-                threads,
-            ];
-            let run = dedup(&[&args[..], &[&one, &one]].concat(), b"");
-            let first = dedup(&[&args[..], &[&one]].concat(), b"").text();
-            assert_eq!(run.text(), format!("{first}{}", comments(ZEEK)));
-            let run = dedup(&[&args[..], &[&one, &two]].concat(), b"");
+            let args = format!("--format tsv --header -k {key} --threads {threads}");
+            let first = folder.dedup(format!("{args} one")).text();
             let mut expected = comments(&swapped);
             expected.insert_str(expected.find("#close").unwrap(), kept);
-            assert_eq!(run.text(), first + &expected, "{key}");
+            folder.assert_runs(&[
+                &format!("{args} one one | {first}{}", comments(ZEEK)),
+                &format!("{args} one two | {first}{expected}"),
+            ]);
         }
     }
     // What names do not tell.
-    let lacking = file(
-        directory.path(),
-        "lacking",
-        swapped.replace("\tts", "\tat").as_bytes(),
-    );
-    for (key, input) in [
-        (&["-k", "!ts"][..], &lacking),
-        (&["-k", "1-"], &lacking),
-        (&["-k", "ts"], &lacking),
-        (&["-k", "-1"], &two),
-        (&[], &two),
+    for (args, input) in [
+        ("-k !ts", "lacking"),
+        ("-k 1-", "lacking"),
+        ("-k ts", "lacking"),
+        ("-k -1", "two"),
+        ("", "two"),
         (
-            &[
-                "-k",
-                "uid",
-                "--time-field",
-                "ts",
-                "--window",
-                "1m",
-                "--time-format",
-                "s",
-            ],
-            &lacking,
+            "-k uid --time-field ts --window 1m --time-format s",
+            "lacking",
         ),
     ] {
-        let args = [&["--format", "tsv", "--header"], key, &[&one, input]].concat();
+        let run = folder.dedup(format!("--format tsv --header {args} one {input}"));
         let expected = format!(
             "{input}, line 2: the names of the fields differ from those of the header, and do not \
              tell which fields are compared"
         );
-        assert_eq!(dedup(&args, b"").error(), expected, "{key:?}");
+        assert_eq!(run.error(), expected, "{args}");
     }
     // Numbers of fields mean what they say.
-    let args = ["--format", "tsv", "-k", "2"];
-    assert_eq!(dedup(&[&args[..], &[&one, &two]].concat(), b"").code, 0);
+    assert_eq!(folder.dedup("--format tsv -k 2 one two").code, 0);
     // A plain file with the same names in its header follows. Behind one, names stay.
-    let plain = file(directory.path(), "plain", b"ts\tuid\n9\tC2\n");
-    let args = ["--format", "tsv", "--header", "-k", "uid"];
-    let run = dedup(&[&args[..], &[&one, &plain]].concat(), b"");
+    let args = "--format tsv --header -k uid";
+    let run = folder.dedup(format!("{args} one plain"));
     assert_eq!(run.text(), without(ZEEK, 4) + "9\tC2\n");
-    let run = dedup(&[&args[..], &[&plain, &two]].concat(), b"");
-    assert!(
-        run.error().contains("the names of the fields differ"),
-        "{}",
-        run.stderr
-    );
+    let run = folder.dedup(format!("{args} plain two"));
+    run.fails("the names of the fields differ");
 }
 
 /// A log of a web server whose fields change twice, and one of a mail server.
@@ -313,102 +189,66 @@ const MAIL: &str = "#Software: Mail Server\r\n#Version: 15.0.0.0\r\n\
 
 #[test]
 fn fields_of_a_log_may_change_within_it() {
-    let directory = tempfile::tempdir().unwrap();
-    for (case, (options, input, dropped)) in [
+    for (options, input, dropped) in [
         (
-            &["-w", "--header", "-k", "date,time,c-ip,sc-status"][..],
+            "-w --header -k date,time,c-ip,sc-status",
             CHANGED,
             &[3, 6, 9][..],
         ),
         (
-            &[
-                "-w",
-                "--header",
-                "-k",
-                "c-ip",
-                "--time-field",
-                "date,time",
-                "--window",
-                "1m",
-            ],
+            "-w --header -k c-ip --time-field date,time --window 1m",
             CHANGED,
             &[3, 6, 9, 10],
         ),
-        (
-            &["--csv", "--header", "-k", "session,date-time"],
-            MAIL,
-            &[4, 6],
-        ),
-        (&["--csv", "--header", "-k", "2"], MAIL, &[4, 6]),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+        ("--csv --header -k session,date-time", MAIL, &[4, 6]),
+        ("--csv --header -k 2", MAIL, &[4, 6]),
+    ] {
         let lines = input.split_inclusive('\n').enumerate();
         let kept = lines.filter(|(at, _)| !dropped.contains(at));
         let expected: String = kept.map(|(_, line)| line).collect();
-        for more in [
-            &["--threads", "1"][..],
-            &["--read-bytes", "1"],
-            &["--threads", "3", "--read-bytes", "50"],
-            &["--keep", "first"],
-        ] {
-            let args = [options, more].concat();
-            assert_eq!(dedup(&args, input.as_bytes()).text(), expected, "{args:?}");
-        }
+        assert_runs_with(
+            &[
+                "--threads 1",
+                "--read-bytes 1",
+                "--threads 3 --read-bytes 50",
+                "--keep first",
+            ],
+            &[&format!("{options} | {input} | {expected}")],
+        );
         // A run that stops between any two lines goes on with the names in force there.
         let ends = input.match_indices('\n').map(|(at, _)| at + 1);
-        for (number, end) in ends.enumerate().skip(2) {
-            let folder = directory.path().join(format!("{case}-{number}"));
-            let folder = folder.to_str().unwrap();
-            let out = file(directory.path(), "out", b"");
-            fs::remove_file(&out).unwrap();
-            let path = file(directory.path(), "log", &input.as_bytes()[..end]);
-            let args = [options, &["--state", folder, "-o", &out, &path]].concat();
-            if dedup(&args, b"").code != 0 {
+        for end in ends.skip(2) {
+            let folder = Folder::with(&[("log", &input[..end])]);
+            let args = format!("{options} --state state -o out log");
+            if folder.dedup(&args).code != 0 {
                 // Inside of a quoted field.
                 continue;
             }
-            let mut log = fs::OpenOptions::new().append(true).open(&path).unwrap();
-            log.write_all(&input.as_bytes()[end..]).unwrap();
-            dedup(&args, b"").text();
-            assert_eq!(
-                fs::read_to_string(&out).unwrap(),
-                expected,
-                "{options:?} {end}"
-            );
+            folder.append("log", &input[end..]);
+            folder.dedup(&args).text();
+            assert_eq!(folder.read("out"), expected, "{options} {end}");
         }
     }
-    let top = file(directory.path(), "top", b"");
-    let args = ["-w", "--header", "-k", "time,c-ip", "--top-keys", &top];
-    dedup(&args, CHANGED.as_bytes()).text();
-    let top = fs::read_to_string(top).unwrap();
-    assert!(
-        top.contains(r#""duplicates_low":2,"duplicates_high":2,"key":["00:00:21","192.0.2.1"]"#),
-        "{top}"
-    );
-    assert!(top.contains(r#""key":["01:00:22","192.0.2.1"]"#), "{top}");
+    let folder = Folder::with(&[("log", CHANGED)]);
+    folder
+        .dedup("-w --header -k time,c-ip --top-keys top -o out log")
+        .text();
+    let top = folder.read("top");
+    for part in [
+        r#""duplicates_low":2,"duplicates_high":2,"key":["00:00:21","192.0.2.1"]"#,
+        r#""key":["01:00:22","192.0.2.1"]"#,
+    ] {
+        assert!(top.contains(part), "{top}");
+    }
     // Tags, between the delimiters of the names.
-    let run = dedup(
-        &["--csv", "--header", "-k", "session", "--tag"],
-        MAIL.as_bytes(),
-    );
-    let text = run.text();
-    assert!(
-        text.contains("#Fields: date-time, session,\"source\",description,verdict\r\n"),
-        "{text}"
-    );
-    assert!(
-        text.contains(
-            "#Fields: session,date-time,verdict\r\n08A,2025-01-01T23:29:49.958Z,duplicate\r\n"
-        ),
-        "{text}"
-    );
-    let run = dedup(
-        &["--csv", "--header", "-k", "session", "--tag=description"],
-        MAIL.as_bytes(),
-    );
-    assert!(run.error().contains("--tag"), "{}", run.error());
+    let text = dedup("--csv --header -k session --tag", MAIL).text();
+    for part in [
+        "#Fields: date-time, session,\"source\",description,verdict\r\n",
+        "#Fields: session,date-time,verdict\r\n08A,2025-01-01T23:29:49.958Z,duplicate\r\n",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    dedup("--csv --header -k session --tag=description", MAIL).fails("--tag");
 }
 
 #[test]
@@ -417,17 +257,13 @@ fn a_log_may_have_ten_thousand_other_headers_and_no_more() {
     for number in 0..10_000 {
         log += &format!("#Fields: x{number} id\n{number} {}\n", number % 5000);
     }
-    let args = ["-w", "--header", "-k", "id"];
-    let kept = dedup(&args, log.as_bytes()).text();
+    let args = "-w --header -k id";
+    let kept = dedup(args, &log).text();
     // Each key comes twice, and that of the first record a third time.
     let records = kept.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(records.count(), 5000);
-    let pieces = dedup(
-        &[&args[..], &["--read-bytes", "5000"]].concat(),
-        log.as_bytes(),
-    );
-    assert!(pieces.text() == kept);
-    let failed = dedup(&args, (log + "#Fields: id last\n").as_bytes());
+    assert!(dedup(format!("{args} --read-bytes 5000"), &log).text() == kept);
+    let failed = dedup(args, log + "#Fields: id last\n");
     assert_eq!(
         failed.error(),
         "standard input: its comment lines hold more than 10000 different headers"
@@ -436,70 +272,52 @@ fn a_log_may_have_ten_thousand_other_headers_and_no_more() {
 
 #[test]
 fn comments_are_counted_and_never_tagged() {
-    let directory = tempfile::tempdir().unwrap();
-    let [stats, tags, rejects] =
-        ["stats", "tags", "rejects"].map(|name| file(directory.path(), name, b""));
-    let input = b"# a\n1,x\n#\n2,x\n3\n# b";
-    let args = ["dedup", "--comment", "#", "-k", "2", "--stats", &stats];
-    let more = ["--rejects", &rejects, "--tag-file", &tags];
-    let run = echoless(&[&args[..], &more].concat(), input);
+    let folder = Folder::with(&[("in", "# a\n1,x\n#\n2,x\n3\n# b")]);
+    let more = "--stats stats --rejects rejects --tag-file tags";
+    let run = folder.echoless(format!("dedup --comment # -k 2 {more} in"));
     assert_eq!(run.stdout, b"# a\n1,x\n#\n2,x\n# b");
     assert!(
-        run.stderr.starts_with("echoless: 3 records (")
-            && run.stderr.contains("1 rejected, 3 comment lines"),
+        run.stderr.starts_with("echoless: 3 records ("),
         "{}",
         run.stderr
     );
-    let found: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-    for (name, number) in [
-        ("records", 3),
-        ("fresh", 1),
-        ("duplicates", 1),
-        ("unkeyed", 0),
-        ("rejected", 1),
-        ("comments", 3),
-    ] {
-        assert_eq!(found[name], number, "{name}");
-    }
-    let expected = "comment\nfresh\ncomment\nduplicate\ncomment\n";
-    assert_eq!(fs::read_to_string(&tags).unwrap(), expected);
-    assert_eq!(fs::read_to_string(&rejects).unwrap(), "3\n");
-    // The names of the fields get that of the tag.
-    for (args, input, expected) in [
-        (
-            &["--format", "tsv", "--header", "-k", "uid"][..],
-            ZEEK,
-            "#separator \\x09\n#fields\tts\tuid\tverdict\n#types\ttime\tstring\tstring\n1.5\tC1\tfresh\n1.6\tC1\tduplicate\n#close\t2020\n",
-        ),
-        (
-            &["--comment", "#", "--header", "-k", "1"],
-            "# a\nid\n1\n#\n1\n",
-            "# a\nid,verdict\n1,fresh\n#\n1,duplicate\n",
-        ),
-        (
-            &["--comment", "#", "--format", "jsonl", "-k", "a"],
-            "#\n{\"a\":1}\n",
-            "#\n{\"a\":1,\"verdict\":\"fresh\"}\n",
-        ),
-    ] {
-        let run = dedup(&[args, &["--tag"]].concat(), input.as_bytes());
-        assert_eq!(run.text(), expected, "{args:?}");
-    }
-    // They are not set aside either.
-    let args = [
-        "--comment",
-        "#",
-        "--format",
-        "jsonl",
-        "-k",
-        "a",
-        "--tag",
-        "--rejects",
-        &rejects,
+    assert!(
+        run.stderr.contains("1 rejected, 3 comment lines"),
+        "{}",
+        run.stderr
+    );
+    let stats = folder.json("stats");
+    let names = [
+        "records",
+        "fresh",
+        "duplicates",
+        "unkeyed",
+        "rejected",
+        "comments",
     ];
-    let run = dedup(&args, b"#\n\n{\"a\":1}\n");
-    assert_eq!(run.text(), "#\n\n{\"a\":1,\"verdict\":\"fresh\"}\n");
-    assert_eq!(fs::read(&rejects).unwrap(), b"");
+    assert_eq!(
+        names.map(|name| stats[name].as_u64().unwrap()),
+        [3, 1, 1, 0, 1, 3]
+    );
+    assert_eq!(
+        folder.read("tags"),
+        "comment\nfresh\ncomment\nduplicate\ncomment\n"
+    );
+    assert_eq!(folder.read("rejects"), "3\n");
+    let tagged = "#separator \\x09\n#fields\tts\tuid\tverdict\n#types\ttime\tstring\tstring\n\
+                  1.5\tC1\tfresh\n1.6\tC1\tduplicate\n#close\t2020\n";
+    assert_runs(&[
+        // The names of the fields get that of the tag.
+        &format!("--format tsv --header -k uid --tag | {ZEEK} | {tagged}"),
+        "--comment # --header -k 1 --tag | # a\nid\n1\n#\n1\n | # a\nid,verdict\n1,fresh\n#\n1,duplicate\n",
+        "--comment # --format jsonl -k a --tag | #\n{\"a\":1}\n | #\n{\"a\":1,\"verdict\":\"fresh\"}\n",
+    ]);
+    // They are not set aside either.
+    folder.write("in", "#\n\n{\"a\":1}\n");
+    folder.assert_runs(&[
+        "--comment # --format jsonl -k a --tag --rejects rejects in | #\n\n{\"a\":1,\"verdict\":\"fresh\"}\n",
+    ]);
+    assert_eq!(folder.read("rejects"), "");
 }
 
 proptest! {
@@ -529,11 +347,8 @@ proptest! {
                 expected.extend_from_slice(fresh.next().unwrap());
             }
         }
-        let read = read.to_string();
-        let mut args = vec!["--comment", "//", "-k", "2", "--read-bytes", &read];
-        if csv {
-            args.push("--csv");
-        }
-        prop_assert_eq!(dedup(&args, lines.concat().as_bytes()).bytes(), expected);
+        let csv = if csv { "--csv" } else { "" };
+        let args = format!("--comment // -k 2 --read-bytes {read} {csv}");
+        prop_assert_eq!(dedup(args, lines.concat()).bytes(), expected);
     }
 }

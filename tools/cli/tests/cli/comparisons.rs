@@ -9,41 +9,28 @@ use std::thread;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::run::{assert_errors, dedup, run_on};
+use crate::run::{Words, assert_errors, assert_runs, command, dedup, run_on};
 
 #[test]
 fn letters_of_either_case_are_equal() {
-    let input = "a,B\nA,b\nc,B\n\u{c4}\n\u{e4}\n";
-    assert_eq!(
-        dedup(&["-i"], input.as_bytes()).text(),
-        "a,B\nc,B\n\u{c4}\n\u{e4}\n"
-    );
-    let args = ["--ignore-case", "-k", "2", "--missing", "skip"];
-    assert_eq!(dedup(&args, b"a,B\nc,b\nx\nX\n").text(), "a,B\nx\nX\n");
-    // Fields do not merge, and quoted ones have their content.
-    let args = ["-i", "--csv", "-k", "1,2"];
-    let csv = b"ab,C\nA,bC\n\"AB\",\"c\"\n";
-    assert_eq!(dedup(&args, csv).text(), "ab,C\nA,bC\n");
-    // Lines of JSON are compared by their bytes without a key.
-    let args = ["-i", "--format", "jsonl"];
-    assert_eq!(
-        dedup(&args, b"{\"a\":1}\n{\"A\":1}\n").text(),
-        "{\"a\":1}\n"
-    );
-}
-
-#[test]
-fn letters_of_all_languages_are_equal_if_that_is_asked_for() {
-    let input = "Äa\näA\nSTRASSE\nstraße\nΣΑΣ\nσας\n";
-    let expected = "Äa\nSTRASSE\nΣΑΣ\n";
-    assert_eq!(
-        dedup(&["--ignore-case=unicode"], input.as_bytes()).text(),
-        expected
-    );
-    assert_eq!(dedup(&["-i=unicode"], input.as_bytes()).text(), expected);
-    assert_eq!(dedup(&["-i"], input.as_bytes()).text(), input);
-    // A value is never the next word or the next flag.
-    assert_eq!(dedup(&["-iw", "-k", "1"], b"A x\na  y\n").text(), "A x\n");
+    assert_runs(&[
+        "-i | a,B\nA,b\nc,B\n\u{c4}\n\u{e4}\n | a,B\nc,B\n\u{c4}\n\u{e4}\n",
+        "--ignore-case -k 2 --missing skip | a,B\nc,b\nx\nX\n | a,B\nx\nX\n",
+        // Fields do not merge, and quoted ones have their content.
+        "-i --csv -k 1,2 | ab,C\nA,bC\n\"AB\",\"c\"\n | ab,C\nA,bC\n",
+        // Lines of JSON are compared by their bytes without a key.
+        "-i --format jsonl | {\"a\":1}\n{\"A\":1}\n | {\"a\":1}\n",
+        // All languages, if that is asked for.
+        "--ignore-case=unicode | Äa\näA\nSTRASSE\nstraße\nΣΑΣ\nσας\n | Äa\nSTRASSE\nΣΑΣ\n",
+        "-i=unicode | Äa\näA\nSTRASSE\nstraße\nΣΑΣ\nσας\n | Äa\nSTRASSE\nΣΑΣ\n",
+        "-i | Äa\näA\nSTRASSE\nstraße\nΣΑΣ\nσας\n | Äa\näA\nSTRASSE\nstraße\nΣΑΣ\nσας\n",
+        // A value is never the next word or the next flag.
+        "-iw -k 1 | A x\na  y\n | A x\n",
+        // Beside times.
+        "-i --window 5s --filter stamped:bits=64 -k 2 --time-field 1 | 1,a\n2,A\n9,a\n | 1,a\n9,a\n",
+        "-i --window 5s --filter stamped:bits=64 -k 2- --time-field 1 | 1,a\n2,A\n9,a\n | 1,a\n9,a\n",
+        "-i --window 5s --filter stamped:bits=64 --time-field 1 --missing empty | 1,a\n1,A\n | 1,a\n",
+    ]);
 }
 
 #[test]
@@ -60,86 +47,44 @@ fn strings_of_json_are_compared_without_case_and_names_are_not() {
     );
     let lines: Vec<&str> = input.split_inclusive('\n').collect();
     let expected = [lines[0], lines[2], lines[3], lines[5], lines[6], lines[7]].concat();
-    let args = ["-i", "--format", "jsonl", "-k", "e"];
-    assert_eq!(dedup(&args, input.as_bytes()).text(), expected);
-    let args = ["-i", "--trim", "--format", "jsonl", "-k", "e"];
-    let expected = [lines[0], lines[2], lines[3], lines[5], lines[6]].concat();
-    assert_eq!(dedup(&args, input.as_bytes()).text(), expected);
+    let trimmed = [lines[0], lines[2], lines[3], lines[5], lines[6]].concat();
+    assert_runs(&[
+        &format!("-i --format jsonl -k e | {input} | {expected}"),
+        &format!("-i --trim --format jsonl -k e | {input} | {trimmed}"),
+    ]);
 }
 
 #[test]
 fn white_space_at_the_ends_is_trimmed() {
-    let input = b" a b\na b\r\n\ta b \na  b\n";
-    assert_eq!(dedup(&["--trim"], input).text(), " a b\na  b\n");
-    let fields = b"1, a ,x\n2,a,x\n3,\"a \",x\n4,a b,x\n";
-    let args = ["--trim", "-k", "2"];
-    assert_eq!(
-        dedup(&args, fields).text(),
-        "1, a ,x\n3,\"a \",x\n4,a b,x\n"
-    );
-    let args = ["--trim", "--csv", "-k", "2"];
-    assert_eq!(dedup(&args, fields).text(), "1, a ,x\n4,a b,x\n");
-    assert_eq!(
-        dedup(&["--trim", "--max-chars", "1"], b" a\na\n").text(),
-        " a\n"
-    );
-}
-
-#[test]
-fn case_is_ignored_beside_times() {
-    let options = ["-i", "--window", "5s", "--filter", "stamped:bits=64"];
-    for key in [
-        &["-k", "2", "--time-field", "1"][..],
-        &["-k", "2-", "--time-field", "1"],
-    ] {
-        let args = [&options[..], key].concat();
-        assert_eq!(dedup(&args, b"1,a\n2,A\n9,a\n").text(), "1,a\n9,a\n");
-    }
-    let whole = [&options[..], &["--time-field", "1", "--missing", "empty"]].concat();
-    assert_eq!(dedup(&whole, b"1,a\n1,A\n").text(), "1,a\n");
+    assert_runs(&[
+        "--trim |  a b\na b\r\n\ta b \na  b\n |  a b\na  b\n",
+        "--trim -k 2 | 1, a ,x\n2,a,x\n3,\"a \",x\n4,a b,x\n | 1, a ,x\n3,\"a \",x\n4,a b,x\n",
+        "--trim --csv -k 2 | 1, a ,x\n2,a,x\n3,\"a \",x\n4,a b,x\n | 1, a ,x\n4,a b,x\n",
+        "--trim --max-chars 1 |  a\na\n |  a\n",
+    ]);
 }
 
 #[test]
 fn white_space_separates_fields_as_in_awk() {
-    let input = b"  a  1\nb\t \t1  \na 2\n\n \na\r 1\n";
-    let args = ["-w", "-k", "2", "--missing", "skip"];
-    assert_eq!(dedup(&args, input).text(), "  a  1\na 2\n\n \n");
-    let args = ["--whitespace", "-k", "1", "--missing", "empty"];
-    assert_eq!(dedup(&args, input).text(), "  a  1\nb\t \t1  \n\na\r 1\n");
-    let run = dedup(&["-w", "-k", "1"], b"a\n \n");
-    assert!(
-        run.error().ends_with("line 2: field 1 of the key is missing: the record has 0 (--missing skip or empty allows that)"),
-        "{}",
-        run.error()
-    );
-    let args = ["-w", "--header", "-k", "id", "--tag"];
-    let expected = " n  id verdict\n1 a fresh\n2\ta duplicate\n";
-    assert_eq!(dedup(&args, b" n  id\n1 a\n2\ta\n").text(), expected);
-    // A newline is a blank where it does not end records.
-    assert_eq!(
-        dedup(&["-z", "-w", "-k", "2"], b"a\nb\0c b\0").bytes(),
-        b"a\nb\0"
-    );
+    assert_runs(&[
+        "-w -k 2 --missing skip |   a  1\nb\t \t1  \na 2\n\n \na\r 1\n |   a  1\na 2\n\n \n",
+        "--whitespace -k 1 --missing empty |   a  1\nb\t \t1  \na 2\n\n \na\r 1\n |   a  1\nb\t \t1  \n\na\r 1\n",
+        "-w -k 1 | a\n \n | a\n!! line 2: field 1 of the key is missing: the record has 0 (--missing skip or empty allows that)",
+        "-w --header -k id --tag |  n  id\n1 a\n2\ta\n |  n  id verdict\n1 a fresh\n2\ta duplicate\n",
+        // A newline is a blank where it does not end records.
+        "-z -w -k 2 | a\nb\0c b\0 | a\nb\0",
+    ]);
 }
 
 #[test]
 fn several_bytes_separate_fields() {
-    let input = b"1||a|b\n2||a|b\n3||a\n4|a|b\n";
-    let args = ["-d", "||", "-k", "2", "--missing", "skip"];
-    assert_eq!(dedup(&args, input).text(), "1||a|b\n3||a\n4|a|b\n");
-    let args = ["-d", "\\t\\x7c", "-k", "2", "--tag=v"];
-    assert_eq!(
-        dedup(&args, b"1\t|a\n2\t|a\n").text(),
-        "1\t|a\t|fresh\n2\t|a\t|duplicate\n"
-    );
-    let args = ["-d", "\u{b7}", "-k", "2"];
-    let input = "1\u{b7}a\n2\u{b7}a\n".as_bytes();
-    assert_eq!(dedup(&args, input).text(), "1\u{b7}a\n");
-    // Of two that overlap, the first counts: 1, | and empty.
-    assert_eq!(
-        dedup(&["-d", "||", "-k", "3"], b"1|||||\n1||||\n").text(),
-        "1|||||\n1||||\n"
-    );
+    assert_runs(&[
+        "-d || -k 2 --missing skip | 1||a|b\n2||a|b\n3||a\n4|a|b\n | 1||a|b\n3||a\n4|a|b\n",
+        "-d \\t\\x7c -k 2 --tag=v | 1\t|a\n2\t|a\n | 1\t|a\t|fresh\n2\t|a\t|duplicate\n",
+        "-d \u{b7} -k 2 | 1\u{b7}a\n2\u{b7}a\n | 1\u{b7}a\n",
+        // Of two that overlap, the first counts: 1, | and empty.
+        "-d || -k 3 | 1|||||\n1||||\n | 1|||||\n1||||\n",
+    ]);
 }
 
 #[cfg(unix)]
@@ -149,7 +94,7 @@ fn a_delimiter_need_not_be_text() {
     use std::os::unix::ffi::OsStrExt;
 
     for delimiter in [&b"\xff"[..], b"\xff\xfe"] {
-        let mut command = crate::run::command(&["dedup", "-q", "-m", "64k", "-k", "2", "-d"]);
+        let mut command = command("dedup -q -m 64k -k 2 -d");
         command.arg(OsStr::from_bytes(delimiter));
         let record = |first: &[u8]| [first, delimiter, b"a\n"].concat();
         let input = [record(b"1"), record(b"2")].concat();
@@ -159,23 +104,16 @@ fn a_delimiter_need_not_be_text() {
 
 #[test]
 fn fields_and_characters_are_skipped() {
-    let input = "x  a b\ny  a c\nz a b\n";
-    assert_eq!(
-        dedup(&["--skip-fields", "1"], input.as_bytes()).text(),
-        "x  a b\ny  a c\nz a b\n"
-    );
-    let args = ["--skip-fields", "1", "--max-chars", "3"];
-    assert_eq!(dedup(&args, input.as_bytes()).text(), "x  a b\nz a b\n");
+    assert_runs(&[
+        "--skip-fields 1 | x  a b\ny  a c\nz a b\n | x  a b\ny  a c\nz a b\n",
+        "--skip-fields 1 --max-chars 3 | x  a b\ny  a c\nz a b\n | x  a b\nz a b\n",
+        "--max-chars 0 | a\nb\n | a\n",
+    ]);
     // Characters are code points, or single bytes that belong to none.
     let input = b"\xc3\xa4b\n\xe2\x82\xacb\n\xffb\n\xc3b\nbb\nbc\n";
-    let args = ["--skip-chars", "1"];
-    assert_eq!(dedup(&args, input).bytes(), b"\xc3\xa4b\nbc\n");
-    let args = ["--max-chars", "1"];
-    assert_eq!(
-        dedup(&args, input).bytes(),
-        b"\xc3\xa4b\n\xe2\x82\xacb\n\xffb\n\xc3b\nbb\n"
-    );
-    assert_eq!(dedup(&["--max-chars", "0"], b"a\nb\n").text(), "a\n");
+    assert_eq!(dedup("--skip-chars 1", input).bytes(), b"\xc3\xa4b\nbc\n");
+    let one = dedup("--max-chars 1", input).bytes();
+    assert_eq!(one, input[..input.len() - 3]);
 }
 
 #[test]
@@ -205,9 +143,9 @@ fn contradictions_are_errors() {
 }
 
 /// What another program writes, in the C locale; `None` if it is not installed.
-fn peer(program: &str, args: &[&str], input: &[u8]) -> Option<Vec<u8>> {
+fn peer(program: &str, args: &str, input: &[u8]) -> Option<Vec<u8>> {
     let mut child = Command::new(program)
-        .args(args)
+        .args(args.words())
         .env("LC_ALL", "C")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -218,7 +156,7 @@ fn peer(program: &str, args: &[&str], input: &[u8]) -> Option<Vec<u8>> {
         scope.spawn(move || stdin.write_all(input));
         child.wait_with_output().unwrap()
     });
-    assert!(output.status.success(), "{program} {args:?}");
+    assert!(output.status.success(), "{program} {args}");
     Some(output.stdout)
 }
 
@@ -250,33 +188,30 @@ proptest! {
         skip_chars in prop::option::of(0_u32..4),
         max_chars in prop::option::of(0_u32..5),
     ) {
-        let number = |number: Option<u32>| number.map(|number| number.to_string());
         let options = [
-            ("-f", "--skip-fields", number(skip_fields)),
-            ("-s", "--skip-chars", number(skip_chars)),
-            ("-w", "--max-chars", number(max_chars)),
+            ("-f", "--skip-fields", skip_fields),
+            ("-s", "--skip-chars", skip_chars),
+            ("-w", "--max-chars", max_chars),
         ];
-        let (mut theirs, mut ours) = (Vec::new(), vec!["--window", "1", "--refresh", "--filter", "stamped:bits=64"]);
-        if ignore_case {
-            theirs.push("-i");
-            ours.push("-i");
-        }
-        for (their, our, value) in &options {
+        let case = if ignore_case { "-i" } else { "" };
+        let mut theirs = String::from(case);
+        let mut ours = format!("--window 1 --refresh --filter stamped:bits=64 {case}");
+        for (their, our, value) in options {
             if let Some(value) = value {
-                theirs.extend([*their, value]);
-                ours.extend([*our, value]);
+                theirs += &format!(" {their} {value}");
+                ours += &format!(" {our} {value}");
             }
         }
         let Some(expected) = peer("uniq", &theirs, &input) else {
             eprintln!("skipped: uniq is missing");
             return Ok(());
         };
-        prop_assert_eq!(dedup(&ours, &input).bytes(), expected);
+        prop_assert_eq!(dedup(ours, &input).bytes(), expected);
     }
 
     #[test]
     fn distinct_records_are_those_of_sort(input in records()) {
-        for (theirs, ours) in [(&["-u"][..], &[][..]), (&["-u", "-f"], &["-i"])] {
+        for (theirs, ours) in [("-u", ""), ("-u -f", "-i")] {
             let Some(expected) = peer("sort", theirs, &input) else {
                 eprintln!("skipped: sort is missing");
                 return Ok(());
@@ -294,12 +229,11 @@ proptest! {
     fn fields_are_those_of_awk(input in records(), field in 1_usize..4) {
         // A record without the field has an empty one in awk.
         let program = format!("!seen[${field}]++");
-        let Some(expected) = peer("awk", &[&program], &input) else {
+        let Some(expected) = peer("awk", &program, &input) else {
             eprintln!("skipped: awk is missing");
             return Ok(());
         };
-        let field = field.to_string();
-        let args = ["-w", "-k", &field, "--missing", "empty"];
-        prop_assert_eq!(dedup(&args, &input).bytes(), expected);
+        let args = format!("-w -k {field} --missing empty");
+        prop_assert_eq!(dedup(args, &input).bytes(), expected);
     }
 }

@@ -67,7 +67,7 @@ fn plain_and_compressed_inputs_are_one_stream() {
 #[test]
 fn an_empty_file_stays_empty_and_zeros_may_pad_some_codecs() {
     for codec in CODECS {
-        assert_eq!(dedup(&[], &compress(codec, b"")).text(), "", "{codec}");
+        assert_eq!(dedup("", &compress(codec, b"")).text(), "", "{codec}");
     }
     for codec in ["gzip", "xz", "bzip2"] {
         let padded = [
@@ -76,7 +76,7 @@ fn an_empty_file_stays_empty_and_zeros_may_pad_some_codecs() {
             &compress(codec, b"a\nb\n"),
             &[0; 8],
         ];
-        assert_eq!(dedup(&[], &padded.concat()).text(), "a\nb\n", "{codec}");
+        assert_eq!(dedup("", &padded.concat()).text(), "a\nb\n", "{codec}");
     }
 }
 
@@ -156,9 +156,9 @@ fn most_of_a_cut_file_is_read() {
     let plain = lines();
     for codec in CODECS {
         let whole = compress(codec, &plain);
-        let run = dedup(&[], &whole[..whole.len() - 3]);
+        let run = dedup("", &whole[..whole.len() - 3]);
         assert!(run.error().contains(codec), "{}", run.error());
-        let expected = dedup(&[], &plain).bytes();
+        let expected = dedup("", &plain).bytes();
         // Up to a block of bzip2, of 900 kB, is lost with its end.
         let lost = if codec == "bzip2" { 900_000 } else { 0 };
         assert!(run.stdout.len() + lost >= expected.len(), "{codec}");
@@ -205,7 +205,7 @@ fn text_that_begins_like_a_signature_is_not_waited_for() {
     drop(stdin);
     assert!(child.wait().unwrap().success());
     for whole in ["BZh91AY&S", "B", ""] {
-        assert_eq!(dedup(&[], whole.as_bytes()).text(), whole);
+        assert_eq!(dedup("", whole.as_bytes()).text(), whole);
     }
 }
 
@@ -328,23 +328,23 @@ fn frames_that_decoders_skip_hold_no_records() {
         &compress("lz4", second),
         &skipped,
     ];
-    let expected = dedup(&[], &lines).bytes();
+    let expected = dedup("", &lines).bytes();
     let lz4_first = [&skipped[..], &skipped, &lz4.concat()];
     let directory = tempfile::tempdir().unwrap();
     for frames in [zstd.concat(), lz4.concat(), lz4_first.concat()] {
-        assert!(dedup(&[], &frames).bytes() == expected);
+        assert!(dedup("", &frames).bytes() == expected);
         for read_bytes in ["1000", "3"] {
             let path = file(directory.path(), "frames", &frames);
             let run = dedup(&["--read-bytes", read_bytes, &path], b"");
             assert!(run.bytes() == expected);
         }
         // The last of them is cut.
-        let cut = dedup(&[], &frames[..frames.len() - 1]);
+        let cut = dedup("", &frames[..frames.len() - 1]);
         assert!(cut.error().contains("is cut or damaged"), "{}", cut.error());
     }
     // A `P` may begin text as well.
-    assert_eq!(dedup(&[], b"P").text(), "P");
-    assert_eq!(dedup(&[], b"P*M\nP*M\n").text(), "P*M\n");
+    assert_eq!(dedup("", b"P").text(), "P");
+    assert_eq!(dedup("", b"P*M\nP*M\n").text(), "P*M\n");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn frames_before_the_first_one_are_of_any_length_and_arrive_in_any_parts() {
     for codec in ["lz4", "zstd"] {
         let frame = compress(codec, b"a\na\nb\n");
         let whole = [&skipped_frame(b"")[..], &long, &frame].concat();
-        assert_eq!(dedup(&[], &whole).text(), "a\nb\n", "{codec}");
+        assert_eq!(dedup("", &whole).text(), "a\nb\n", "{codec}");
         // In place, the codec behind them counts.
         let directory = tempfile::tempdir().unwrap();
         let path = file(directory.path(), "input", &whole);
@@ -386,8 +386,8 @@ fn frames_before_the_first_one_are_of_any_length_and_arrive_in_any_parts() {
         assert!(child.wait().unwrap().success());
     }
     // Without any other frame, there is nothing to read.
-    assert_eq!(dedup(&[], &long).text(), "");
-    let cut = dedup(&[], &long[..long.len() - 1]);
+    assert_eq!(dedup("", &long).text(), "");
+    let cut = dedup("", &long[..long.len() - 1]);
     assert!(
         cut.error()
             .contains("the zstd or lz4 data is cut or damaged after byte 0 ")
@@ -398,7 +398,7 @@ fn frames_before_the_first_one_are_of_any_length_and_arrive_in_any_parts() {
 fn codecs_that_are_only_read() {
     let directory = tempfile::tempdir().unwrap();
     let plain = lines();
-    let expected = dedup(&[], &plain).bytes();
+    let expected = dedup("", &plain).bytes();
     for codec in READ_ONLY {
         let whole = read_only(codec, &plain);
         let path = file(directory.path(), "input", &whole);
@@ -412,12 +412,12 @@ fn codecs_that_are_only_read() {
             dedup(&["--read-bytes", "7"], &whole).bytes() == expected,
             "{codec}"
         );
-        let cut = dedup(&[], &whole[..whole.len() / 2]);
+        let cut = dedup("", &whole[..whole.len() / 2]);
         let name = if codec == "legacy lz4" { "lz4" } else { codec };
         let start = format!("standard input: the {name} data is cut or damaged after byte ");
         assert!(cut.error().starts_with(&start), "{}", cut.error());
         assert!(expected.starts_with(&cut.stdout));
-        assert_eq!(dedup(&[], &read_only(codec, b"")).text(), "", "{codec}");
+        assert_eq!(dedup("", &read_only(codec, b"")).text(), "", "{codec}");
         // Only the codecs of outputs can replace a file.
         if name != "lz4" {
             let run = dedup(&["--in-place", "--compress", "xz", &path], b"");
@@ -430,7 +430,7 @@ fn codecs_that_are_only_read() {
     }
     // Members of lzip follow each other, other bytes are left.
     let (first, second) = (read_only("lzip", b"a\n"), read_only("lzip", b"a\nb\n"));
-    assert_eq!(dedup(&[], &[&first[..], &second].concat()).text(), "a\nb\n");
+    assert_eq!(dedup("", &[&first[..], &second].concat()).text(), "a\nb\n");
     let run = echoless(
         &["dedup", "--summary=line"],
         &[&first[..], b"behind"].concat(),
@@ -489,7 +489,7 @@ fn bytes_behind_the_last_member_are_left_with_a_warning() {
         // The start of a second member is one that is cut.
         for cut in 1..3 {
             let begun = [&member[..], &member[..cut]].concat();
-            let run = dedup(&[], &begun);
+            let run = dedup("", &begun);
             assert!(run.error().contains("is cut or damaged after byte 4 "));
             assert_eq!(run.stdout, b"a\nb\n");
         }
@@ -502,6 +502,6 @@ fn a_window_beyond_the_limit_of_zstd_is_named() {
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
     encoder.set_parameter(CParameter::WindowLog(28)).unwrap();
     std::io::Write::write_all(&mut encoder, b"a\n").unwrap();
-    let run = dedup(&[], &encoder.finish().unwrap());
+    let run = dedup("", &encoder.finish().unwrap());
     assert!(run.error().contains("zstd -d --long=31"), "{}", run.error());
 }

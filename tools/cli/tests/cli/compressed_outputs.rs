@@ -1,59 +1,46 @@
 //! `--compress`: outputs decompress to the plain output, also after runs that fail.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use serde_json::Value;
-
 use crate::codecs::{CODECS, compress, decoder, decompress, lines};
 use crate::packets_support::{numbered, packets};
-use crate::run::{assert_errors, command, dedup, echoless, file, send};
+use crate::run::{Folder, assert_errors, command, dedup, send};
 
 #[test]
 fn outputs_of_files_are_the_same_bytes_on_any_number_of_threads() {
-    let directory = tempfile::tempdir().unwrap();
-    let [plain_duplicates, duplicates, output] =
-        ["plain", "duplicates", "output"].map(|name| file(directory.path(), name, b"old"));
     for (format, input) in [
         ("lines", lines()),
         ("fixed:8", lines().repeat(2)[..1 << 20].to_vec()),
     ] {
-        let path = file(directory.path(), "input", &input);
-        let args = ["--format", format, "--duplicates", &plain_duplicates, &path];
-        let expected = dedup(&args, b"").bytes();
+        let folder = Folder::with(&[("input", input)]);
+        let expected = folder
+            .dedup(format!("--format {format} --duplicates plain input"))
+            .bytes();
         for codec in CODECS {
             let mut first = None;
             for threads in ["1", "2", "3", "8"] {
-                let args = [
-                    "--format",
-                    format,
-                    "--threads",
-                    threads,
-                    "--compress",
-                    codec,
-                    "--duplicates",
-                    &duplicates,
-                    &path,
-                ];
-                let records = dedup(&args, b"").bytes();
-                let dropped = fs::read(&duplicates).unwrap();
+                let args = format!(
+                    "--format {format} --threads {threads} --compress {codec} --duplicates dropped \
+                     input"
+                );
+                let records = folder.dedup(&args).bytes();
+                let dropped = folder.bytes("dropped");
                 assert!(decompress(codec, &records) == expected, "{codec}");
-                let plain = decompress(codec, &dropped);
-                assert!(plain == fs::read(&plain_duplicates).unwrap(), "{codec}");
-                let args = [&args[..], &["-o", &output]].concat();
-                assert_eq!(dedup(&args, b"").text(), "");
-                assert!(fs::read(&output).unwrap() == records);
-                let outputs = (records, dropped);
                 assert!(
-                    first.get_or_insert_with(|| outputs.clone()) == &outputs,
+                    decompress(codec, &dropped) == folder.bytes("plain"),
                     "{codec}"
                 );
+                assert_eq!(folder.dedup(format!("{args} -o output")).text(), "");
+                assert!(folder.bytes("output") == records);
+                let outputs = (records, dropped);
+                let is_same = first.get_or_insert_with(|| outputs.clone()) == &outputs;
+                assert!(is_same, "{codec}");
             }
             // What the command writes it reads.
             let (records, _) = first.unwrap();
-            assert!(dedup(&["--format", format], &records).bytes() == expected);
+            assert!(dedup(format!("--format {format}"), &records).bytes() == expected);
         }
     }
 }
@@ -61,14 +48,12 @@ fn outputs_of_files_are_the_same_bytes_on_any_number_of_threads() {
 #[test]
 fn outputs_of_streams_have_the_same_content() {
     let input = lines();
-    let expected = dedup(&[], &input).bytes();
+    let expected = dedup("", &input).bytes();
     for codec in CODECS {
-        let run = dedup(&["--compress", codec], &input);
-        assert!(decompress(codec, &run.bytes()) == expected, "{codec}");
-        assert_eq!(
-            decompress(codec, &dedup(&["--compress", codec], b"").bytes()),
-            b""
-        );
+        for (input, expected) in [(&input[..], &expected[..]), (b"", b"")] {
+            let run = dedup(format!("--compress {codec}"), input);
+            assert!(decompress(codec, &run.bytes()) == expected, "{codec}");
+        }
     }
 }
 
@@ -87,10 +72,10 @@ fn packets_are_compressed_as_well() {
 #[test]
 fn levels_change_the_size_and_not_the_content() {
     let input = lines();
-    let expected = dedup(&[], &input).bytes();
+    let expected = dedup("", &input).bytes();
     for (codec, low, high) in [("zstd", 1, 19), ("gzip", 0, 9), ("xz", 0, 6)] {
         let [low, high] = [low, high].map(|level| {
-            let output = dedup(&["--compress", &format!("{codec}:{level}")], &input).bytes();
+            let output = dedup(format!("--compress {codec}:{level}"), &input).bytes();
             assert!(decompress(codec, &output) == expected, "{codec}");
             output.len()
         });
@@ -102,7 +87,7 @@ fn levels_change_the_size_and_not_the_content() {
         ("bzip2:1", b"BZh1"),
         ("bzip2:5", b"BZh5"),
     ] {
-        let output = dedup(&["--compress", codec], &input).bytes();
+        let output = dedup(format!("--compress {codec}"), &input).bytes();
         assert!(output.starts_with(start) && decompress("bzip2", &output) == expected);
     }
 }
@@ -110,9 +95,9 @@ fn levels_change_the_size_and_not_the_content() {
 #[test]
 fn the_tools_of_the_codecs_read_the_outputs() {
     let input = lines();
-    let expected = dedup(&[], &input).bytes();
+    let expected = dedup("", &input).bytes();
     for codec in CODECS {
-        let output = dedup(&["--compress", codec], &input).bytes();
+        let output = dedup(format!("--compress {codec}"), &input).bytes();
         let tool = Command::new(codec)
             .arg("-dc")
             .stdin(Stdio::piped())
@@ -126,66 +111,40 @@ fn the_tools_of_the_codecs_read_the_outputs() {
         let feeding = thread::spawn(move || pipe.write_all(&output));
         let plain = tool.wait_with_output().unwrap();
         feeding.join().unwrap().unwrap();
-        assert!(
-            plain.status.success() && plain.stdout == expected,
-            "{codec}"
-        );
+        assert!(plain.status.success(), "{codec}");
+        assert!(plain.stdout == expected, "{codec}");
     }
 }
 
 #[test]
 fn counts_and_statistics_are_not_compressed() {
-    let directory = tempfile::tempdir().unwrap();
-    let [stats, duplicates, input] =
-        ["stats", "duplicates", "input"].map(|name| file(directory.path(), name, b"a\na\nb\n"));
-    let args = [
-        "--compress",
-        "zstd",
-        "--count",
-        "--stats",
-        &stats,
-        "--duplicates",
-        &duplicates,
-        &input,
-    ];
-    assert_eq!(dedup(&args, b"").text(), "2\n");
-    assert_eq!(decompress("zstd", &fs::read(&duplicates).unwrap()), b"a\n");
-    let read = || serde_json::from_slice::<Value>(&fs::read(&stats).unwrap()).unwrap();
-    assert_eq!(read()["duplicates"], 1);
+    let folder = Folder::with(&[("input", "a\na\nb\n")]);
+    let args = "--compress zstd --count --stats stats --duplicates dropped input";
+    assert_eq!(folder.dedup(args).text(), "2\n");
+    assert_eq!(decompress("zstd", &folder.bytes("dropped")), b"a\n");
+    assert_eq!(folder.json("stats")["duplicates"], 1);
     // The bytes out are those of the compressed file.
-    let output = dedup(&["--compress", "xz", "--stats", &stats, &input], b"").bytes();
-    assert_eq!(read()["bytes_out"], output.len());
-    assert_eq!(read()["bytes_in"], 6);
+    let output = folder.dedup("--compress xz --stats stats input").bytes();
+    let stats = folder.json("stats");
+    assert_eq!(
+        (&stats["bytes_out"], &stats["bytes_in"]),
+        (&output.len().into(), &6.into())
+    );
 }
 
 #[test]
 fn a_run_that_fails_ends_the_frame_after_a_whole_record() {
-    let directory = tempfile::tempdir().unwrap();
-    let output = file(directory.path(), "output", b"old");
+    let folder = Folder::with(&[("in", "a,1\nb,2\nno field\n"), ("rejected", "old")]);
     for codec in CODECS {
         for threads in ["1", "2"] {
-            let args = [
-                "--compress",
-                codec,
-                "-o",
-                &output,
-                "--threads",
-                threads,
-                "-k",
-                "2",
-            ];
-            let run = dedup(&args, b"a,1\nb,2\nno field\n");
-            assert!(run.error().contains("line 3"), "{}", run.error());
-            assert_eq!(
-                decompress(codec, &fs::read(&output).unwrap()),
-                b"a,1\nb,2\n"
-            );
+            let args = format!("--compress {codec} -o output --threads {threads} -k 2 in");
+            folder.dedup(args).fails("line 3");
+            assert_eq!(decompress(codec, &folder.bytes("output")), b"a,1\nb,2\n");
         }
         // A run that is rejected changes nothing.
-        let rejected = file(directory.path(), "rejected", b"old");
-        let run = dedup(&["--compress", codec, "-o", &rejected, "no-such-file"], b"");
-        assert!(run.error().starts_with("no-such-file: "));
-        assert_eq!(fs::read(&rejected).unwrap(), b"old");
+        let run = folder.dedup(format!("--compress {codec} -o rejected no-such-file"));
+        run.fails("no-such-file: ");
+        assert_eq!(folder.read("rejected"), "old");
     }
 }
 
@@ -193,17 +152,8 @@ fn a_run_that_fails_ends_the_frame_after_a_whole_record() {
 fn records_of_a_slow_producer_are_compressed_at_once() {
     for codec in CODECS {
         for threads in ["1", "2"] {
-            let args = [
-                "dedup",
-                "-q",
-                "-m",
-                "64k",
-                "--compress",
-                codec,
-                "--threads",
-                threads,
-            ];
-            let mut child = command(&args).spawn().unwrap();
+            let args = format!("dedup -q -m 64k --compress {codec} --threads {threads}");
+            let mut child = command(args).spawn().unwrap();
             let mut stdin = child.stdin.take().unwrap();
             stdin.write_all(b"a\n").unwrap();
             // The decoder of gzip reads when it is made.
@@ -232,8 +182,8 @@ fn records_of_a_slow_producer_are_compressed_at_once() {
 #[test]
 fn a_reader_that_closes_the_pipe_ends_the_run_quietly() {
     for codec in CODECS {
-        let args = ["dedup", "-q", "-m", "64k", "--compress", codec];
-        let mut child = command(&args).spawn().unwrap();
+        let args = format!("dedup -q -m 64k --compress {codec}");
+        let mut child = command(args).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         // Writes until the command ends.
@@ -255,20 +205,10 @@ fn a_reader_that_closes_the_pipe_ends_the_run_quietly() {
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_the_frame() {
-    let directory = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for codec in CODECS {
-        let dropped = file(directory.path(), "dropped", b"");
-        let args = [
-            "dedup",
-            "-q",
-            "-m",
-            "64k",
-            "--compress",
-            codec,
-            "--duplicates",
-            &dropped,
-        ];
-        let mut child = command(&args).spawn().unwrap();
+        let args = format!("dedup -q -m 64k --compress {codec} --duplicates dropped");
+        let mut child = folder.command(args).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         stdin.write_all(b"a\na\nb\nhalf of a rec").unwrap();
@@ -286,7 +226,7 @@ fn a_signal_ends_the_frame() {
         let output = child.wait_with_output().unwrap();
         drop(stdin);
         assert_eq!(output.status.code(), Some(130), "{codec}");
-        assert_eq!(decompress(codec, &fs::read(&dropped).unwrap()), b"a\n");
+        assert_eq!(decompress(codec, &folder.bytes("dropped")), b"a\n");
     }
 }
 
@@ -294,28 +234,20 @@ fn a_signal_ends_the_frame() {
 #[test]
 fn a_full_device_ends_in_one_line() {
     for codec in CODECS {
-        let run = dedup(&["--compress", codec, "-o", "/dev/full"], &lines());
-        assert!(
-            run.error().starts_with("/dev/full: No space left"),
-            "{}",
-            run.error()
-        );
+        let run = dedup(format!("--compress {codec} -o /dev/full"), lines());
+        run.fails("/dev/full: No space left");
         let run = dedup(
-            &["--compress", codec, "--duplicates", "/dev/full"],
-            b"a\na\n",
+            format!("--compress {codec} --duplicates /dev/full"),
+            "a\na\n",
         );
-        assert!(
-            run.error().starts_with("/dev/full: No space left"),
-            "{}",
-            run.error()
-        );
+        run.fails("/dev/full: No space left");
     }
 }
 
 #[test]
 fn other_codecs_and_levels_are_rejected() {
     assert_errors(
-        |args| echoless(&[&["dedup"], args].concat(), b"a\n"),
+        |args| dedup(args, "a\n"),
         &[
             "--compress zip | invalid --compress=zip: expected zstd, gzip, lz4, xz, bzip2, or one of them with :LEVEL",
             "--compress zstd:23 | invalid --compress=zstd:23: expected zstd:1 to zstd:22",

@@ -1,100 +1,69 @@
 //! `echoless eval`: its outputs, and the arguments it rejects.
 
-use std::fs;
-
 use serde_json::Value;
 
-use crate::run::{Run, assert_errors, command, echoless, file, path, run};
+use crate::run::{Folder, Run, Words, assert_errors, echoless, run};
 
-const STREAM: [&str; 3] = ["--stream", "uniform:records=20k,distinct=0.6", "-q"];
+const STREAM: &str = "--stream uniform:records=20k,distinct=0.6 -q";
 
-pub(crate) fn eval(args: &[&str]) -> Run {
-    echoless(&[&["eval"], args].concat(), b"")
+pub(crate) fn eval(args: impl Words) -> Run {
+    echoless([vec!["eval".into()], args.words()].concat(), "")
 }
 
-pub(crate) fn json(args: &[&str]) -> Value {
-    let run = eval(&[args, &["--to-json", "-"]].concat());
+pub(crate) fn json(args: impl Words) -> Value {
+    let run = eval([args.words(), "--to-json -".words()].concat());
     serde_json::from_str(&run.text()).unwrap()
 }
 
 #[test]
 fn the_text_has_a_row_for_each_filter_and_each_age() {
-    let text = eval(
-        &[
-            &STREAM[..],
-            &["bloom:k=2,memory=2KiB", "rlbsbf:k=2,memory=2KiB"],
-        ]
-        .concat(),
-    )
-    .text();
+    let specs = "bloom:k=2,memory=2KiB rlbsbf:k=2,memory=2KiB";
+    let text = eval(format!("{STREAM} {specs}")).text();
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines[0].starts_with("uniform:records=20k,universe="),
         "{text}"
     );
     assert!(lines[1].starts_with("20,000 records: "), "{text}");
-    let row = |start: &str| {
+    let row = |start: &str| -> Vec<&str> {
         let line = lines.iter().find(|line| line.starts_with(start)).unwrap();
-        let cells: Vec<&str> = line.split_whitespace().collect();
-        cells
-            .iter()
-            .map(|cell| (*cell).to_owned())
-            .collect::<Vec<_>>()
+        line.split_whitespace().collect()
     };
-    let (bloom, rlbsbf) = (
-        row("(1) bloom:k=2,memory=2KiB"),
-        row("(2) rlbsbf:k=2,memory=2KiB"),
-    );
-    let number = |cell: &String| cell.parse::<f64>().unwrap();
+    let bloom = row("(1) bloom:k=2,memory=2KiB");
+    let rlbsbf = row("(2) rlbsbf:k=2,memory=2KiB");
+    let number = |cell: &str| cell.parse::<f64>().unwrap();
     // FPR, FNR, fill, bits per key and time per key.
     assert_eq!(bloom.len(), 7);
     assert_eq!(bloom[3], "0");
     assert!(
-        number(&bloom[2]) > number(&rlbsbf[2]) && number(&rlbsbf[3]) > 1.0,
+        number(bloom[2]) > number(rlbsbf[2]) && number(rlbsbf[3]) > 1.0,
         "{text}"
     );
-    assert!((50.0..100.0).contains(&number(&rlbsbf[4])), "{text}");
+    assert!((50.0..100.0).contains(&number(rlbsbf[4])), "{text}");
     assert!(
-        (number(&bloom[5]) - 16_384.0 / 12_000.0).abs() < 0.05,
+        (number(bloom[5]) - 16_384.0 / 12_000.0).abs() < 0.05,
         "{text}"
     );
-    assert!(
-        text.contains("FNR % by age\n") && text.contains("8,192 to 16,383"),
-        "{text}"
-    );
+    for part in ["FNR % by age\n", "8,192 to 16,383"] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]
 fn json_and_csv_hold_the_same_numbers() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| path(&directory, name);
-    let (csv, json) = (path("rows.csv"), path("all.json"));
-    let args = [
-        "qqht:slots=4,bits=8,memory=2KiB",
-        "--points",
-        "4",
-        "--to-csv",
-        &csv,
-        "--to-json",
-        &json,
-    ];
-    let text = eval(&[&STREAM[..], &args].concat()).text();
+    let folder = Folder::new();
+    let args = "qqht:slots=4,bits=8,memory=2KiB --points 4 --to-csv rows --to-json all";
+    let text = folder.echoless(format!("eval {STREAM} {args}")).text();
     assert!(text.contains("(1) qqht:"));
-    let all: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let all = folder.json("all");
     let filter = &all["filters"][0];
     assert_eq!(filter["spec"]["filter"], "qqht");
     assert_eq!(filter["points"].as_array().unwrap().len(), 4);
-    let mut reader = csv::Reader::from_path(csv).unwrap();
+    let mut reader = csv::Reader::from_path(folder.path("rows")).unwrap();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    let part = |name: &str| {
-        rows.iter()
-            .filter(|row| &row[1] == name)
-            .collect::<Vec<_>>()
-    };
-    assert!(
-        rows.iter()
-            .all(|row| &row[0] == filter["name"].as_str().unwrap())
-    );
+    let part = |name: &str| -> Vec<_> { rows.iter().filter(|row| &row[1] == name).collect() };
+    let name = filter["name"].as_str().unwrap();
+    assert!(rows.iter().all(|row| &row[0] == name));
     assert_eq!((part("total").len(), part("stream").len()), (1, 4));
     let total = part("total")[0];
     for (column, field) in [
@@ -103,10 +72,8 @@ fn json_and_csv_hold_the_same_numbers() {
         (7, "false_negatives"),
     ] {
         assert_eq!(total[column], filter["score"][field].to_string());
-        let sum: u64 = part("stream")
-            .iter()
-            .map(|row| row[column].parse::<u64>().unwrap())
-            .sum();
+        let rows = part("stream").into_iter();
+        let sum: u64 = rows.map(|row| row[column].parse::<u64>().unwrap()).sum();
         assert_eq!(sum.to_string(), total[column]);
     }
     assert_eq!(total[8], filter["fpr"].to_string());
@@ -120,34 +87,24 @@ fn json_and_csv_hold_the_same_numbers() {
 
 #[test]
 fn equal_seeds_give_equal_rates_and_the_window_counts() {
-    let rates = |args: &[&str]| {
-        let all = json(&[&STREAM[..], &["rlbsbf:k=2,memory=1KiB"], args].concat());
+    let rates = |args: &str| {
+        let all = json(format!("{STREAM} rlbsbf:k=2,memory=1KiB {args}"));
         all["filters"][0]["score"].clone()
     };
-    assert_eq!(rates(&[]), rates(&["--points", "7"]));
-    assert_ne!(rates(&[]), rates(&["--seed", "2"]));
-    let windowed = rates(&["--window", "1k"]);
-    assert!(windowed["duplicates"].as_u64() < rates(&[])["duplicates"].as_u64());
+    assert_eq!(rates(""), rates("--points 7"));
+    assert_ne!(rates(""), rates("--seed 2"));
+    let windowed = rates("--window 1k");
+    assert!(windowed["duplicates"].as_u64() < rates("")["duplicates"].as_u64());
 }
 
 #[test]
 fn zipf_streams_and_filters_from_a_file() {
-    let directory = tempfile::tempdir().unwrap();
     let text =
-        b"filters = [\"bloom:k=3\", { filter = \"sbf\", k = 2, fps = 0.1, memory = \"4KiB\" }]\n";
-    let path = file(directory.path(), "filters.toml", text);
-    let all = json(&[
-        "--specs",
-        &path,
-        "-m",
-        "2k",
-        "lru",
-        "--stream",
-        "zipf:records=10k,universe=1k",
-    ]);
-    let names: Vec<&str> = (0..3)
-        .map(|at| all["filters"][at]["spec"]["filter"].as_str().unwrap())
-        .collect();
+        "filters = [\"bloom:k=3\", { filter = \"sbf\", k = 2, fps = 0.1, memory = \"4KiB\" }]\n";
+    let folder = Folder::with(&[("specs", text)]);
+    let args = "eval --specs specs -m 2k lru --stream zipf:records=10k,universe=1k --to-json -";
+    let all: Value = serde_json::from_str(&folder.echoless(args).text()).unwrap();
+    let names = [0, 1, 2].map(|at| all["filters"][at]["spec"]["filter"].as_str().unwrap());
     assert_eq!(names, ["lru", "bloom", "sbf"]);
     assert_eq!(all["filters"][1]["spec"]["memory"], "2KiB");
     assert_eq!(all["filters"][2]["spec"]["memory"], "4KiB");
@@ -155,13 +112,12 @@ fn zipf_streams_and_filters_from_a_file() {
 
 #[test]
 fn plots_have_a_labelled_curve_for_each_filter() {
-    let directory = tempfile::tempdir().unwrap();
-    let folder = directory.path().join("new/plots");
+    let folder = Folder::new();
     let specs = ["bloom:k=2,memory=2KiB", "bsbf:k=2,memory=2KiB"];
-    let args = ["--plots", folder.to_str().unwrap()];
-    eval(&[&STREAM[..], &specs, &args].concat()).text();
+    let args = format!("eval {STREAM} {} --plots new/plots", specs.join(" "));
+    folder.echoless(args).text();
     for name in ["fpr", "fnr", "fill", "fnr_by_age", "frontier"] {
-        let svg = fs::read_to_string(folder.join(format!("{name}.svg"))).unwrap();
+        let svg = folder.read(&format!("new/plots/{name}.svg"));
         for spec in specs {
             assert!(svg.contains(spec), "{name}: {spec}");
         }
@@ -170,8 +126,6 @@ fn plots_have_a_labelled_curve_for_each_filter() {
 
 #[test]
 fn invalid_arguments_and_files_are_rejected() {
-    let directory = tempfile::tempdir().unwrap();
-    let toml = |text: &str| file(directory.path(), "specs.toml", text.as_bytes());
     let cases = [
         " | missing filters: expected SPEC arguments",
         "blom:k=1 | invalid filter=blom: expected one of bloom, ",
@@ -199,7 +153,8 @@ fn invalid_arguments_and_files_are_rejected() {
         "bloom -m 1k --to-csv - --to-json - | is also another output",
         "bloom -m 1k --stream uniform:records=5G,universe=10 | the exact oracle: invalid records=5000000000",
     ];
-    assert_errors(eval, &cases);
+    assert_errors(|args| eval(args), &cases);
+    let folder = Folder::with(&[("blocked", "")]);
     for (text, expected) in [
         ("filters = 5\n", ", line 1: "),
         ("\nfilter = []\n", "unknown field `filter`"),
@@ -210,53 +165,35 @@ fn invalid_arguments_and_files_are_rejected() {
         ("filters = [{ k = 2 }]\n", "missing field `filter`"),
         ("filters = [", "line 1: "),
     ] {
-        let path = toml(text);
-        let run = eval(&["--specs", &path, "-m", "1k"]);
+        folder.write("specs.toml", text);
+        let run = folder.echoless("eval --specs specs.toml -m 1k");
         assert!(
-            run.error().starts_with(&format!("{path}, line ")),
+            run.error().starts_with("specs.toml, line "),
             "{}",
-            run.error()
+            run.stderr
         );
-        assert!(run.error().contains(expected), "{text}: {}", run.error());
+        run.fails(expected);
     }
-    let blocked = file(directory.path(), "blocked", b"");
-    let csv = directory.path().join("csv");
-    let run = eval(&[
-        "bloom",
-        "-m",
-        "1k",
-        "--plots",
-        &blocked,
-        "--to-csv",
-        csv.to_str().unwrap(),
-    ]);
-    assert!(run.error().starts_with(&blocked), "{}", run.error());
-    assert!(!csv.exists(), "a run that fails leaves no empty file");
+    let run = folder.echoless("eval bloom -m 1k --plots blocked --to-csv csv");
+    assert!(run.error().starts_with("blocked"), "{}", run.stderr);
+    assert!(!folder.has("csv"), "a run that fails leaves no empty file");
 }
 
 #[test]
 fn files_are_complete_though_the_reader_of_standard_output_left() {
-    let directory = tempfile::tempdir().unwrap();
-    let [csv, json] = ["csv", "json"].map(|name| directory.path().join(name));
-    let measured = [&STREAM[..], &["bloom:k=2,memory=2KiB"]].concat();
-    let files = [
-        "--to-csv",
-        csv.to_str().unwrap(),
-        "--to-json",
-        json.to_str().unwrap(),
-    ];
+    let folder = Folder::new();
+    let measured = format!("{STREAM} bloom:k=2,memory=2KiB");
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut unread = command(&[&["eval"], &measured[..], &files].concat());
+    let mut unread = folder.command(format!("eval {measured} --to-csv csv --to-json json"));
     unread.stdout(writer);
     assert_eq!(run(unread).text(), "");
     // The last column has times, which differ from run to run; the last row has none.
-    let expected = eval(&[&measured[..], &["--to-csv", "-"]].concat()).text();
-    let written = fs::read_to_string(csv).unwrap();
+    let expected = eval(format!("{measured} --to-csv -")).text();
+    let written = folder.read("csv");
     assert_eq!(written.lines().count(), expected.lines().count());
     assert_eq!(written.lines().last(), expected.lines().last());
-    let written: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
-    assert_eq!(written["records"], 20_000);
+    assert_eq!(folder.json("json")["records"], 20_000);
 }
 
 #[test]
@@ -266,7 +203,7 @@ fn adapted_filters_are_measured_like_any_other() {
         "bloom:k=2,memory=2KiB",
         "horizontal:slices=4/growing:fpr=0.01/bloom:k=4,memory=64KiB",
     ];
-    let table = json(&[&STREAM[..], &specs].concat());
+    let table = json(format!("{STREAM} {}", specs.join(" ")));
     let text = table.to_string();
     assert!(
         text.contains("growing:fpr=0.01,threshold=density/bloom:k=4"),
@@ -282,7 +219,7 @@ fn adapted_filters_are_measured_like_any_other() {
 #[test]
 fn the_memory_option_is_that_of_filters_whose_options_follow_from_it() {
     let bytes = |spec: &str, memory: &str| {
-        let all = json(&[&STREAM[..], &[spec, "-m", memory]].concat());
+        let all = json(format!("{STREAM} {spec} -m {memory}"));
         let filter = all["filters"][0].clone();
         filter["memory_bytes"].as_u64().unwrap()
     };

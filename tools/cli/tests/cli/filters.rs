@@ -14,7 +14,7 @@ fn stream() -> String {
 #[test]
 fn options_that_do_not_change_the_output() {
     let input = stream();
-    let expected = dedup(&[], input.as_bytes()).bytes();
+    let expected = dedup("", input.as_bytes()).bytes();
     assert!(expected.len() < input.len());
     for args in [
         ["--kernel", "auto"],

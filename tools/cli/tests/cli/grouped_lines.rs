@@ -1,8 +1,6 @@
 //! Records of several lines: paragraphs, and a number of lines.
 
-use std::fs;
-
-use crate::run::{assert_errors, dedup, echoless, file};
+use crate::run::{Folder, assert_errors, assert_runs, dedup, echoless};
 
 /// Sessions as a RADIUS server logs them. The second is a copy of the first.
 const DETAIL: &str = "Mon Jan  6 10:00:00 2025\n\tId = \"1\"\n\tUser = \"u\"\n\n\
@@ -25,145 +23,84 @@ fn without(text: &str, dropped: std::ops::Range<usize>) -> String {
 #[test]
 fn lines_stay_together() {
     let crlf = DETAIL.replace('\n', "\r\n");
-    let directory = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for (options, input, expected) in [
-        (
-            &["--format", "paragraphs"][..],
-            DETAIL,
-            without(DETAIL, 4..8),
-        ),
-        (&["--format", "paragraphs"], &crlf, without(&crlf, 4..8)),
-        (
-            &["--format", "paragraphs", "-k", "3"],
-            DETAIL,
-            without(DETAIL, 4..12),
-        ),
-        (
-            &["--format", "paragraphs", "-k", "!1"],
-            DETAIL,
-            without(DETAIL, 4..8),
-        ),
-        (
-            &["--format", "paragraphs", "--keep", "last"],
-            DETAIL,
-            without(DETAIL, 0..4),
-        ),
-        (
-            &["--format", "paragraphs", "-i", "-k", "1"],
-            "A\nb\n\na\nc\n",
-            "A\nb\n\n".into(),
-        ),
+        ("paragraphs", DETAIL, without(DETAIL, 4..8)),
+        ("paragraphs", &crlf, without(&crlf, 4..8)),
+        ("paragraphs -k 3", DETAIL, without(DETAIL, 4..12)),
+        ("paragraphs -k !1", DETAIL, without(DETAIL, 4..8)),
+        ("paragraphs --keep last", DETAIL, without(DETAIL, 0..4)),
+        ("paragraphs -i -k 1", "A\nb\n\na\nc\n", "A\nb\n\n".into()),
         // Lines before a blank one, several blank ones, and none at the end.
         (
-            &["--format", "paragraphs"],
+            "paragraphs",
             "\n\na\n\n\n\nb\n\n\na",
             "\n\na\n\n\n\nb\n\n".into(),
         ),
-        (&["--format", "paragraphs"], "a\n\n\n\n", "a\n\n\n\n".into()),
-        (&["--format", "lines:2"], BULK, without(BULK, 4..6)),
+        ("paragraphs", "a\n\n\n\n", "a\n\n\n\n".into()),
+        ("lines:2", BULK, without(BULK, 4..6)),
+        ("lines:2 -k 2", BULK, without(BULK, 2..6)),
+        ("lines:3", BULK, BULK.into()),
+        ("lines:2", "a\nb\na\nb", "a\nb\n".into()),
         (
-            &["--format", "lines:2", "-k", "2"],
-            BULK,
-            without(BULK, 2..6),
-        ),
-        (&["--format", "lines:3"], BULK, BULK.into()),
-        (&["--format", "lines:2"], "a\nb\na\nb", "a\nb\n".into()),
-        (
-            &[
-                "--format",
-                "lines:2",
-                "--time-field",
-                "1",
-                "--window",
-                "10s",
-                "-k",
-                "2",
-                "--time-format",
-                "s",
-            ],
+            "lines:2 --time-field 1 --window 10s -k 2 --time-format s",
             "1\nx\n2\nx\n20\nx\n",
             "1\nx\n20\nx\n".into(),
         ),
     ] {
+        folder.write("input", input);
         for more in [
-            &[][..],
-            &["--read-bytes", "1"],
-            &["--threads", "3", "--read-bytes", "20"],
+            "",
+            "--read-bytes 1",
+            "--threads 3 --read-bytes 20",
+            "--duplicates dropped",
         ] {
-            let path = file(directory.path(), "input", input.as_bytes());
-            let args = [options, more, &[&path]].concat();
-            assert_eq!(dedup(&args, b"").text(), expected, "{args:?}");
+            let case = format!("--format {options} {more} input | {expected}");
+            folder.assert_runs(&[&case]);
         }
-        let dropped = file(directory.path(), "dropped", b"");
-        let path = file(directory.path(), "input", input.as_bytes());
-        let args = [options, &["--duplicates", &dropped, &path]].concat();
-        let kept = dedup(&args, b"").text();
-        let dropped = fs::read_to_string(&dropped).unwrap();
-        assert_eq!(kept.len() + dropped.len(), input.len(), "{args:?}");
+        assert_eq!(
+            expected.len() + folder.read("dropped").len(),
+            input.len(),
+            "{options}"
+        );
     }
 }
 
 #[test]
 fn records_of_inputs_do_not_run_together() {
-    let directory = tempfile::tempdir().unwrap();
-    let inputs = ["a\nb", "c\n", "d\r\n\r\ne\r\n", "f\n\n", "g"];
-    let paths = inputs.iter().enumerate();
-    let paths: Vec<String> = paths
-        .map(|(at, text)| file(directory.path(), &at.to_string(), text.as_bytes()))
-        .collect();
-    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let run = dedup(&[&["--format", "paragraphs"], &paths[..]].concat(), b"");
-    assert_eq!(run.text(), "a\nb\n\nc\n\nd\r\n\r\ne\r\n\r\nf\n\ng");
+    let inputs = [
+        ("0", "a\nb"),
+        ("1", "c\n"),
+        ("2", "d\r\n\r\ne\r\n"),
+        ("3", "f\n\n"),
+        ("4", "g"),
+    ];
+    let expected = "a\nb\n\nc\n\nd\r\n\r\ne\r\n\r\nf\n\ng";
+    Folder::with(&inputs).assert_runs(&[&format!("--format paragraphs 0 1 2 3 4 | {expected}")]);
 }
 
 #[test]
 fn a_record_without_its_last_line_is_an_error_or_set_aside() {
-    let input = "a\nb\nc\na\nb\nc\nd\ne";
-    let run = dedup(&["--format", "lines:3"], input.as_bytes());
-    assert_eq!(
-        run.error(),
-        "standard input, line 7: the input ends before the last line of this record (--format \
-         lines:N)"
-    );
-    assert_eq!(run.stdout, b"a\nb\nc\n");
-    let directory = tempfile::tempdir().unwrap();
-    let rejects = file(directory.path(), "rejects", b"");
-    let run = dedup(
-        &["--format", "lines:3", "--rejects", &rejects],
-        input.as_bytes(),
-    );
-    assert_eq!(run.text(), "a\nb\nc\n");
-    assert_eq!(fs::read_to_string(&rejects).unwrap(), "d\ne");
-    let run = dedup(&["--format", "lines:2", "-k", "1,3"], b"a\nb\nc\nd\n");
-    assert!(
-        run.error()
-            .starts_with("standard input, line 1: field 3 of the key is missing: the record has 2"),
-        "{}",
-        run.error()
-    );
+    let folder = Folder::with(&[("in", "a\nb\nc\na\nb\nc\nd\ne")]);
+    folder.assert_runs(&[
+        "--format lines:3 in | a\nb\nc\n!! in, line 7: the input ends before the last line of this record (--format lines:N)",
+        "--format lines:3 --rejects rejects in | a\nb\nc\n",
+    ]);
+    assert_eq!(folder.read("rejects"), "d\ne");
+    assert_runs(&[
+        "--format lines:2 -k 1,3 | a\nb\nc\nd\n | !! standard input, line 1: field 3 of the key is missing: the record has 2",
+    ]);
 }
 
 #[test]
 fn blank_paragraphs_pass_unless_the_options_say_otherwise() {
-    let input = "a\n\n\n\na\n";
-    for (options, expected) in [(&[][..], "a\n\n"), (&["--blank-lines", "keep"], "a\n\n")] {
-        let args = [&["--format", "paragraphs"], options].concat();
-        assert_eq!(
-            dedup(&args, input.as_bytes()).text(),
-            expected,
-            "{options:?}"
-        );
-    }
+    assert_runs(&[
+        "--format paragraphs | a\n\n\n\na\n | a\n\n",
+        "--format paragraphs --blank-lines keep | a\n\n\n\na\n | a\n\n",
+    ]);
     let run = echoless(
-        &[
-            "dedup",
-            "-m",
-            "64k",
-            "--format",
-            "paragraphs",
-            "--summary=line",
-        ],
-        b"a\n\n\n\n",
+        "dedup -m 64k --format paragraphs --summary=line",
+        "a\n\n\n\n",
     );
     assert_eq!((run.code, &run.stdout[..]), (0, &b"a\n\n\n\n"[..]));
     assert_errors(

@@ -105,7 +105,7 @@ fn a_key_can_be_read_from_a_pipe() {
                   000102030405060708090a0b0c0d0e0f\nEND";
     let mut shell = std::process::Command::new("sh");
     shell.env_remove("ECHOLESS_OPTS");
-    shell.args(["-c", script]).arg(command(&[]).get_program());
+    shell.args(["-c", script]).arg(command("").get_program());
     let output = shell.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(output.stdout, b"a\n");

@@ -1,17 +1,13 @@
 //! `--format jsonl`: values on paths, compared by value.
 
-use std::fs;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{dedup, echoless, file, split_seen};
-
-pub(crate) const JSON: [&str; 3] = ["--format", "jsonl", "-k"];
+use crate::run::{Folder, assert_runs, assert_runs_with, dedup, split_seen};
 
 fn json(key: &str, input: &str) -> String {
-    dedup(&[&JSON[..], &[key]].concat(), input.as_bytes()).text()
+    dedup(format!("--format jsonl -k {key}"), input).text()
 }
 
 #[test]
@@ -29,16 +25,13 @@ fn json_is_compared_by_value() {
     let expected = [lines[0], lines[2], lines[3], lines[4], lines[5]].concat();
     assert_eq!(json("id,user.name", input), expected);
     assert_eq!(json("user", input), lines[0]);
-    assert_eq!(
-        json("[1].\"a.b\"", "[0,{\"a.b\":1}]\n[1,{\"a.b\":1}]\n"),
-        "[0,{\"a.b\":1}]\n"
-    );
-    assert_eq!(json(".", "[1,{}]\n [ 1.0, { } ]\n[1]\n"), "[1,{}]\n[1]\n");
-    // Without a key, lines are compared as they are written, and are not parsed.
-    let plain = dedup(&["--format", "jsonl"], b"{}\n{ }\n{}\nno json\n");
-    assert_eq!(plain.text(), "{}\n{ }\nno json\n");
-    let marked = "\u{feff}{\"a\":1}\n{\"a\":1}\n";
-    assert_eq!(json("a", marked), "\u{feff}{\"a\":1}\n");
+    assert_runs(&[
+        "--format jsonl -k [1].\"a.b\" | [0,{\"a.b\":1}]\n[1,{\"a.b\":1}]\n | [0,{\"a.b\":1}]\n",
+        "--format jsonl -k . | [1,{}]\n [ 1.0, { } ]\n[1]\n | [1,{}]\n[1]\n",
+        "--format jsonl -k a | \u{feff}{\"a\":1}\n{\"a\":1}\n | \u{feff}{\"a\":1}\n",
+        // Without a key, lines are compared as they are written, and are not parsed.
+        "--format jsonl | {}\n{ }\n{}\nno json\n | {}\n{ }\nno json\n",
+    ]);
 }
 
 #[test]
@@ -61,14 +54,11 @@ fn all_of_a_value_but_some_paths_decides() {
     let of_member = "{\"m\":{\"x\":1,\"t\":5},\"n\":1}\n{\"m\":{\"t\":6,\"x\":1},\"n\":2}\n";
     let first = of_member.split_inclusive('\n').next().unwrap();
     assert_eq!(json("m,!m.t", of_member), first);
-    // A member whose name begins with the mark is a JSON string.
-    assert_eq!(
-        json("\"!a\"", "{\"!a\":1}\n{\"!a\":1,\"b\":2}\n"),
-        "{\"!a\":1}\n"
-    );
-    let run = dedup(&[&JSON[..], &["m,!n"]].concat(), b"");
-    let expected = "invalid --key=`!n`: expected a path to a value in one that is compared, such as user,!user.seen";
-    assert_eq!(run.error(), expected);
+    assert_runs(&[
+        // A member whose name begins with the mark is a JSON string.
+        "--format jsonl -k \"!a\" | {\"!a\":1}\n{\"!a\":1,\"b\":2}\n | {\"!a\":1}\n",
+        "--format jsonl -k m,!n |  | !! invalid --key=`!n`: expected a path to a value in one that is compared, such as user,!user.seen",
+    ]);
 }
 
 #[test]
@@ -86,125 +76,83 @@ fn invalid_json_and_missing_members_end_the_run() {
             "`a` of the key is missing (--missing skip or empty allows that)",
         ),
     ] {
-        let input = format!("{{\"a\":0}}\n{line}\n{{\"a\":2}}\n{{\"a\":2}}\n");
-        let run = dedup(&[&JSON[..], &["a"]].concat(), input.as_bytes());
-        assert_eq!(run.error(), format!("standard input, line 2: {message}"));
-        assert_eq!(run.stdout, b"{\"a\":0}\n");
-        let skip = [&JSON[..], &["a", "--missing", "skip"]].concat();
-        let expected = format!("{{\"a\":0}}\n{line}\n{{\"a\":2}}\n");
-        assert_eq!(dedup(&skip, input.as_bytes()).text(), expected);
+        let (first, last) = ("{\"a\":0}\n", "{\"a\":2}\n");
+        let case = format!("| {first}{line}\n{last}{last} | {first}");
+        assert_runs(&[
+            &format!("--format jsonl -k a {case}!! standard input, line 2: {message}"),
+            &format!("--format jsonl -k a --missing skip {case}{line}\n{last}"),
+        ]);
     }
     // A missing member equals only another missing one; a record that is not JSON stays an error.
-    let empty = [&JSON[..], &["a,b", "--missing", "empty"]].concat();
     let input = "{\"b\":1}\n{\"a\":null,\"b\":1}\n{\"a\":\"\",\"b\":1}\n{\"b\":1.0}\n{\"a\":1}\n";
     let expected = input.replace("{\"b\":1.0}\n", "");
-    assert_eq!(dedup(&empty, input.as_bytes()).text(), expected);
-    assert!(dedup(&empty, b"{").error().contains("column 2"));
+    assert_runs(&[
+        &format!("--format jsonl -k a,b --missing empty | {input} | {expected}"),
+        "--format jsonl -k a,b --missing empty | { | !! column 2",
+    ]);
 }
 
 #[test]
 fn blank_lines_are_no_json() {
     let input = "{\"id\":1}\n\n \t\r\n{\"id\":1}\n\n{\"id\":2}\n";
-    let expected = "{\"id\":1}\n\n \t\r\n\n{\"id\":2}\n";
-    assert_eq!(json("id", input), expected);
-    let keep = [&JSON[..], &["id", "--blank-lines", "keep"]].concat();
-    let run = dedup(&keep, input.as_bytes());
-    assert!(
-        run.error().contains("line 2: invalid JSON at column 1"),
-        "{}",
-        run.stderr
-    );
-    let error = [&JSON[..], &["id", "--blank-lines", "error"]].concat();
-    let run = dedup(&error, input.as_bytes());
-    assert!(
-        run.error().contains("line 2: the line is blank"),
-        "{}",
-        run.stderr
-    );
-    // Without a key, lines are compared by their bytes.
-    assert_eq!(dedup(&["--format", "jsonl"], b"\n{}\n\n").text(), "\n{}\n");
+    let args = "--format jsonl -k id";
+    assert_runs(&[
+        &format!("{args} | {input} | {{\"id\":1}}\n\n \t\r\n\n{{\"id\":2}}\n"),
+        &format!(
+            "{args} --blank-lines keep | {input} | {{\"id\":1}}\n!! line 2: invalid JSON at column 1"
+        ),
+        &format!(
+            "{args} --blank-lines error | {input} | {{\"id\":1}}\n!! line 2: the line is blank"
+        ),
+        // Without a key, lines are compared by their bytes.
+        "--format jsonl | \n{}\n\n | \n{}\n",
+    ]);
 }
 
 #[test]
 fn joined_values_are_records() {
     let joined = "{\"id\":1}{\"id\":1.0} {\"id\":2}{\"id\":\n2}";
-    let directory = tempfile::tempdir().unwrap();
-    let first = file(directory.path(), "first", joined.as_bytes());
-    let second = file(
-        directory.path(),
-        "second",
-        b"{\"id\":3}\n{\"id\":1}\n{\"id\":4}",
-    );
-    let third = file(directory.path(), "third", b"{\"id\":5}\n");
+    let folder = Folder::with(&[
+        ("first", joined),
+        ("second", "{\"id\":3}\n{\"id\":1}\n{\"id\":4}"),
+        ("third", "{\"id\":5}\n"),
+    ]);
+    let args = "--format jsonl -k id";
     for threads in ["1", "3"] {
         for reads in ["1", "5", "100000"] {
-            let args = [
-                "--format",
-                "jsonl",
-                "-k",
-                "id",
-                "--threads",
-                threads,
-                "--read-bytes",
-                reads,
-            ];
-            let run = dedup(&args, joined.as_bytes());
-            assert_eq!(run.text(), "{\"id\":1}{\"id\":2}", "{reads}");
-            // An input of lines stays one.
-            let run = dedup(&[&args[..], &[&first, &second, &third]].concat(), b"");
-            let expected = "{\"id\":1}{\"id\":2}{\"id\":3}\n{\"id\":4}\n{\"id\":5}\n";
-            assert_eq!(run.text(), expected, "{reads}");
+            let args = format!("{args} --threads {threads} --read-bytes {reads}");
+            folder.assert_runs(&[
+                &format!("{args} first | {{\"id\":1}}{{\"id\":2}}"),
+                // An input of lines stays one.
+                &format!("{args} first second third | {{\"id\":1}}{{\"id\":2}}{{\"id\":3}}\n{{\"id\":4}}\n{{\"id\":5}}\n"),
+            ]);
         }
     }
     // The limit is that of a value.
-    let args = ["--format", "jsonl", "-k", "id", "--max-record", "20"];
     let many: String = (0..50_000)
         .map(|id| format!("{{\"id\":{}}}", id % 1000))
         .collect();
     let expected: String = (0..1000).map(|id| format!("{{\"id\":{id}}}")).collect();
-    assert!(dedup(&args, many.as_bytes()).text() == expected);
-    // A first line with one value makes the input lines, and so do records without a key.
-    let run = dedup(&args, b"{\"id\":1}\n{\"id\":2}{\"id\":2}\n");
-    assert!(
-        run.error().contains("line 2: invalid JSON at column 9"),
-        "{}",
-        run.stderr
-    );
-    let plain = dedup(&["--format", "jsonl"], b"{}{}\n{}{}\n");
-    assert_eq!(plain.text(), "{}{}\n");
-    let run = dedup(&args, b"{\"id\":1}\n{\"id\":1}{\n");
-    assert!(run.error().contains("line 2: "), "{}", run.stderr);
-    // What is wrong is located by bytes: many values are on one line.
-    let run = dedup(&args, b"{\"id\":1}{\"id\":1,}{\"id\":3}");
-    assert_eq!(
-        run.error(),
-        "standard input, line 1: expected the name of a member in double quotes: byte 8 of the record at byte offset 8"
-    );
-    assert_eq!(run.stdout, b"{\"id\":1}");
+    assert!(dedup(format!("{args} --max-record 20"), many).text() == expected);
+    assert_runs(&[
+        // A first line with one value makes the input lines, and so do records without a key.
+        "--format jsonl -k id | {\"id\":1}\n{\"id\":2}{\"id\":2}\n | {\"id\":1}\n!! line 2: invalid JSON at column 9",
+        "--format jsonl | {}{}\n{}{}\n | {}{}\n",
+        "--format jsonl -k id | {\"id\":1}\n{\"id\":1}{\n | {\"id\":1}\n!! line 2: ",
+        // What is wrong is located by bytes: many values are on one line.
+        "--format jsonl -k id | {\"id\":1}{\"id\":1,}{\"id\":3} | {\"id\":1}!! standard input, line 1: expected the name of a member in double quotes: byte 8 of the record at byte offset 8",
+    ]);
 }
 
 #[test]
 fn a_default_filter_is_large_enough_for_joined_values() {
-    let directory = tempfile::tempdir().unwrap();
-    for (format, values) in [("jsonl", 400_000), ("json", 400_000)] {
-        let joined: String = (0..values).map(|id| format!("{{\"id\":{id}}}")).collect();
-        let path = file(directory.path(), format, joined.as_bytes());
-        let stats = file(directory.path(), "stats", b"");
-        let args = [
-            "dedup",
-            "-q",
-            "--format",
-            format,
-            "-k",
-            "id",
-            "--stats",
-            &stats,
-            "-o",
-            "/dev/null",
-            &path,
-        ];
-        assert_eq!(echoless(&args, b"").code, 0);
-        let stats: Value = serde_json::from_slice(&fs::read(stats).unwrap()).unwrap();
+    let values = 400_000;
+    let joined: String = (0..values).map(|id| format!("{{\"id\":{id}}}")).collect();
+    let folder = Folder::with(&[("in", joined)]);
+    for format in ["jsonl", "json"] {
+        let args = format!("dedup -q --format {format} -k id --stats stats -o /dev/null in");
+        assert_eq!(folder.echoless(args).code, 0);
+        let stats = folder.json("stats");
         assert_eq!(stats["records"], values, "{format}");
         assert_eq!(stats["evictions"], 0, "{format}");
     }
@@ -213,36 +161,30 @@ fn a_default_filter_is_large_enough_for_joined_values() {
 #[test]
 fn values_may_have_newlines() {
     let pretty = "{\n  \"id\": 1,\n  \"l\": [\n    \"}\"\n  ]\n}\n{\n  \"id\": 1.0\n}\n\n{\"id\":2}\n7 \"x\" ";
-    let args = ["--format", "json", "-k", "id", "--missing", "skip"];
     let kept = pretty.replace("{\n  \"id\": 1.0\n}\n", "");
-    for reads in ["1", "3", "100000"] {
-        let run = dedup(
-            &[&args[..], &["--read-bytes", reads]].concat(),
-            pretty.as_bytes(),
-        );
-        assert_eq!(run.text(), kept, "{reads}");
-    }
-    let tagged = [&args[..], &["--tag"]].concat();
-    let expected = "{\n  \"id\": 1\n,\"verdict\":\"fresh\"}\n{\"id\":1,\"verdict\":\"duplicate\"}";
-    let run = dedup(&tagged, b"{\n  \"id\": 1\n}\n{\"id\":1}");
-    assert_eq!(run.text(), expected);
-    // Without a key, values are compared as they are written.
-    let bytes = b"{\n} {\n}\n{}[1]\n[1]";
-    assert_eq!(dedup(&["--format", "json"], bytes).text(), "{\n} {}[1]\n");
-    // Numbers at the ends of inputs do not run together.
-    let directory = tempfile::tempdir().unwrap();
-    let [one, two] = [("one", "1"), ("two", "2")]
-        .map(|(name, text)| file(directory.path(), name, text.as_bytes()));
-    assert_eq!(dedup(&["--format", "json", &one, &two], b"").text(), "1\n2");
-    let run = dedup(&args[..4], b"{\"id\":1}\n{\"id\":\n[1}\n");
-    assert!(run.error().contains("line 2: "), "{}", run.stderr);
-    let rejects = file(directory.path(), "bad", b"");
-    let run = dedup(
-        &["--format", "json", "-k", "id", "--rejects", &rejects],
-        b"{\"id\":1}} {\"id\":2}\n{\"id\":[3}",
+    assert_runs_with(
+        &["--read-bytes 1", "--read-bytes 3", ""],
+        &[&format!(
+            "--format json -k id --missing skip | {pretty} | {kept}"
+        )],
     );
-    assert_eq!(run.text(), "{\"id\":1}{\"id\":2}\n");
-    assert_eq!(fs::read_to_string(&rejects).unwrap(), "} {\"id\":[3}");
+    assert_runs(&[
+        "--format json -k id --tag | {\n  \"id\": 1\n}\n{\"id\":1} | {\n  \"id\": 1\n,\"verdict\":\"fresh\"}\n{\"id\":1,\"verdict\":\"duplicate\"}",
+        // Without a key, values are compared as they are written.
+        "--format json | {\n} {\n}\n{}[1]\n[1] | {\n} {}[1]\n",
+        "--format json -k id | {\"id\":1}\n{\"id\":\n[1}\n | {\"id\":1}\n!! line 2: ",
+    ]);
+    let folder = Folder::with(&[
+        ("one", "1"),
+        ("two", "2"),
+        ("bad", "{\"id\":1}} {\"id\":2}\n{\"id\":[3}"),
+    ]);
+    folder.assert_runs(&[
+        // Numbers at the ends of inputs do not run together.
+        "--format json one two | 1\n2",
+        "--format json -k id --rejects rejects bad | {\"id\":1}{\"id\":2}\n",
+    ]);
+    assert_eq!(folder.read("rejects"), "} {\"id\":[3}");
 }
 
 proptest! {
@@ -284,7 +226,7 @@ proptest! {
             (by_value(value.get("id")), by_value(value.pointer("/user/name")))
         };
         let (fresh, _) = split_seen(&records, key);
-        let args = [&JSON[..], &["id,user.name", "--missing", "empty"]].concat();
-        prop_assert_eq!(dedup(&args, lines.concat().as_bytes()).bytes(), fresh);
+        let args = "--format jsonl -k id,user.name --missing empty";
+        prop_assert_eq!(dedup(args, lines.concat()).bytes(), fresh);
     }
 }

@@ -1,117 +1,112 @@
 //! `--keep last`, `--unique` and `--all-repeated`: regular files, judged backwards.
 
 use std::collections::HashMap;
-use std::fs;
 use std::process::{Command, Stdio};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file, path};
+use crate::run::{Folder, assert_errors, dedup};
 
-/// What a run with these options and files writes, the same on one thread and on several.
+/// What a run with these arguments writes, the same on one thread and on several.
 #[track_caller]
-fn kept(options: &[&str], files: &[&str]) -> String {
-    let run = |threads: &[&str]| dedup(&[options, threads, files].concat(), b"").text();
-    let alone = run(&["--threads", "1"]);
-    assert_eq!(alone, run(&["--threads", "3", "--read-bytes", "5000"]));
+fn kept(folder: &Folder, args: &str) -> String {
+    let alone = folder.dedup(format!("{args} --threads 1")).text();
+    let several = folder.dedup(format!("{args} --threads 3 --read-bytes 5000"));
+    assert_eq!(alone, several.text(), "{args}");
     alone
 }
 
 #[test]
 fn the_last_record_of_each_key_stays_where_it_was() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name, content: &str| file(directory.path(), name, content.as_bytes());
-    let csv = path("l.csv", "id,v\n1,a\n2,b\n1,c\n");
-    let options = ["--csv", "--header", "-k", "id"];
-    for (more, expected) in [
-        (&["--keep", "first"][..], "id,v\n1,a\n2,b\n"),
-        (&["--keep", "last"], "id,v\n2,b\n1,c\n"),
-        (&["--last"], "id,v\n2,b\n1,c\n"),
-        (&["--keep", "none"], "id,v\n2,b\n"),
-        (&["-u"], "id,v\n2,b\n"),
-        (&["-D"], "id,v\n1,a\n1,c\n"),
-        (&["--unique", "--invert"], "id,v\n1,a\n1,c\n"),
-        (&["--keep", "last", "--invert"], "id,v\n1,a\n"),
-        (&["--keep", "last", "--count"], "2\n"),
-        (&["--all-repeated", "--count"], "2\n"),
-    ] {
-        assert_eq!(
-            kept(&[&options, more].concat(), &[&csv]),
-            expected,
-            "{more:?}"
-        );
-    }
-    // What no program can find from the end of a file: newlines in quotes, quotes in quotes.
-    let quoted = path(
-        "quoted",
-        "1,\"a\n1,\"\"x\"\"\n\"\n2,\"\n\"\n\"1\",\"\"\"\n\n\"\n",
-    );
-    let last = "2,\"\n\"\n\"1\",\"\"\"\n\n\"\n";
-    assert_eq!(
-        kept(&["--csv", "-k", "1", "--keep", "last"], &[&quoted]),
-        last
-    );
-    let nul = path("nul", "a\n1\0b\n\0a\n1\0");
-    assert_eq!(kept(&["-z", "--keep", "last"], &[&nul]), "b\n\0a\n1\0");
-    let json = path("json", "{\"id\":1}\n{\"id\":2}\n{\"v\":0,\"id\":1.0}\n");
-    assert_eq!(
-        kept(
-            &["--format", "jsonl", "-k", "id", "--keep", "last"],
-            &[&json]
+    let folder = Folder::with(&[
+        ("csv", "id,v\n1,a\n2,b\n1,c\n"),
+        // What no program can find from the end of a file: newlines in quotes, quotes in quotes.
+        (
+            "quoted",
+            "1,\"a\n1,\"\"x\"\"\n\"\n2,\"\n\"\n\"1\",\"\"\"\n\n\"\n",
         ),
-        "{\"id\":2}\n{\"v\":0,\"id\":1.0}\n"
-    );
-    let prefixed = path("prefixed", "\u{1}a\u{1}b\u{2}ab\u{1}a");
-    assert_eq!(
-        kept(&["--format", "prefixed:u8", "--keep", "last"], &[&prefixed]),
-        "\u{1}b\u{2}ab\u{1}a"
-    );
+        ("nul", "a\n1\0b\n\0a\n1\0"),
+        ("json", "{\"id\":1}\n{\"id\":2}\n{\"v\":0,\"id\":1.0}\n"),
+        ("prefixed", "\u{1}a\u{1}b\u{2}ab\u{1}a"),
+    ]);
+    for (args, expected) in [
+        ("csv --csv --header -k id --keep first", "id,v\n1,a\n2,b\n"),
+        ("csv --csv --header -k id --keep last", "id,v\n2,b\n1,c\n"),
+        ("csv --csv --header -k id --last", "id,v\n2,b\n1,c\n"),
+        ("csv --csv --header -k id --keep none", "id,v\n2,b\n"),
+        ("csv --csv --header -k id -u", "id,v\n2,b\n"),
+        ("csv --csv --header -k id -D", "id,v\n1,a\n1,c\n"),
+        (
+            "csv --csv --header -k id --unique --invert",
+            "id,v\n1,a\n1,c\n",
+        ),
+        (
+            "csv --csv --header -k id --keep last --invert",
+            "id,v\n1,a\n",
+        ),
+        ("csv --csv --header -k id --keep last --count", "2\n"),
+        ("csv --csv --header -k id --all-repeated --count", "2\n"),
+        (
+            "quoted --csv -k 1 --keep last",
+            "2,\"\n\"\n\"1\",\"\"\"\n\n\"\n",
+        ),
+        ("nul -z --keep last", "b\n\0a\n1\0"),
+        (
+            "json --format jsonl -k id --keep last",
+            "{\"id\":2}\n{\"v\":0,\"id\":1.0}\n",
+        ),
+        (
+            "prefixed --format prefixed:u8 --keep last",
+            "\u{1}b\u{2}ab\u{1}a",
+        ),
+    ] {
+        assert_eq!(kept(&folder, args), expected, "{args}");
+    }
 }
 
 #[test]
 fn several_inputs_are_one_stream_and_known_records_count_as_seen() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name, content: &str| file(directory.path(), name, content.as_bytes());
-    let one = path("one", "k\na\nb\nc");
-    let two = path("two", "k\nb\nd\nd\n");
-    let known = path("known", "k\nc\ne\ne\n");
-    let empty = path("empty", "");
-    let all = [&*one, &empty, &two];
-    assert_eq!(
-        kept(&["--header", "--keep", "last"], &all),
-        "k\na\nc\nb\nd\n"
-    );
-    assert_eq!(kept(&["--header", "-u"], &all), "k\na\nc");
-    let with_known = |option| kept(&["--header", option, "--known", &known], &all);
-    assert_eq!(with_known("--last"), "k\na\nb\nd\n");
-    assert_eq!(with_known("-u"), "k\na\n");
-    assert_eq!(with_known("-D"), "k\nb\nc\nb\nd\nd\n");
-    // A record without a newline gets the one before it, wherever it is in the output.
-    assert_eq!(
-        kept(&["--last"], &[&path("1", "x\ny"), &path("2", "x\n")]),
-        "y\nx\n"
-    );
+    let folder = Folder::with(&[
+        ("one", "k\na\nb\nc"),
+        ("empty", ""),
+        ("two", "k\nb\nd\nd\n"),
+        ("known", "k\nc\ne\ne\n"),
+        ("open", "x\ny"),
+        ("x", "x\n"),
+    ]);
+    for (args, expected) in [
+        ("--header --keep last one empty two", "k\na\nc\nb\nd\n"),
+        ("--header -u one empty two", "k\na\nc"),
+        (
+            "--header --last --known known one empty two",
+            "k\na\nb\nd\n",
+        ),
+        ("--header -u --known known one empty two", "k\na\n"),
+        (
+            "--header -D --known known one empty two",
+            "k\nb\nc\nb\nd\nd\n",
+        ),
+        // A record without a newline gets the one before it, wherever it is in the output.
+        ("--last open x", "y\nx\n"),
+    ] {
+        assert_eq!(kept(&folder, args), expected, "{args}");
+    }
 }
 
 #[test]
 fn all_outputs_have_the_same_verdicts() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| path(&directory, name);
-    let input = file(directory.path(), "in", b"1,a\n2,b\nx\n1,c\n1,d\n3,e\n");
-    let (dropped, stats, tags) = (path("dropped"), path("stats"), path("tags"));
-    let last = ["-k", "1", "--keep", "last", &input];
-    let run = |more: &[&str]| dedup(&[&last[..], more].concat(), b"");
-    let outputs = ["--duplicates", &dropped, "--stats", &stats, "--explain"];
-    assert_eq!(run(&outputs).text(), "2,b\nx\n1,d\n3,e\n");
-    assert_eq!(fs::read_to_string(&dropped).unwrap(), "1,a\n1,c\n");
-    let explained = fs::read_to_string(path("dropped.jsonl")).unwrap();
-    assert!(
-        explained.contains("\"record\":4,\"offset\":10,\"bytes\":4"),
-        "{explained}"
-    );
-    let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    let input = "1,a\n2,b\nx\n1,c\n1,d\n3,e\n";
+    let folder = Folder::with(&[("in", input)]);
+    let run = |more: &str| folder.dedup(format!("-k 1 --keep last in {more}"));
+    let outputs = "--duplicates dropped --stats stats --explain";
+    assert_eq!(run(outputs).text(), "2,b\nx\n1,d\n3,e\n");
+    assert_eq!(folder.read("dropped"), "1,a\n1,c\n");
+    let explained = folder.read("dropped.jsonl");
+    let position = "\"record\":4,\"offset\":10,\"bytes\":4";
+    assert!(explained.contains(position), "{explained}");
+    let stats = folder.json("stats");
     for (field, expected) in [
         ("records", Value::from(6)),
         ("duplicates", Value::from(2)),
@@ -120,49 +115,42 @@ fn all_outputs_have_the_same_verdicts() {
         ("estimated_missed_duplicates_high", Value::from(0)),
         ("bytes_in", Value::from(22)),
     ] {
-        assert_eq!(json[field], expected, "{field}");
+        assert_eq!(stats[field], expected, "{field}");
     }
     assert_eq!(
-        run(&["--tag"]).text(),
+        run("--tag").text(),
         "1,a,duplicate\n2,b,fresh\nx,fresh\n1,c,duplicate\n1,d,fresh\n3,e,fresh\n"
     );
-    assert_eq!(run(&["--tag-file", &tags, "--count"]).code, 2);
-    assert_eq!(
-        run(&["--tag-file", &tags]).stdout,
-        fs::read(&input).unwrap()
-    );
+    assert_eq!(run("--tag-file tags --count").code, 2);
+    assert_eq!(run("--tag-file tags").text(), input);
     let words = "duplicate\nfresh\nfresh\nduplicate\nfresh\nfresh\n";
-    assert_eq!(fs::read_to_string(&tags).unwrap(), words);
-    assert_eq!(run(&["--fail-on-duplicates"]).code, 1);
-    assert_eq!(run(&["--in-place"]).text(), "");
-    assert_eq!(fs::read_to_string(&input).unwrap(), "2,b\nx\n1,d\n3,e\n");
+    assert_eq!(folder.read("tags"), words);
+    assert_eq!(run("--fail-on-duplicates").code, 1);
+    assert_eq!(run("--in-place").text(), "");
+    assert_eq!(folder.read("in"), "2,b\nx\n1,d\n3,e\n");
 }
 
 #[test]
 fn faulty_records_end_the_run_before_it_writes_or_are_set_aside() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name, content: &str| file(directory.path(), name, content.as_bytes());
-    let good = path("good", "1,a\n2,b\n");
-    // Two records lack the field; the input of the last error ends in quotes.
-    let faulty = path("faulty", "1,c\n\"x\ny\"\n3,d\nz\n3,e\n");
-    let open = path("open", "1,c\n\"x\ny\n");
-    let options = ["--csv", "-k", "2"];
-    for keep in ["--keep=last", "--keep=none"] {
-        for last in [&faulty, &open] {
-            let run = |keep| dedup(&[&options[..], &[keep, &good, last]].concat(), b"");
-            let (kept, first) = (run(keep), run("--keep=first"));
+    let folder = Folder::with(&[
+        ("good", "1,a\n2,b\n"),
+        // Two records lack the field; the input of the last error ends in quotes.
+        ("faulty", "1,c\n\"x\ny\"\n3,d\nz\n3,e\n"),
+        ("open", "1,c\n\"x\ny\n"),
+    ]);
+    for keep in ["last", "none"] {
+        for last in ["faulty", "open"] {
+            let run = |keep| folder.dedup(format!("--csv -k 2 --keep={keep} good {last}"));
+            let (kept, first) = (run(keep), run("first"));
             assert_eq!(
                 (kept.error(), &*kept.stdout),
                 (first.error(), &b""[..]),
                 "{keep}"
             );
         }
-        let rejects = directory.path().join("rejects");
-        let rejects = ["--rejects", rejects.to_str().unwrap(), keep];
-        let kept = kept(&[&options[..], &rejects].concat(), &[&faulty]);
-        assert_eq!(kept, "1,c\n3,d\n3,e\n");
-        let set_aside = fs::read_to_string(rejects[1]).unwrap();
-        assert_eq!(set_aside, "\"x\ny\"\nz\n");
+        let args = format!("--csv -k 2 --rejects rejects --keep={keep} faulty");
+        assert_eq!(kept(&folder, &args), "1,c\n3,d\n3,e\n");
+        assert_eq!(folder.read("rejects"), "\"x\ny\"\nz\n");
     }
 }
 
@@ -170,7 +158,7 @@ fn faulty_records_end_the_run_before_it_writes_or_are_set_aside() {
 fn what_cannot_be_read_again_is_rejected() {
     let several = "since it reads them several times, not";
     assert_errors(
-        |args| dedup(args, b"a\nb\na\n"),
+        |args| dedup(args, "a\nb\na\n"),
         &[
             &format!(
                 "--keep last | invalid --keep last: expected names of regular files, {several} \
@@ -194,10 +182,10 @@ fn what_cannot_be_read_again_is_rejected() {
 }
 
 /// Runs a command of the shell in a folder; false if its program is not installed.
-fn shell(folder: &std::path::Path, command: &str) -> bool {
+fn shell(folder: &Folder, command: &str) -> bool {
     let shell = Command::new("sh")
         .args(["-c", command])
-        .current_dir(folder)
+        .current_dir(folder.path(""))
         .stderr(Stdio::null())
         .status();
     shell.unwrap().success()
@@ -205,9 +193,7 @@ fn shell(folder: &std::path::Path, command: &str) -> bool {
 
 #[test]
 fn the_advice_for_compressed_files_works_as_it_is_written() {
-    let directory = tempfile::tempdir().unwrap();
-    let folder = directory.path();
-    let expected = "id,v\n2,b\n1,c\n";
+    let folder = Folder::new();
     for (program, name, plain) in [
         ("gzip -c", "-l one.csv.gz", "-l one.csv"),
         ("zstd -c", "it's.csv.zst", "it's.csv"),
@@ -215,79 +201,62 @@ fn the_advice_for_compressed_files_works_as_it_is_written() {
         ("bzip2 -c", "bare", "bare.plain"),
         ("lz4 -c", "l.csv.lz4", "l.csv"),
     ] {
-        fs::write(folder.join("taken.csv"), "kept\n").unwrap();
-        fs::write(folder.join("plain"), "id,v\n1,a\n2,b\n1,c\n").unwrap();
+        folder.write("taken.csv", "kept\n");
+        folder.write("plain", "id,v\n1,a\n2,b\n1,c\n");
         let quoted = name.replace('\'', r"'\''");
-        if !shell(folder, &format!("{program} < plain > '{quoted}'")) {
+        if !shell(&folder, &format!("{program} < plain > '{quoted}'")) {
             eprintln!("skipped: {program} is not installed");
             continue;
         }
         let run = |name: &str| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_echoless"));
-            let options = [
-                "dedup", "-q", "--csv", "--header", "-k", "id", "--keep", "last",
-            ];
-            let output = command
-                .args(options)
-                .args(["--", name])
-                .env_remove("ECHOLESS_OPTS")
-                .current_dir(folder)
-                .output()
-                .unwrap();
-            (
-                String::from_utf8(output.stdout).unwrap(),
-                String::from_utf8(output.stderr).unwrap(),
-            )
+            let mut command = folder.command("dedup -q --csv --header -k id --keep last --");
+            command.arg(name);
+            crate::run::run(command)
         };
-        let (stdout, message) = run(name);
-        assert_eq!(stdout, "");
-        let (_, advice) = message
-            .trim_end()
+        let rejected = run(name);
+        assert_eq!(rejected.stdout, b"");
+        let (_, advice) = rejected
+            .error()
             .split_once("decompress it first, ")
             .unwrap();
-        assert!(shell(folder, advice), "{advice}");
-        assert_eq!(run(plain), (expected.to_owned(), String::new()), "{advice}");
+        assert!(shell(&folder, advice), "{advice}");
+        assert_eq!(run(plain).text(), "id,v\n2,b\n1,c\n", "{advice}");
     }
-    assert_eq!(fs::read(folder.join("taken.csv")).unwrap(), b"kept\n");
+    assert_eq!(folder.read("taken.csv"), "kept\n");
     // Of a file that another program has to open by its name.
-    let zip = file(folder, "a b.zip", b"PK\x03\x04 and more");
-    let run = dedup(&["-u", &zip], b"");
-    let advice = format!(
-        "decompress it first, unzip -p '{zip}' > '{}'",
-        &zip[..zip.len() - 4]
-    );
-    assert!(run.error().ends_with(&advice), "{}", run.stderr);
-    let as_it_is = dedup(&["-u", "--no-decompress", &zip], b"");
+    folder.write("a b.zip", "PK\x03\x04 and more");
+    let run = folder.dedup("-u 'a b.zip'");
+    run.fails("decompress it first, unzip -p 'a b.zip' > 'a b'");
+    let as_it_is = folder.dedup("-u --no-decompress 'a b.zip'");
     assert_eq!(as_it_is.text(), "PK\u{3}\u{4} and more");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn pipes_with_names_are_rejected_and_redirected_files_are_not() {
-    let directory = tempfile::tempdir().unwrap();
-    file(directory.path(), "in", b"a\nb\na\n");
+    let folder = Folder::with(&[("in", "a\nb\na\n")]);
     let echoless = env!("CARGO_BIN_EXE_echoless");
-    let run = |command: &str| shell(directory.path(), &format!("{command} > out"));
-    assert!(!run(&format!(
-        "cat in | {echoless} dedup --last -q /dev/stdin"
-    )));
-    assert!(run(&format!("{echoless} dedup --last -q /dev/stdin < in")));
-    let out = fs::read_to_string(directory.path().join("out")).unwrap();
-    assert_eq!(out, "b\na\n");
-    // The advice for a pipe.
-    assert!(run(&format!(
-        "cat in | cat > FILE && {echoless} dedup -u -q FILE"
-    )));
-    assert_eq!(
-        fs::read_to_string(directory.path().join("out")).unwrap(),
-        "b\n"
-    );
+    for (command, expected) in [
+        ("cat in | echoless dedup --last -q /dev/stdin", None),
+        ("echoless dedup --last -q /dev/stdin < in", Some("b\na\n")),
+        // The advice for a pipe.
+        (
+            "cat in | cat > FILE && echoless dedup -u -q FILE",
+            Some("b\n"),
+        ),
+    ] {
+        let command = format!("{} > out", command.replace("echoless", echoless));
+        assert_eq!(shell(&folder, &command), expected.is_some(), "{command}");
+        assert_eq!(
+            folder.read("out"),
+            expected.unwrap_or_default(),
+            "{command}"
+        );
+    }
 }
 
 #[test]
 fn errors_of_both_directions_are_inside_their_bounds() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
     // 30,000 keys twice, 1000 to 8000 records apart, where 4 KiB remember some 1000; and as many
     // keys once.
     let mut records: Vec<(u64, u64)> = Vec::new();
@@ -301,16 +270,15 @@ fn errors_of_both_directions_are_inside_their_bounds() {
     }
     records.sort_unstable();
     let lines: String = records.iter().map(|(_, key)| format!("{key}\n")).collect();
-    let input = file(directory.path(), "in", lines.as_bytes());
+    let folder = Folder::with(&[("in", lines)]);
     let (members, unique) = (60_000, 30_000);
     for keep in ["last", "none"] {
         for threads in ["1", "3"] {
-            let args = ["dedup", "--count", "-m", "16KiB", "--threads", threads];
-            let more = ["--keep", keep, "--stats", &stats, &input];
-            let run = echoless(&[&args[..], &more].concat(), b"");
+            let args = format!("--count -m 16KiB --threads {threads} --keep {keep}");
+            let run = folder.echoless(format!("dedup {args} --stats stats in"));
             assert_eq!(run.code, 0, "{}", run.stderr);
-            let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-            let number = |field: &str| json[field].as_u64().unwrap();
+            let stats = folder.json("stats");
+            let number = |field: &str| stats[field].as_u64().unwrap();
             let right = if keep == "none" { members } else { members / 2 };
             let missed = right - number("duplicates");
             assert!((right / 10..right).contains(&missed), "{missed}");
@@ -324,8 +292,7 @@ fn errors_of_both_directions_are_inside_their_bounds() {
                 "{estimate}, {missed}"
             );
             assert!(number("evictions") >= missed / 2);
-            let fresh = number("fresh");
-            assert_eq!(fresh, members + unique - right + missed);
+            assert_eq!(number("fresh"), members + unique - right + missed);
         }
     }
 }
@@ -340,7 +307,7 @@ proptest! {
         padding in 0_usize..30,
         known in vec(0_u32..2000, 0..20),
     ) {
-        let directory = tempfile::tempdir().unwrap();
+        let folder = Folder::new();
         let record = |(at, key): (usize, &Option<u32>)| match key {
             Some(key) => format!("{at}{},{key}\n", "x".repeat(at % 7 * padding)),
             None => format!("{at}\n"),
@@ -349,14 +316,13 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (keys.len() + 1)).collect();
         cuts.extend([0, keys.len()]);
         cuts.sort_unstable();
-        let input = |(number, cut): (usize, &[usize])| {
-            let content = records[cut[0]..cut[1]].concat();
-            file(directory.path(), &format!("in{number}"), content.as_bytes())
-        };
-        let inputs: Vec<String> = cuts.windows(2).enumerate().map(input).collect();
-        let names: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let mut names = String::new();
+        for (number, cut) in cuts.windows(2).enumerate() {
+            folder.write(&format!("in{number}"), records[cut[0]..cut[1]].concat());
+            names += &format!(" in{number}");
+        }
         let seen: String = known.iter().map(|key| format!("known,{key}\n")).collect();
-        let seen = file(directory.path(), "known", seen.as_bytes());
+        folder.write("known", seen);
         let (mut last, mut count) = (HashMap::new(), HashMap::new());
         for (at, key) in keys.iter().enumerate() {
             last.insert(key, at);
@@ -376,8 +342,8 @@ proptest! {
         for option in ["--last", "--unique", "--all-repeated"] {
             let passing = (0..keys.len()).filter(|at| passes(option, *at));
             let expected: String = passing.map(|at| records[at].as_str()).collect();
-            let options = ["-k", "2", "--missing", "skip", "--known", &seen, option];
-            prop_assert_eq!(kept(&options, &names), expected, "{}", option);
+            let args = format!("-k 2 --missing skip --known known {option} {names}");
+            prop_assert_eq!(kept(&folder, &args), expected, "{}", option);
         }
     }
 }

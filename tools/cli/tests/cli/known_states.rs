@@ -1,55 +1,19 @@
 //! `--known-state`: filters of other runs whose keys count as seen.
 
 use std::collections::HashSet;
-use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
-use crate::run::{Run, echoless, file};
+use crate::run::Folder;
 
-/// Runs with a state, and saved filters, in a folder.
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn file(&self, name: &str, content: &str) -> String {
-        file(self.0.path(), name, content.as_bytes())
-    }
-
-    /// Saves the filter of a run over these records under a name.
-    fn save(&self, name: &str, options: &[&str], records: &str) -> String {
-        let (state, input) = (
-            self.path(&format!("{name}.state")),
-            self.file(&format!("{name}.in"), records),
-        );
-        let saved = self.path(name);
-        let args = [&["--state", &state, "-o", "/dev/null"], options, &[&input]].concat();
-        dedup(&args, b"").text();
-        echoless(&["state", "export", &state, "-o", &saved], b"").text();
-        saved
-    }
-
-    fn stats(&self) -> Value {
-        serde_json::from_slice(&fs::read(self.path("stats")).unwrap()).unwrap()
-    }
-}
-
-/// Runs `dedup` with the memory of its options, or 1 MiB.
-fn dedup(args: &[&str], input: &[u8]) -> Run {
-    let mut all = vec!["dedup", "-q"];
-    if !args.contains(&"-m") {
-        all.extend(["-m", "1MiB"]);
-    }
-    all.extend(args);
-    echoless(&all, input)
+/// Saves the filter of a run over these records under a name.
+fn save(folder: &Folder, name: &str, options: &str, records: &str) {
+    folder.write(&format!("{name}.in"), records);
+    let files = format!("--state {name}.state -o /dev/null {name}.in");
+    folder.dedup(format!("{options} {files}")).text();
+    folder
+        .echoless(format!("state export {name}.state -o {name}"))
+        .text();
 }
 
 fn lines(numbers: impl IntoIterator<Item = u64>) -> String {
@@ -72,25 +36,26 @@ fn set(input: &str) -> HashSet<String> {
 
 #[test]
 fn keys_of_the_filters_are_dropped_with_any_number_of_threads() {
-    let place = Place::new();
+    let folder = Folder::new();
     let known = lines((0..20_000).map(|number| 3 * number));
     let more = lines(200_000..210_000);
-    let saved = place.save("saved", &[], &known);
-    let other = place.save("other", &["-m", "256KiB"], &more);
+    save(&folder, "saved", "", &known);
+    save(&folder, "other", "-m 256KiB", &more);
     let input = lines((0..150_000).map(|number| number * 7 % 90_000 + number / 2));
-    let input_path = place.file("input", &input);
-    let stats = place.path("stats");
+    folder.write("input", &input);
     for (states, seen) in [
-        (&[&saved][..], set(&known)),
-        (&[&saved, &other], &set(&known) | &set(&more)),
+        ("--known-state saved", set(&known)),
+        (
+            "--known-state saved --known-state other",
+            &set(&known) | &set(&more),
+        ),
     ] {
         let expected = exact(&input, seen.clone());
         for threads in ["1", "3"] {
-            let mut args = vec!["-m", "4MiB", "--threads", threads, "--stats", &stats];
-            args.extend(states.iter().flat_map(|state| ["--known-state", *state]));
-            let run = dedup(&[&args[..], &[&input_path]].concat(), b"");
-            assert!(run.text() == expected, "{threads} threads, {states:?}");
-            let found = place.stats();
+            let args = format!("-m 4MiB --threads {threads} --stats stats {states} input");
+            let run = folder.dedup(args);
+            assert!(run.text() == expected, "{threads} threads, {states}");
+            let found = folder.json("stats");
             let known = input.split_inclusive('\n');
             let known = known.filter(|line| seen.contains(*line)).count();
             assert_eq!(found["known_state_duplicates"], known);
@@ -105,74 +70,55 @@ fn keys_of_the_filters_are_dropped_with_any_number_of_threads() {
 
 #[test]
 fn the_filter_of_the_run_does_not_get_known_keys() {
-    let place = Place::new();
-    let saved = place.save("saved", &["-m", "1MiB"], &lines(0..30_000));
-    let state = place.path("state");
-    let first = place.file("first", &lines((0..30_000).chain(50_000..50_100)));
-    let second = place.file("second", &lines((29_000..31_000).chain(50_000..50_200)));
-    let out = place.path("out");
+    let folder = Folder::new();
+    save(&folder, "saved", "-m 1MiB", &lines(0..30_000));
+    folder.write("first", lines((0..30_000).chain(50_000..50_100)));
+    folder.write("second", lines((29_000..31_000).chain(50_000..50_200)));
     // Its memory is enough for the others alone.
-    for (input, again) in [(&first, false), (&second, false), (&second, true)] {
-        let mut args = vec!["-m", "16KiB", "--known-state", &saved, "--state", &state];
-        args.extend(again.then_some("--again"));
-        dedup(&[&args[..], &["-o", &out, input]].concat(), b"").text();
+    for input in ["first", "second", "second --again"] {
+        let args = format!("-m 16KiB --known-state saved --state state -o out {input}");
+        folder.dedup(args).text();
     }
     let expected = lines((50_000..50_100).chain(30_000..31_000).chain(50_100..50_200));
-    assert_eq!(fs::read_to_string(&out).unwrap(), expected);
-    let shown = echoless(&["state", "show", "--json", &state], b"").text();
+    assert_eq!(folder.read("out"), expected);
+    let shown = folder.echoless("state show --json state").text();
     let shown: Value = serde_json::from_str(&shown).unwrap();
-    assert_eq!(shown["fresh"], 1200);
-    assert_eq!(shown["observed"], 100 + 2 * 1200);
-    assert_eq!(shown["evictions"], 0);
+    let counts = ["fresh", "observed", "evictions"].map(|name| shown[name].as_u64().unwrap());
+    assert_eq!(counts, [1200, 100 + 2 * 1200, 0]);
 }
 
 #[test]
 fn other_options_take_its_duplicates_as_any_others() {
-    let place = Place::new();
-    let saved = place.save("saved", &["-k", "2", "-d", " "], "x call1\ny call2\n");
-    let options = ["-k", "2", "-d", " ", "--known-state", &saved];
-    let input = b"a call1\nb call3\nc call3\nd call1\n";
-    let run = |more: &[&str]| dedup(&[&options, more].concat(), input);
-    assert_eq!(run(&[]).text(), "b call3\n");
-    assert_eq!(run(&["--invert"]).text(), "a call1\nc call3\nd call1\n");
-    assert_eq!(run(&["--count"]).text(), "1\n");
-    assert_eq!(run(&["--repeated"]).text(), "a call1\nc call3\n");
-    let tagged = "a call1 duplicate\nb call3 fresh\nc call3 duplicate\nd call1 duplicate\n";
-    assert_eq!(run(&["--tag"]).text(), tagged);
-    // In the summary.
-    let all = [
-        "dedup",
-        "-m",
-        "1MiB",
-        "--summary",
-        "line",
-        "-k",
-        "2",
-        "-d",
-        " ",
-        "--known-state",
-        &saved,
-    ];
-    let run = echoless(&all, b"a call1\nb call3\nd call1\n");
+    let folder = Folder::with(&[("in", "a call1\nb call3\nc call3\nd call1\n")]);
+    save(&folder, "saved", "-k 2 -d ' '", "x call1\ny call2\n");
+    for (options, expected) in [
+        ("", "b call3\n"),
+        ("--invert", "a call1\nc call3\nd call1\n"),
+        ("--count", "1\n"),
+        ("--repeated", "a call1\nc call3\n"),
+        (
+            "--tag",
+            "a call1 duplicate\nb call3 fresh\nc call3 duplicate\nd call1 duplicate\n",
+        ),
+    ] {
+        let args = format!("-k 2 -d ' ' --known-state saved {options} in");
+        folder.assert_runs(&[&format!("{args} | {expected}")]);
+    }
+    let args = "dedup -m 1MiB --summary line -k 2 -d ' ' --known-state saved in";
+    let summary = folder.echoless(args).stderr;
     assert!(
-        run.stderr
-            .contains("2 duplicates (66.67 %), 2 by --known-state"),
-        "{}",
-        run.stderr
+        summary.contains("3 duplicates (75.00 %), 2 by --known-state"),
+        "{summary}"
     );
 }
 
 #[test]
 fn its_false_duplicates_are_among_those_that_are_expected() {
-    let place = Place::new();
-    let options = ["-m", "8KiB", "--fpr", "0.02"];
-    let saved = place.save("saved", &options, &lines(0..20_000));
-    let stats = place.path("stats");
-    let input = lines(1_000_000..1_200_000);
-    let args = ["-m", "16MiB", "--known-state", &saved, "--stats", &stats];
-    let passed = dedup(&args, input.as_bytes()).text().lines().count();
-    let mistaken = 200_000 - passed as u64;
-    let found = place.stats();
+    let folder = Folder::with(&[("in", lines(1_000_000..1_200_000))]);
+    save(&folder, "saved", "-m 8KiB --fpr 0.02", &lines(0..20_000));
+    let run = folder.dedup("-m 16MiB --known-state saved --stats stats in");
+    let mistaken = 200_000 - run.text().lines().count() as u64;
+    let found = folder.json("stats");
     assert_eq!(found["known_state_duplicates"], mistaken);
     let rate = found["known_state_fpr"].as_f64().unwrap();
     let expected = found["expected_false_duplicates_high"].as_f64().unwrap();
@@ -193,114 +139,75 @@ fn its_false_duplicates_are_among_those_that_are_expected() {
 
 #[test]
 fn what_is_no_filter_of_these_keys_is_rejected() {
-    let place = Place::new();
-    let saved = place.save("saved", &["--csv", "-k", "2"], "1,a\n2,b\n");
-    let plain = place.save("plain", &[], "a\nb\n");
-    let windowed = place.save("windowed", &["--window", "100"], "a\nb\n");
-    let secret = place.file(
-        "secret",
-        "6465616462656566000102030405060708090a0b0c0d0e0f\n",
-    );
-    let secret_key = place.path("secret_key");
-    fs::write(&secret_key, "00112233445566778899aabbccddeeff\n").unwrap();
-    let other_key = place.path("other_key");
-    fs::write(&other_key, "ff112233445566778899aabbccddeeff\n").unwrap();
-    let keyed = place.save("keyed", &["--hash-key", &secret_key], "a\n");
-    let bytes = fs::read(&plain).unwrap();
-    let truncated = place.path("truncated");
-    fs::write(&truncated, &bytes[..bytes.len() - 1]).unwrap();
-    let longer = place.path("longer");
-    fs::write(&longer, [&bytes[..], b"x"].concat()).unwrap();
-    let flipped = place.path("flipped");
+    let folder = Folder::with(&[
+        ("in", "a\nc\n"),
+        (
+            "secret",
+            "6465616462656566000102030405060708090a0b0c0d0e0f\n",
+        ),
+        ("secret_key", "00112233445566778899aabbccddeeff\n"),
+        ("other_key", "ff112233445566778899aabbccddeeff\n"),
+        ("empty", ""),
+    ]);
+    save(&folder, "saved", "--csv -k 2", "1,a\n2,b\n");
+    save(&folder, "plain", "", "a\nb\n");
+    save(&folder, "windowed", "--window 100", "a\nb\n");
+    save(&folder, "keyed", "--hash-key secret_key", "a\n");
+    let bytes = folder.bytes("plain");
+    folder.write("truncated", &bytes[..bytes.len() - 1]);
+    folder.write("longer", [&bytes[..], b"x"].concat());
     let mut damaged = bytes.clone();
     damaged[bytes.len() / 2] ^= 4;
-    fs::write(&flipped, &damaged).unwrap();
-    let folder = place.path("plain.state");
-    let segment = Path::new(&folder).join("segment-0000000001");
-    let segment = segment.to_str().unwrap();
-    let missing = place.path("missing");
-    let empty = place.file("empty", "");
-    let no_file = "expected a file of echoless state export";
-    let out = place.path("out");
-    for (state, options, expected) in [
-        (&*missing, &[][..], "No such file or directory"),
-        (&*folder, &[], no_file),
-        ("/dev/null", &[], no_file),
-        (&*empty, &[], "empty: cannot read the saved state"),
-        (&*secret, &[], "secret: cannot read the saved state"),
-        (&*truncated, &[], "truncated: cannot read the saved state"),
-        (&*longer, &[], "longer: cannot read the saved state"),
-        (&*flipped, &[], "flipped: cannot read the saved state"),
+    folder.write("flipped", damaged);
+    for (state, expected) in [
+        ("missing", "No such file or directory"),
+        ("plain.state", "expected a file of echoless state export"),
+        ("/dev/null", "expected a file of echoless state export"),
+        ("empty", "empty: cannot read the saved state"),
+        ("secret", "secret: cannot read the saved state"),
+        ("truncated", "truncated: cannot read the saved state"),
+        ("longer", "longer: cannot read the saved state"),
+        ("flipped", "flipped: cannot read the saved state"),
         (
-            segment,
-            &[],
+            "plain.state/segment-0000000001",
             "segment-0000000001: cannot read the saved state",
         ),
-        (&*windowed, &[], "expected a filter without a window"),
+        ("windowed", "expected a filter without a window"),
         (
-            &*plain,
-            &["--seed", "7"],
+            "plain --seed 7",
             "invalid --seed: expected that of the keys in ",
         ),
         (
-            &*plain,
-            &["--hash-key", &other_key],
+            "plain --hash-key other_key",
             "invalid --hash-key: expected none: ",
         ),
-        (&*keyed, &[], "missing --hash-key: "),
+        ("keyed", "missing --hash-key: "),
         (
-            &*keyed,
-            &["--hash-key", &other_key],
+            "keyed --hash-key other_key",
             "invalid --hash-key: expected the secret key of ",
         ),
+        ("plain -k 2", "invalid --key=2: expected no --key, as in "),
+        ("saved --csv", "missing --key: expected --key=2, as in "),
+        ("saved -k 2", "missing --csv"),
         (
-            &*plain,
-            &["-k", "2"],
-            "invalid --key=2: expected no --key, as in ",
-        ),
-        (
-            &*saved,
-            &["--csv"],
-            "missing --key: expected --key=2, as in ",
-        ),
-        (&*saved, &["-k", "2"], "missing --csv"),
-        (
-            &*saved,
-            &["--csv", "-k", "2", "--trim"],
+            "saved --csv -k 2 --trim",
             "invalid --trim: expected no --trim, as in ",
         ),
         (
-            &*plain,
-            &["--duplicates", &plain],
+            "plain --duplicates plain",
             "is also a file that an option reads",
         ),
-        (&*plain, &["--window", "5"], "cannot be used with"),
-        (&*plain, &["--keep", "last"], "'--keep"),
+        ("plain --window 5", "cannot be used with"),
+        ("plain --keep last", "'--keep"),
     ] {
-        let run = dedup(
-            &[&["-o", &out, "--known-state", state], options].concat(),
-            b"a\nc\n",
-        );
-        assert!(
-            run.error().contains(expected),
-            "{state} {options:?}: {}",
-            run.error()
-        );
-        assert!(!Path::new(&out).exists(), "{state} {options:?}");
+        folder
+            .dedup(format!("-o out in --known-state {state}"))
+            .fails(expected);
+        assert!(!folder.has("out"), "{state}");
     }
     // Options that change no key may differ.
-    let input = b"id,v\n1,a\n3,c\n";
-    let options = [
-        "--csv",
-        "-k",
-        "2",
-        "--header",
-        "--max-record",
-        "100",
-        "--known-state",
-        &saved,
-    ];
-    assert_eq!(dedup(&options, input).text(), "id,v\n3,c\n");
-    let options = ["--hash-key", &secret_key, "--known-state", &keyed];
-    assert_eq!(dedup(&options, b"a\nc\n").text(), "c\n");
+    folder.assert_runs(&["--hash-key secret_key --known-state keyed in | c\n"]);
+    folder.write("in", "id,v\n1,a\n3,c\n");
+    let args = "--csv -k 2 --header --max-record 100 --known-state saved in";
+    folder.assert_runs(&[&format!("{args} | id,v\n3,c\n")]);
 }

@@ -1,12 +1,9 @@
 //! `--filter`: the verdicts equal those of the library's filter over the same lines.
 
-use std::fs;
-
 use echoless::spec::{Form, catalogue};
 use echoless::{FilterSpec, KeyHasher, Verdict};
-use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file};
+use crate::run::{Folder, assert_errors, assert_runs, dedup, echoless};
 
 /// Keys that recur, most of them soon, some late.
 fn stream() -> String {
@@ -33,8 +30,8 @@ fn fresh_lines(spec: &str, input: &str) -> String {
 }
 
 /// The command's output.
-fn filtered(args: &[&str], input: &str) -> String {
-    echoless(&[&["dedup", "-q"], args].concat(), input.as_bytes()).text()
+fn filtered(args: &str, input: &str) -> String {
+    echoless(format!("dedup -q {args}"), input).text()
 }
 
 #[test]
@@ -54,11 +51,7 @@ fn the_guide_names_every_filter_and_every_line_form() {
         };
         let name = entry.name;
         // An adapter stands before a filter.
-        let found = [
-            format!("`{name}`"),
-            format!("`{name}:"),
-            format!("`{name}/"),
-        ];
+        let found = ["`", ":", "/"].map(|end| format!("`{name}{end}"));
         assert!(found.iter().any(|it| named.contains(it)), "{name}: {named}");
     }
 }
@@ -76,40 +69,30 @@ fn every_filter_agrees_with_the_library_on_any_number_of_threads() {
         // A filter with a window needs a clock; `windows.rs` tests them.
         .filter(|spec| spec.parse::<FilterSpec>().unwrap().facts().window.is_none())
         .collect();
-    for filter in [
-        "bloom:k=4",
-        "rsbf:k=3",
-        "bsbf:k=1",
-        "bsbfsd:k=2",
-        "rlbsbf:k=2",
-        "sbf:k=2,d=2",
-        "fpsbf",
-        "qht:slots=64,bits=8",
-        "qhtd",
-        "qqht:slots=16,bits=32",
-        "qqhtd",
-        "rowlru",
-    ] {
-        let colon = if filter.contains(':') { "," } else { ":" };
-        specs.push(format!("{filter}{colon}form=line,memory=2KiB"));
+    let forms = "bloom:k=4, rsbf:k=3, bsbf:k=1, bsbfsd:k=2, rlbsbf:k=2, sbf:k=2,d=2, fpsbf: \
+                 qht:slots=64,bits=8, qhtd: qqht:slots=16,bits=32, qqhtd: rowlru:";
+    for filter in forms.split(' ') {
+        specs.push(format!("{filter}form=line,memory=2KiB"));
     }
-    specs.push("rlbsbf:k=2,memory=2KiB,seed=9".into());
-    specs.push("rlbsbf:k=2,memory=2KiB,tracked=0.5".into());
-    specs.push("qqht:form=line,memory=2KiB,tracked=0.5".into());
-    specs.push("horizontal:slices=5/rowlru:slots=8,bits=64,form=line,memory=2KiB".into());
-    specs.push("horizontal:slices=5/rlbsbf:k=2,memory=2KiB".into());
-    specs.push("horizontal:slices=2/growing:fpr=0.1/bloom:k=3,memory=2KiB,tracked=0.9".into());
-    specs.push("vertical:slices=7/horizontal:slices=3/bloom:k=3,memory=2KiB".into());
+    let more = [
+        "rlbsbf:k=2,memory=2KiB,seed=9",
+        "rlbsbf:k=2,memory=2KiB,tracked=0.5",
+        "qqht:form=line,memory=2KiB,tracked=0.5",
+        "horizontal:slices=5/rowlru:slots=8,bits=64,form=line,memory=2KiB",
+        "horizontal:slices=5/rlbsbf:k=2,memory=2KiB",
+        "horizontal:slices=2/growing:fpr=0.1/bloom:k=3,memory=2KiB,tracked=0.9",
+        "vertical:slices=7/horizontal:slices=3/bloom:k=3,memory=2KiB",
+    ];
+    specs.extend(more.map(str::to_owned));
     let mut outcomes = std::collections::HashSet::new();
     for spec in &specs {
         // The window of bdbf must fit in its memory.
         let spec = &spec.replace("bdbf:", "bdbf:window=1000,");
         let expected = fresh_lines(spec, &input);
-        for threads in ["1", "2", "3"] {
-            let output = filtered(&["--filter", spec, "--threads", threads], &input);
-            assert!(output == expected, "{spec} on {threads} threads");
+        for threads in ["", "--threads 1", "--threads 2", "--threads 3"] {
+            let output = filtered(&format!("--filter {spec} {threads}"), &input);
+            assert!(output == expected, "{spec} {threads}");
         }
-        assert!(filtered(&["--filter", spec], &input) == expected, "{spec}");
         outcomes.insert(expected);
     }
     // With so little memory the filters differ in their verdicts.
@@ -118,18 +101,17 @@ fn every_filter_agrees_with_the_library_on_any_number_of_threads() {
 
 #[test]
 fn a_file_names_a_filter_as_the_text_does() {
-    let directory = tempfile::tempdir().unwrap();
-    let input = stream();
+    let folder = Folder::with(&[("in", stream())]);
     let spec = "sbf:k=2,d=2,fps=0.05,form=line,memory=2KiB,seed=3";
-    let expected = fresh_lines(spec, &input);
+    let expected = fresh_lines(spec, &stream());
     for toml in [
         "filter = \"sbf\"\nk = 2\nd = 2\nfps = 0.05\nform = \"line\"\nmemory = \"2KiB\"\nseed = 3\n",
         "# kept beside the data\nmemory=2048\nfilter='sbf'\nseed=3\nform='line'\nfps=5e-2\nd=2",
     ] {
-        let path = file(directory.path(), "filter.toml", toml.as_bytes());
+        folder.write("filter.toml", toml);
         for threads in ["1", "2"] {
-            let args = ["--filter", &path, "--threads", threads];
-            assert!(filtered(&args, &input) == expected, "{toml}");
+            let args = format!("dedup -q --filter filter.toml --threads {threads} in");
+            assert!(folder.echoless(args).text() == expected, "{toml}");
         }
     }
 }
@@ -139,58 +121,50 @@ fn the_memory_comes_from_either_side() {
     let input = stream();
     let expected = fresh_lines("rlbsbf:k=2,memory=2KiB", &input);
     for args in [
-        &["--filter", "rlbsbf:k=2,memory=2KiB"][..],
-        &["--filter", "rlbsbf:k=2", "-m", "2k"],
-        &["--filter", "rlbsbf:k=2,memory=2KiB", "--memory", "2048"],
+        "--filter rlbsbf:k=2,memory=2KiB",
+        "--filter rlbsbf:k=2 -m 2k",
+        "--filter rlbsbf:k=2,memory=2KiB --memory 2048",
     ] {
-        assert!(filtered(args, &input) == expected, "{args:?}");
+        assert!(filtered(args, &input) == expected, "{args}");
     }
-    let args = ["--filter", "rlbsbf:k=2,memory=1MiB"];
-    assert_eq!(dedup(&args, b"a\na\n").text(), "a\n", "both name 1 MiB");
-    let run = dedup(&["--filter", "rlbsbf:k=2,memory=2MiB"], b"");
-    assert_eq!(
-        run.error(),
-        "invalid --memory=1MiB: expected 2MiB, as in --filter"
-    );
+    // These runs have -m 1MiB.
+    assert_runs(&[
+        "--filter rlbsbf:k=2,memory=1MiB | a\na\n | a\n",
+        "--filter rlbsbf:k=2,memory=2MiB |  | !! invalid --memory=1MiB: expected 2MiB, as in --filter",
+    ]);
 }
 
 #[test]
 fn fingerprint_lines_by_name_are_those_of_the_options() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "stats", b"");
-    let input = stream();
-    let run = |args: &[&str]| {
-        let args = [&["dedup", "--stats", &path], args].concat();
-        let run = echoless(&args, input.as_bytes());
+    let folder = Folder::with(&[("in", stream())]);
+    let run = |args: &str| {
+        let run = folder.echoless(format!("dedup --stats stats {args} in"));
         assert_eq!(run.code, 0, "{}", run.stderr);
-        let mut stats: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let mut stats = folder.json("stats");
         stats.as_object_mut().unwrap().remove("seconds");
         let (_, summary) = run.stderr.split_once('\n').unwrap();
         (run.stdout, stats, summary.to_owned())
     };
     for (replacement, name) in [("fifo", "qqht"), ("lru", "rowlru"), ("qqhtd", "qqhtd")] {
-        let options = ["-m", "4k", "--fpr", "1e-3", "--replacement", replacement];
-        let by_options = run(&options);
+        let by_options = run(&format!("-m 4k --fpr 1e-3 --replacement {replacement}"));
         assert_eq!(
             by_options.1["filter"],
             format!("{name}:slots=32,bits=16,rows=packed,form=line,memory=4KiB")
         );
         assert!(by_options.1["evictions"].as_u64().unwrap() > 0);
         let spec = by_options.1["filter"].as_str().unwrap();
-        assert_eq!(run(&["--filter", spec]), by_options);
+        assert_eq!(run(&format!("--filter {spec}")), by_options);
     }
 }
 
 #[test]
 fn the_report_of_other_filters_has_estimates_only() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "stats", b"");
     let input: String = (0..200_000).map(|i| format!("{}\n", i % 50_000)).collect();
+    let folder = Folder::with(&[("in", &input)]);
     let spec = "rlbsbf:k=2,form=line,memory=8KiB";
-    let args = ["dedup", "--count", "--stats", &path, "--filter", spec];
-    let run = echoless(&args, input.as_bytes());
+    let run = folder.echoless(format!("dedup --count --stats stats --filter {spec} in"));
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let stats: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let stats = folder.json("stats");
     let mut filter = echoless_papers::parse(spec).unwrap().build().unwrap();
     let hasher = KeyHasher::seeded(0);
     let (mut missed, mut false_duplicates) = (0.0, 0.0);
@@ -240,9 +214,7 @@ fn the_report_of_other_filters_has_estimates_only() {
 
 #[test]
 fn invalid_filters_are_rejected() {
-    let directory = tempfile::tempdir().unwrap();
-    let toml = |text: &str| file(directory.path(), "filter.toml", text.as_bytes());
-    let run = |args: &[&str]| dedup(&[&["--filter"], args].concat(), b"a\n");
+    let run = |args: &[&str]| dedup([&["--filter"], args].concat(), "a\n");
     let cases = [
         "blom:k=2 | invalid filter=blom: expected one of bloom, ",
         "-k | invalid filter=-k: expected one of bloom, ",
@@ -256,13 +228,11 @@ fn invalid_filters_are_rejected() {
         "bloom --fpr 0.1 | --fpr",
         "bloom --replacement lru | --replacement",
         "bloom --kernel scalar | --kernel",
+        "'' | missing filter: expected one of bloom",
+        "bloom:memory=1000TiB -m 1000TiB | cannot allocate ",
     ];
     assert_errors(run, &cases);
-    assert!(
-        run(&[""])
-            .error()
-            .contains("missing filter: expected one of bloom")
-    );
+    let folder = Folder::new();
     for (text, expected) in [
         ("k = 2\n", "line 1: missing field `filter`"),
         (
@@ -276,28 +246,15 @@ fn invalid_filters_are_rejected() {
         ("filter = \"bloom\"\nk = \n", "line 2: "),
         ("filters = [\"bloom:k=2\"]\n", "line 1: "),
     ] {
-        let path = toml(text);
-        let run = dedup(&["--filter", &path], b"");
-        let line = run.error();
-        assert!(line.starts_with(&format!("{path}, ")), "{line}");
-        assert!(line.contains(expected), "{text}: {line}");
+        folder.write("filter.toml", text);
+        let run = folder.dedup("--filter filter.toml");
+        assert!(run.error().starts_with("filter.toml, "), "{}", run.stderr);
+        run.fails(expected);
     }
-    let huge = echoless(&["dedup", "--filter", "bloom:memory=1000TiB"], b"");
-    assert!(
-        huge.error().starts_with("cannot allocate "),
-        "{}",
-        huge.error()
-    );
-}
-
-#[test]
-fn the_file_of_a_filter_is_not_overwritten() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "filter.toml", b"filter = \"bloom\"\n");
-    let run = dedup(&["--filter", &path, "-o", &path], b"a\n");
-    assert_eq!(
-        run.error(),
-        format!("{path}: is also a file that an option reads")
-    );
-    assert_eq!(fs::read(&path).unwrap(), b"filter = \"bloom\"\n");
+    // The file of a filter is not overwritten.
+    folder.write("filter.toml", "filter = \"bloom\"\n");
+    folder
+        .dedup("--filter filter.toml -o filter.toml")
+        .fails("filter.toml: is also a file that an option reads");
+    assert_eq!(folder.read("filter.toml"), "filter = \"bloom\"\n");
 }

@@ -1,72 +1,55 @@
 //! `echoless plan`: its recommendations hold when they are run, and invalid arguments are rejected.
 
-use std::fs;
-
 use serde_json::Value;
 
-use crate::run::{Run, assert_errors, echoless, file};
+use crate::run::{Folder, Run, Words, assert_errors, echoless};
 
-fn plan(args: &[&str]) -> Run {
-    echoless(&[&["plan", "-q"], args].concat(), b"")
+fn plan(args: impl Words) -> Run {
+    echoless(
+        [vec!["plan".into(), "-q".into()], args.words()].concat(),
+        "",
+    )
+}
+
+fn json(args: &str) -> Value {
+    serde_json::from_str(&plan(format!("{args} --to-json -")).text()).unwrap()
 }
 
 /// A small setting, so that simulations are complete and quick: half a bit for each distinct
 /// record.
-const SHORT: [&str; 6] = ["-m", "1KiB", "-n", "25k", "--distinct", "0.6"];
+const SHORT: &str = "-m 1KiB -n 25k --distinct 0.6";
 
 #[test]
 fn rates_that_are_not_shown_recommend_nothing() {
-    let long = ["-m", "64MiB", "-n", "1G", "--distinct", "0.6"];
-    let text = plan(&[&long[..], &["--budget", "1ns"]].concat()).text();
-    assert!(
-        text.starts_with("no filter is recommended: the rates of the first one are not shown"),
-        "{text}"
-    );
-    let directory = tempfile::tempdir().unwrap();
-    let csv = directory.path().join("csv");
-    let more = ["--budget", "1ns", "--spec-only", "--to-csv"];
-    let only = plan(&[&long[..], &more, &[csv.to_str().unwrap()]].concat());
-    assert!(
-        only.error()
-            .contains("a --budget that shows the rates of the first filter")
-    );
+    let long = "-m 64MiB -n 1G --distinct 0.6 --budget 1ns";
+    let text = plan(long).text();
+    let none = "no filter is recommended: the rates of the first one are not shown";
+    assert!(text.starts_with(none), "{text}");
+    let folder = Folder::new();
+    let only = folder.echoless(format!("plan -q {long} --spec-only --to-csv csv"));
+    only.fails("a --budget that shows the rates of the first filter");
     // It was opened before the plan was made.
-    assert!(!csv.exists());
-    assert!(plan(&SHORT).text().starts_with("use "));
+    assert!(!folder.has("csv"));
+    assert!(plan(SHORT).text().starts_with("use "));
 }
 
 #[test]
 fn the_recommended_filter_meets_the_bounds() {
-    let bounds = ["--max-fpr", "0.35", "--max-fnr", "0.35"];
-    let spec = plan(&[&SHORT[..], &bounds, &["--spec-only"]].concat()).text();
+    let spec = plan(format!("{SHORT} --max-fpr 0.35 --max-fnr 0.35 --spec-only")).text();
     let spec = spec.strip_suffix('\n').unwrap();
     assert!(!spec.contains('\n'));
-    let stream = "uniform:records=25k,distinct=0.6";
-    let run = echoless(
-        &[
-            "eval",
-            spec,
-            "--stream",
-            stream,
-            "--seed",
-            "99",
-            "--to-json",
-            "-",
-        ],
-        b"",
-    );
+    let stream = "--stream uniform:records=25k,distinct=0.6 --seed 99";
+    let run = echoless(format!("eval {spec} {stream} --to-json -"), "");
     let measured: Value = serde_json::from_str(&run.text()).unwrap();
     for rate in ["fpr", "fnr"] {
-        assert!(
-            measured["filters"][0][rate].as_f64().unwrap() <= 0.35,
-            "{spec}: {measured}"
-        );
+        let found = measured["filters"][0][rate].as_f64().unwrap();
+        assert!(found <= 0.35, "{spec}: {measured}");
     }
 }
 
 #[test]
 fn the_text_names_the_filter_the_reason_and_every_kind() {
-    let text = plan(&SHORT).text();
+    let text = plan(SHORT).text();
     assert!(text.starts_with("use "), "{text}");
     assert!(
         text.contains("FPR + FNR") && text.contains("for 25k records in 1KiB"),
@@ -84,18 +67,25 @@ fn the_text_names_the_filter_the_reason_and_every_kind() {
     }
 }
 
+/// Every line comes twice, 500 lines apart.
+fn sample(line: impl Fn(u32, u32) -> String) -> String {
+    let lines = 0..20_000_u32;
+    lines
+        .map(|number| line(number, number / 1000 * 500 + number % 500))
+        .collect()
+}
+
 /// A shell accepts the command that the plan recommends.
 #[cfg(unix)]
 #[test]
 fn the_command_of_the_plan_runs() {
-    let directory = tempfile::tempdir().unwrap();
-    let content: String = (0..20_000_u32)
-        .map(|i| format!("{i}'{}\n", i / 1000 * 500 + i % 500))
-        .collect();
-    let path = file(directory.path(), "lines", content.as_bytes());
-    let sample = ["--sample", &path, "-k", "2", "-d", "'"];
-    let bounds = ["-m", "4KiB", "--max-fpr", "0.05", "--max-fnr", "0.02"];
-    let text = plan(&[&bounds[..], &sample].concat()).text();
+    let content = sample(|number, key| format!("{number}'{key}\n"));
+    let folder = Folder::with(&[("lines", content)]);
+    let path = folder.path("lines");
+    let path = path.to_str().unwrap();
+    let bounds = "plan -q -m 4KiB --max-fpr 0.05 --max-fnr 0.02 --sample lines -k 2 -d";
+    let args = [bounds.words(), vec!["'".to_owned()]].concat();
+    let text = folder.echoless(args).text();
     let mut lines = text.lines();
     let spec = lines.next().unwrap().strip_prefix("use ").unwrap();
     let command = lines.next().unwrap().trim();
@@ -104,7 +94,7 @@ fn the_command_of_the_plan_runs() {
     let script = command.replacen("echoless", "\"$0\"", 1) + " --count -q \"$1\"";
     let mut shell = std::process::Command::new("sh");
     shell.env_remove("ECHOLESS_OPTS");
-    shell.args(["-c", &script, env!("CARGO_BIN_EXE_echoless"), &path]);
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_echoless"), path]);
     let output = shell.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     let passed = String::from_utf8(output.stdout).unwrap();
@@ -116,21 +106,16 @@ fn the_command_of_the_plan_runs() {
 
 #[test]
 fn json_and_csv_hold_the_ranking() {
-    let json = |args: &[&str]| -> Value {
-        let run = plan(&[&SHORT[..], args, &["--to-json", "-"]].concat());
-        serde_json::from_str(&run.text()).unwrap()
-    };
-    let costs = json(&["--cost-fpr", "1", "--cost-fnr", "50"]);
+    let costs = json(&format!("{SHORT} --cost-fpr 1 --cost-fnr 50"));
     // Misses are expensive, so the best filter evicts nothing.
     assert_eq!(costs["candidates"][0]["fnr"], 0.0);
-    let all = json(&["--max-fnr", "0", "--all"]);
+    let all = json(&format!("{SHORT} --max-fnr 0 --all"));
     let choices = all["candidates"].as_array().unwrap();
     assert!(choices.len() > 100);
     assert_eq!(choices[0]["meets_bounds"], true);
     assert_eq!(choices[0]["spec"]["filter"], "bloom");
     assert!(choices.iter().any(|choice| choice["basis"] == "simulation"));
-    let run = plan(&[&SHORT[..], &["--max-fnr", "0", "--all", "--to-csv", "-"]].concat());
-    let text = run.text();
+    let text = plan(format!("{SHORT} --max-fnr 0 --all --to-csv -")).text();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), choices.len());
@@ -143,19 +128,15 @@ fn json_and_csv_hold_the_ranking() {
 
 #[test]
 fn a_specification_alone_goes_with_the_same_files() {
-    let directory = tempfile::tempdir().unwrap();
-    let written = |more: &[&str]| {
-        let csv = file(directory.path(), "csv", b"");
-        let json = file(directory.path(), "json", b"");
-        let files = ["--to-csv", &csv, "--to-json", &json];
-        let text = plan(&[&SHORT[..], &files, more].concat()).text();
-        (
-            text,
-            [csv, json].map(|path| fs::read_to_string(path).unwrap()),
-        )
+    let folder = Folder::new();
+    let written = |more: &str| {
+        let run = folder.echoless(format!(
+            "plan -q {SHORT} --to-csv csv --to-json json {more}"
+        ));
+        (run.text(), ["csv", "json"].map(|name| folder.read(name)))
     };
-    let (text, files) = written(&[]);
-    let (spec, files_beside_spec) = written(&["--spec-only"]);
+    let (text, files) = written("");
+    let (spec, files_beside_spec) = written("--spec-only");
     assert_eq!(files_beside_spec, files);
     assert!(files.iter().all(|file| file.contains(spec.trim_end())));
     assert!(text.starts_with(&format!("use {spec}")), "{text}");
@@ -163,73 +144,39 @@ fn a_specification_alone_goes_with_the_same_files() {
 
 #[test]
 fn a_sample_or_a_window_changes_the_recommendation() {
-    let directory = tempfile::tempdir().unwrap();
-    // Every line comes twice, 500 lines apart.
-    let lines: String = (0..20_000_u32)
-        .map(|i| format!("{}\n", i / 1000 * 500 + i % 500))
-        .collect();
-    let path = file(directory.path(), "lines", lines.as_bytes());
-    let args = [
-        "-m",
-        "4KiB",
-        "--sample",
-        &path,
-        "--max-fpr",
-        "0.05",
-        "--max-fnr",
-        "0.02",
-        "--to-json",
-        "-",
-    ];
-    let sampled: Value = serde_json::from_str(&plan(&args).text()).unwrap();
-    let first = &sampled["candidates"][0];
+    let folder = Folder::with(&[("lines", sample(|_, key| format!("{key}\n")))]);
+    let args = "plan -q -m 4KiB --sample lines --max-fpr 0.05 --max-fnr 0.02 --to-json json";
+    folder.echoless(args).text();
+    let first = &folder.json("json")["candidates"][0];
     assert_eq!(first["basis"], "simulation");
     assert_eq!(first["meets_bounds"], true, "{first}");
-    let args = [&SHORT[..], &["--window", "500", "--to-json", "-"]].concat();
-    let windowed: Value = serde_json::from_str(&plan(&args).text()).unwrap();
-    let first = &windowed["candidates"][0];
-    // A filter that never forgets reports old records as duplicates.
-    assert_ne!(first["spec"]["filter"], "bloom");
-    assert_eq!(windowed["window"], 500);
-    let timed = windowed["candidates"].as_array().unwrap().iter();
-    let mut timed = timed.filter(|choice| choice["spec"]["window"] == 500);
-    let stamped = timed.find(|choice| choice["spec"]["filter"] == "stamped");
-    // The command runs: the filter gets its window in the ticks of `dedup`.
-    let command = stamped.expect("a candidate")["command"].as_str().unwrap();
-    let quoted = command
-        .strip_prefix("echoless dedup --window 500 --filter '")
-        .unwrap();
-    let args = [
-        "dedup",
-        "-q",
-        "--window",
-        "500",
-        "--filter",
-        quoted.trim_end_matches('\''),
-    ];
-    assert_eq!(echoless(&args, b"a\na\n").text(), "a\n", "{command}");
+    let windowed = json(&format!("{SHORT} --window 500"));
     let choices = windowed["candidates"].as_array().unwrap();
+    // A filter that never forgets reports old records as duplicates.
+    assert_ne!(choices[0]["spec"]["filter"], "bloom");
+    assert_eq!(windowed["window"], 500);
     assert!(
         choices
             .iter()
             .all(|choice| choice["spec"]["tracked"].is_null())
     );
+    let stamped = choices.iter().find(|choice| {
+        let spec = &choice["spec"];
+        spec["window"] == 500 && spec["filter"] == "stamped"
+    });
+    // The command runs: the filter gets its window in the ticks of `dedup`.
+    let command = stamped.expect("a candidate")["command"].as_str().unwrap();
+    let args = command
+        .strip_prefix("echoless dedup --window 500 --filter '")
+        .unwrap();
+    let spec = args.trim_end_matches('\'');
+    let run = echoless(format!("dedup -q --window 500 --filter {spec}"), "a\na\n");
+    assert_eq!(run.text(), "a\n", "{command}");
 }
 
 #[test]
 fn without_a_memory_the_least_sufficient_one_is_found() {
-    let args = [
-        "-n",
-        "25k",
-        "--distinct",
-        "0.6",
-        "--max-fpr",
-        "0.1",
-        "--max-fnr",
-        "0.1",
-    ];
-    let found: Value =
-        serde_json::from_str(&plan(&[&args[..], &["--to-json", "-"]].concat()).text()).unwrap();
+    let found = json("-n 25k --distinct 0.6 --max-fpr 0.1 --max-fnr 0.1");
     assert_eq!(found["candidates"][0]["meets_bounds"], true);
     let bits_per_key = found["memory_bytes"].as_f64().unwrap() * 8.0 / 15_000.0;
     // The limit is 2.5 bits a key, and a Bloom filter that never forgets is within twice that.
@@ -238,14 +185,10 @@ fn without_a_memory_the_least_sufficient_one_is_found() {
 
 #[test]
 fn measured_speed_is_shown() {
-    let args = [&SHORT[..], &["--measure", "--to-json", "-"]].concat();
-    let measured: Value = serde_json::from_str(&plan(&args).text()).unwrap();
+    let measured = json(&format!("{SHORT} --measure"));
     let choices = measured["candidates"].as_array().unwrap();
-    assert!(
-        choices
-            .iter()
-            .all(|choice| choice["ns_per_key"].as_f64().unwrap() > 0.0)
-    );
+    let is_timed = |choice: &Value| choice["ns_per_key"].as_f64().unwrap() > 0.0;
+    assert!(choices.iter().all(is_timed));
 }
 
 /// What the machine cannot hold, or what takes hours, is simulated in less. The number of
@@ -259,28 +202,24 @@ fn easy_questions_about_large_memories_are_cheap() {
         "-m 64MiB -n 1T --distinct 0.01",
         "-m 1G -n 1M --distinct 0.5 --window 100",
     ] {
-        let args: Vec<&str> = args.split_whitespace().collect();
-        let common = ["--budget", "100ms", "--all", "--to-json", "-"];
-        let text = plan(&[&args[..], &common].concat()).text();
+        let args = format!("{args} --budget 100ms --all --to-json -");
+        let text = plan(&args).text();
         let all: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(all["budget_seconds"], 0.1);
         let candidates = all["candidates"].as_array().unwrap();
-        assert!(candidates.len() > 50, "{args:?}: {}", candidates.len());
+        assert!(candidates.len() > 50, "{args}: {}", candidates.len());
         let simulated = candidates
             .iter()
             .filter_map(|it| it["simulated_records"].as_u64());
         // 100 ms are 2.5 million records of 40 ns at most, and 4096 of each candidate at least.
         let most = 2_500_000 + 2 * 4096 * candidates.len() as u64;
-        assert!(simulated.sum::<u64>() <= most, "{args:?}");
+        assert!(simulated.sum::<u64>() <= most, "{args}");
         for candidate in candidates {
             let shown = candidate["shown"] == true;
             let known = candidate["fpr_high"].as_f64() < Some(1.0) || candidate["fpr"] == 1.0;
             assert!(!shown || known, "{candidate}");
         }
-        assert_eq!(
-            plan(&[&args[..], &common, &["-t", "3"]].concat()).text(),
-            text
-        );
+        assert_eq!(plan(format!("{args} -t 3")).text(), text);
     }
 }
 
@@ -290,14 +229,13 @@ fn easy_questions_about_large_memories_are_cheap() {
 #[test]
 fn more_memory_than_there_is_is_announced() {
     let args = "-m 1P -n 100k --distinct 0.5 --budget 1ms --to-json -";
-    let args: Vec<&str> = args.split_whitespace().collect();
-    let run = echoless(&[&["plan"], &args[..]].concat(), b"");
+    let run = echoless(format!("plan {args}"), "");
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.stderr.matches('\n').count(), 1, "{}", run.stderr);
     let expected = "echoless: cannot allocate 1125899906842624 bytes: ";
     assert!(run.stderr.starts_with(expected), "{}", run.stderr);
     assert!(run.stderr.contains(" bytes are available here (-m SIZE "));
-    assert_eq!(plan(&args).bytes(), run.stdout);
+    assert_eq!(plan(args).bytes(), run.stdout);
     // No memory is enough to distinguish equal hashes.
     let plan: Value = serde_json::from_slice(&run.stdout).unwrap();
     let first = &plan["candidates"][0];
@@ -308,40 +246,17 @@ fn more_memory_than_there_is_is_announced() {
 #[test]
 fn nothing_is_recommended_that_is_not_shown() {
     // A filter of 64 bytes for 3000 distinct records.
-    let args = [
-        "-m",
-        "64",
-        "-n",
-        "5k",
-        "--distinct",
-        "0.6",
-        "--budget",
-        "100ms",
-    ];
-    let bounds = ["--max-fpr", "0.001", "--max-fnr", "0.001"];
-    let text = plan(&[&args[..], &bounds].concat()).text();
-    assert!(
-        text.starts_with("no filter is shown to meet the bounds; the nearest is "),
-        "{text}"
-    );
+    let args = "-m 64 -n 5k --distinct 0.6 --budget 100ms --max-fpr 0.001 --max-fnr 0.001";
+    let text = plan(args).text();
+    let none = "no filter is shown to meet the bounds; the nearest is ";
+    assert!(text.starts_with(none), "{text}");
     assert!(!text.contains("echoless dedup"), "{text}");
-    let run = plan(&[&args[..], &bounds, &["--spec-only"]].concat());
-    let expected = "expected bounds that some filter is shown to meet; the nearest is ";
-    assert!(run.error().contains(expected), "{}", run.error());
+    let run = plan(format!("{args} --spec-only"));
+    run.fails("expected bounds that some filter is shown to meet; the nearest is ");
     // Filters that drift are for streams with an end.
-    let args = [
-        "-m",
-        "4k",
-        "-n",
-        "50k",
-        "--distinct",
-        "0.6",
-        "--budget",
-        "100ms",
-        "--all",
-    ];
-    for (window, drifting) in [(&[][..], true), (&["--window", "1k"], false)] {
-        let text = plan(&[&args[..], window].concat()).text();
+    for (window, drifting) in [("", true), ("--window 1k", false)] {
+        let args = "-m 4k -n 50k --distinct 0.6 --budget 100ms --all";
+        let text = plan(format!("{args} {window}")).text();
         for name in ["bloom", "as=tabled", "bsbfsd", "refill=xor"] {
             assert_eq!(text.contains(name), drifting, "{name}: {text}");
         }
@@ -380,5 +295,5 @@ fn invalid_arguments_are_rejected() {
         "-m 1M -n 1M --distinct 0.5 --spec-only --all | --all",
         "-m 1M -n 1M --distinct 0.5 --to-csv /no/such/file | /no/such/file: No such file",
     ];
-    assert_errors(plan, &cases);
+    assert_errors(|args| plan(args), &cases);
 }

@@ -1,12 +1,9 @@
 //! Dates without a year, and times of day: judged as the same times with their year or date.
 
-use std::fs;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file};
+use crate::run::{Folder, assert_errors, assert_runs, dedup, echoless};
 use crate::windows::EXACT;
 
 const DAY: i64 = 86_400;
@@ -63,11 +60,10 @@ fn lines(stream: &[(i64, u64)], format: &str) -> String {
 }
 
 /// The numbers of the records that pass a window of an hour.
-fn passed(input: &str, format: &str, more: &[&str]) -> Vec<String> {
-    let window = ["-d", ";", "-k", "3", "--window", "1h", "--late", "pass"];
-    let time = ["--time-field", "2", "--time-format", format];
-    let args = [&["dedup", "-q"], &EXACT[..], &window, &time, more].concat();
-    let output = echoless(&args, input.as_bytes()).text();
+fn passed(input: &str, format: &str, more: &str) -> Vec<String> {
+    let time = format!("--time-field 2 --time-format '{format}'");
+    let args = format!("dedup -q {EXACT} -d ; -k 3 --window 1h --late pass {time} {more}");
+    let output = echoless(args, input).text();
     let number = |line: &str| line.split(';').next().unwrap().to_owned();
     output.lines().map(number).collect()
 }
@@ -79,7 +75,7 @@ fn the_year_follows_from_the_order_on_any_number_of_threads() {
     let gaps = stream(2, 60, (300, 150 * DAY as u64, 20 * DAY as u64));
     for stream in [wide, gaps] {
         let whole = lines(&stream, "%Y-%m-%d %H:%M:%S");
-        let expected = passed(&whole, "%Y-%m-%d %H:%M:%S", &[]);
+        let expected = passed(&whole, "%Y-%m-%d %H:%M:%S", "");
         assert!((stream.len() / 10..stream.len()).contains(&expected.len()));
         for format in [
             "%b %d %H:%M:%S",
@@ -90,27 +86,13 @@ fn the_year_follows_from_the_order_on_any_number_of_threads() {
         ] {
             let input = lines(&stream, format);
             for more in [
-                &["--time-year", "2022"][..],
-                &[
-                    "--time-year",
-                    "2022",
-                    "--threads",
-                    "2",
-                    "--read-bytes",
-                    "61",
-                ],
-                &[
-                    "--time-year",
-                    "2022",
-                    "--threads",
-                    "8",
-                    "--read-bytes",
-                    "5000",
-                ],
-                &["--threads", "1", "--read-bytes", "7"],
-                &["--threads", "3"],
+                "--time-year 2022",
+                "--time-year 2022 --threads 2 --read-bytes 61",
+                "--time-year 2022 --threads 8 --read-bytes 5000",
+                "--threads 1 --read-bytes 7",
+                "--threads 3",
             ] {
-                assert_eq!(passed(&input, format, more), expected, "{format} {more:?}");
+                assert_eq!(passed(&input, format, more), expected, "{format} {more}");
             }
         }
     }
@@ -121,11 +103,11 @@ fn the_day_follows_from_the_order() {
     // Some 50 days; gaps of up to eleven hours, and records late by up to an hour and a half.
     let stream = stream(3, 3000, (600, 11 * 3600, 5400));
     let whole = lines(&stream, "%Y-%m-%d %H:%M:%S");
-    let expected = passed(&whole, "%Y-%m-%d %H:%M:%S", &[]);
+    let expected = passed(&whole, "%Y-%m-%d %H:%M:%S", "");
     for format in ["%H:%M:%S", "%I.%M.%S %p", "%T.%f"] {
         let input = lines(&stream, format);
         for threads in ["1", "3"] {
-            let more = ["--threads", threads, "--read-bytes", "999"];
+            let more = format!("--threads {threads} --read-bytes 999");
             assert_eq!(passed(&input, format, &more), expected, "{format}");
         }
     }
@@ -139,132 +121,102 @@ fn syslog_lines_in_blank_separated_fields() {
                  Jan  1 00:04:58 host cron: x\n\
                  Jan  1 00:05:00 host cron: x\n";
     let lines: Vec<&str> = input.split_inclusive('\n').collect();
-    let args = ["-w", "-k", "4-", "--window", "5m", "--time-field", "1,2,3"];
+    let kept = [lines[0], lines[4]].concat();
+    let args = format!("{EXACT} -w -k 4- --window 5m --time-field 1,2,3");
     for day in ["%d", "%e"] {
-        let format = format!("%b {day} %H:%M:%S");
-        let format = ["--time-format", &format];
-        let args = [&args[..], &EXACT[..2], &format].concat();
-        let kept = [lines[0], lines[4]].concat();
-        assert_eq!(dedup(&args, input.as_bytes()).text(), kept);
-        let year = [&args[..], &["--time-year", "1999"]].concat();
-        assert_eq!(dedup(&year, input.as_bytes()).text(), kept);
+        for year in ["", "--time-year 1999"] {
+            let args = format!("{args} --time-format '%b {day} %H:%M:%S' {year}");
+            assert_runs(&[&format!("{args} | {input} | {kept}")]);
+        }
     }
 }
 
 #[test]
 fn the_year_goes_on_from_file_to_file() {
-    let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| file(directory.path(), name, text.as_bytes());
-    let old = write("syslog.1", "Dec 30 10:00:00,a\nDec 31 23:59:00,a\n");
-    let new = write("syslog", "Jan 01 00:01:00,a\nJan 02 10:00:00,a\n");
-    let run = |files: &[&str], more: &[&str]| {
-        let time = ["--time-field", "1", "--time-format", "%b %d %H:%M:%S"];
-        let window = ["-k", "2", "--window", "10m", "--late", "reject"];
-        dedup(
-            &[&time[..], &window, &EXACT[..2], more, files].concat(),
-            b"",
-        )
-    };
+    let folder = Folder::with(&[
+        ("old", "Dec 30 10:00:00,a\nDec 31 23:59:00,a\n"),
+        ("new", "Jan 01 00:01:00,a\nJan 02 10:00:00,a\n"),
+    ]);
+    let time = "--time-field 1 --time-format '%b %d %H:%M:%S'";
+    let args = format!("{EXACT} {time} -k 2 --window 10m --late reject");
     let kept = "Dec 30 10:00:00,a\nDec 31 23:59:00,a\nJan 02 10:00:00,a\n";
-    for threads in ["1", "2"] {
-        assert_eq!(run(&[&old, &new], &["--threads", threads]).text(), kept);
-    }
-    // Known inputs come first in the stream, with the year of the first of their records.
-    let known = ["--known", &old, "--time-year", "2024"];
-    assert_eq!(run(&[&new], &known).text(), "Jan 02 10:00:00,a\n");
-    // The newest file first: the others are late, as with whole dates.
-    let error = run(&[&new, &old], &[]);
-    assert!(
-        error.error().starts_with(&format!(
-            "{old}, line 1: the record is later than window and lateness allow"
-        )),
-        "{}",
-        error.stderr
-    );
+    let late = "the record is later than window and lateness allow";
+    folder.assert_runs(&[
+        &format!("{args} old new --threads 1 | {kept}"),
+        &format!("{args} old new --threads 2 | {kept}"),
+        // Known inputs come first in the stream, with the year of the first of their records.
+        &format!("{args} --known old --time-year 2024 new | Jan 02 10:00:00,a\n"),
+        // The newest file first: the others are late, as with whole dates.
+        &format!("{args} new old | Jan 01 00:01:00,a\nJan 02 10:00:00,a\n!! old, line 1: {late}"),
+    ]);
 }
 
 #[test]
 fn february_29_of_another_year_is_a_record_without_a_time() {
-    let directory = tempfile::tempdir().unwrap();
-    let rejects = directory.path().join("rejects");
-    let rejects = rejects.to_str().unwrap();
-    let input = "02-28,a\n02-29,b\n02-29,a\n03-01,a\n03-01,c\n";
-    let run = |more: &[&str]| {
-        let time = ["--time-field", "1", "--time-format", "%m-%d"];
-        let window = ["-k", "2", "--window", "1d"];
-        let args = [&time[..], &window, &EXACT[..2], more].concat();
-        dedup(&args, input.as_bytes())
-    };
-    // A leap year, or one that is unknown.
-    let kept = "02-28,a\n02-29,b\n03-01,a\n03-01,c\n";
-    for more in [&[][..], &["--time-year", "2024"], &["--time-year", "2000"]] {
-        assert_eq!(run(more).text(), kept, "{more:?}");
+    let folder = Folder::with(&[("in", "02-28,a\n02-29,b\n02-29,a\n03-01,a\n03-01,c\n")]);
+    let args = format!("{EXACT} --time-field 1 --time-format %m-%d -k 2 --window 1d in");
+    let problem = "in, line 2: the time is of the year 2023, which has no February 29 \
+                   (--time-year is the year of the first record) (--missing skip or empty allows \
+                   that)";
+    for (options, expected) in [
+        // A leap year, or one that is unknown.
+        ("", "02-28,a\n02-29,b\n03-01,a\n03-01,c\n"),
+        ("--time-year 2024", "02-28,a\n02-29,b\n03-01,a\n03-01,c\n"),
+        ("--time-year 2000", "02-28,a\n02-29,b\n03-01,a\n03-01,c\n"),
+        ("--time-year 2023", &format!("02-28,a\n!! {problem}")),
+        // From February 28 to March 1 is a day.
+        (
+            "--time-year 2023 --missing skip",
+            "02-28,a\n02-29,b\n02-29,a\n03-01,c\n",
+        ),
+        (
+            "--time-year 2023 --missing empty",
+            "02-28,a\n02-29,b\n03-01,c\n",
+        ),
+        ("--time-year 2023 --rejects rejects", "02-28,a\n03-01,c\n"),
+    ] {
+        folder.assert_runs(&[&format!("{args} {options} | {expected}")]);
     }
-    let year = ["--time-year", "2023"];
-    assert_eq!(
-        run(&year).error(),
-        "standard input, line 2: the time is of the year 2023, which has no February 29 \
-         (--time-year is the year of the first record) (--missing skip or empty allows that)"
-    );
-    assert_eq!(run(&year).stdout, b"02-28,a\n");
-    let missing = |value: &str| run(&[&year[..], &["--missing", value]].concat()).text();
-    // From February 28 to March 1 is a day.
-    assert_eq!(missing("skip"), "02-28,a\n02-29,b\n02-29,a\n03-01,c\n");
-    assert_eq!(missing("empty"), "02-28,a\n02-29,b\n03-01,c\n");
-    let run = run(&[&year[..], &["--rejects", rejects]].concat());
-    assert_eq!(run.text(), "02-28,a\n03-01,c\n");
-    assert_eq!(fs::read_to_string(rejects).unwrap(), "02-29,b\n02-29,a\n");
-    let reasons = fs::read_to_string(format!("{rejects}.jsonl")).unwrap();
+    assert_eq!(folder.read("rejects"), "02-29,b\n02-29,a\n");
+    let reasons = folder.read("rejects.jsonl");
     assert_eq!(reasons.matches("the year 2023, which has no").count(), 2);
 }
 
 #[test]
 fn the_clock_of_an_unknown_year_is_a_span() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
-    let run = |more: &[&str]| {
-        let time = ["--time-field", "1", "--stats", &stats];
-        let args = [
-            &["dedup", "-k", "2", "--window", "10s"],
-            &EXACT[..],
-            &time,
-            more,
-        ]
-        .concat();
-        let run = echoless(&args, b"Jan 02 00:00:10,a\nJan 02 01:00:11,a\n");
-        let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-        let clock = ["clock_from", "clock_to"].map(|name| json[name].as_f64().unwrap());
-        (run.stderr, clock)
-    };
-    let format = ["--time-format", "%b %d %H:%M:%S"];
-    let (summary, clock) = run(&format);
-    assert!(
-        summary.contains("; clock over 3,601 seconds; "),
-        "{summary}"
-    );
-    assert_eq!(clock, [86_410.0, 90_011.0]);
-    let year = [&format[..], &["--time-year", "2025"]].concat();
-    let (summary, clock) = run(&year);
+    let folder = Folder::with(&[("in", "Jan 02 00:00:10,a\nJan 02 01:00:11,a\n")]);
+    let time = "--time-field 1 --time-format '%b %d %H:%M:%S'";
     let range = "; clock from 2025-01-02T00:00:10Z to 2025-01-02T01:00:11Z; ";
-    assert!(summary.contains(range), "{summary}");
-    assert_eq!(clock, [1_735_776_010.0, 1_735_779_611.0]);
+    for (year, told, clock) in [
+        ("", "; clock over 3,601 seconds; ", [86_410.0, 90_011.0]),
+        (
+            "--time-year 2025",
+            range,
+            [1_735_776_010.0, 1_735_779_611.0],
+        ),
+    ] {
+        let args = format!("dedup -k 2 --window 10s {EXACT} {time} --stats stats {year} in");
+        let run = folder.echoless(args);
+        assert!(run.stderr.contains(told), "{}", run.stderr);
+        let stats = folder.json("stats");
+        let found = ["clock_from", "clock_to"].map(|name| stats[name].as_f64().unwrap());
+        assert_eq!(found, clock, "{year}");
+    }
 }
 
 #[test]
 fn a_year_needs_dates_without_one() {
-    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"1,a\n");
-    let expected = "expected a --time-format of dates without a year beside it, such as '%b %d";
     for (format, year) in [
         ("auto", "2024"),
         ("%F", "2024"),
         ("%H:%M:%S", "2024"),
         ("bcd", "x"),
     ] {
-        let time = ["--window", "1m", "--time-field", "1"];
-        let args = [&time[..], &["--time-format", format, "--time-year", year]].concat();
-        let run = run(&args);
-        let expected = format!("invalid --time-year={year}: {expected}");
-        assert!(run.error().starts_with(&expected), "{}", run.stderr);
+        let time = format!("--time-format {format} --time-year {year}");
+        dedup(format!("--window 1m --time-field 1 {time}"), "1,a\n").fails(&format!(
+            "invalid --time-year={year}: expected a --time-format of dates without a year beside \
+             it, such as '%b %d"
+        ));
     }
     let cases = [
         "--window 9 --time-year 2024 | invalid --time-year=2024: expected a window of time beside",
@@ -274,28 +226,9 @@ fn a_year_needs_dates_without_one() {
         "--window 1m --time-field 1 --time-format %d | invalid --time-format=%d: expected auto",
         "--time-year 2024 | --window",
     ];
-    assert_errors(run, &cases);
-}
-
-#[test]
-fn times_in_no_order_end_beyond_the_years_that_are_represented() {
-    // Every second record begins a year.
-    let input: String = (0..600)
-        .map(|number| format!("{}\n", ["12-01", "01-01"][number % 2]))
-        .collect();
-    let time = [
-        "--time-field",
-        "1",
-        "--time-format",
-        "%m-%d",
-        "--window",
-        "1m",
-    ];
-    let run = dedup(&time, input.as_bytes());
-    assert!(
-        run.error()
-            .contains("the time is outside of the years 1678 to 2261"),
-        "{}",
-        run.stderr
-    );
+    assert_errors(|args| dedup(args, "1,a\n"), &cases);
+    // Times in no order end beyond the years that are represented: every second record begins one.
+    let input = "12-01\n01-01\n".repeat(300);
+    let run = dedup("--time-field 1 --time-format %m-%d --window 1m", input);
+    run.fails("the time is outside of the years 1678 to 2261");
 }

@@ -1,353 +1,255 @@
 //! Faulty records that are set aside, and the positions of dropped ones.
 
-use std::fs;
-use std::path::Path;
-
 use serde_json::{Value, json};
 
-use crate::run::{Run, assert_errors, dedup, echoless, file};
+use crate::run::{Folder, Run, assert_errors, dedup};
 
-/// The files of a run, in a folder of its own.
-struct Files {
-    directory: tempfile::TempDir,
+/// The lines of a file of positions.
+fn positions(folder: &Folder, name: &str) -> Vec<Value> {
+    let text = folder.read(name);
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
-impl Files {
-    fn new() -> Self {
-        Self {
-            directory: tempfile::tempdir().unwrap(),
-        }
-    }
+/// A number of a position.
+fn at(position: &Value, name: &str) -> usize {
+    usize::try_from(position[name].as_u64().unwrap()).unwrap()
+}
 
-    fn path(&self, name: &str) -> String {
-        self.directory.path().join(name).to_str().unwrap().into()
-    }
-
-    fn text(&self, name: &str) -> String {
-        String::from_utf8_lossy(&fs::read(self.path(name)).unwrap()).into_owned()
-    }
-
-    /// The lines of a file of positions.
-    fn positions(&self, name: &str) -> Vec<Value> {
-        let text = self.text(name);
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    }
+/// The bytes of the input at a position.
+fn bytes_at<'a>(input: &'a [u8], position: &Value) -> &'a [u8] {
+    &input[at(position, "offset")..][..at(position, "bytes")]
 }
 
 /// Runs with `--rejects` and checks that the positions are those of the rejected bytes in `input`.
 #[track_caller]
-fn rejecting(files: &Files, args: &[&str], input: &[u8]) -> (Run, Vec<String>) {
-    let bad = files.path("bad");
-    let run = dedup(&[args, &["--rejects", &bad]].concat(), input);
+fn rejecting(args: &str, input: &str) -> (Run, Folder, Vec<String>) {
+    let folder = Folder::with(&[("in", input)]);
+    let run = folder.dedup(format!("{args} --rejects bad in"));
     let mut listed = Vec::new();
     let mut reasons = Vec::new();
-    for position in files.positions("bad.jsonl") {
-        assert_eq!(position["input"], "standard input");
-        let at = |name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap();
-        let (offset, bytes) = (at("offset"), at("bytes"));
-        listed.extend(&input[offset..offset + bytes]);
+    for position in positions(&folder, "bad.jsonl") {
+        assert_eq!(position["input"], "in");
+        listed.extend(bytes_at(input.as_bytes(), &position));
         let reason = position["reason"].as_str().unwrap();
-        reasons.push(format!("{}: {reason}", at("record")));
+        reasons.push(format!("{}: {reason}", at(&position, "record")));
     }
-    let written = fs::read(&bad).unwrap();
+    let written = folder.bytes("bad");
     // A terminator that the input lacks is supplied.
     assert!(listed == written || [&listed[..], b"\n"].concat() == written);
-    (run, reasons)
+    (run, folder, reasons)
 }
 
 #[test]
-fn records_without_a_key_are_rejected() {
-    let files = Files::new();
-    let input = "1,a\n2\n3,a\n\n4,b\n";
-    let (run, reasons) = rejecting(&files, &["-k", "2"], input.as_bytes());
-    assert_eq!(run.text(), "1,a\n4,b\n");
-    assert_eq!(files.text("bad"), "2\n\n");
-    assert_eq!(
-        reasons,
-        [
-            "2: field 2 of the key is missing: the record has 1",
-            "4: field 2 of the key is missing: the record has 1",
-        ]
-    );
+fn faulty_records_are_rejected_with_their_reasons() {
+    let lines = "1,a\n2\n3,a\n\n4,b\n";
+    let members = "{\"a\":1}\n{\"a\":\n{\"b\":1}\n{\"a\":1.0}\nx\n";
+    let timed = "--window 10s --time-field 2 -k 1 --late reject";
+    let times = "a,100\nb,200\nc,150\nd,x\nb,205\nc,150\ne,206\n";
+    let lacks = "field 2 of the key is missing: the record has 1";
+    let late = "the record is later than window and lateness allow";
+    for (args, input, kept, expected) in [
+        (
+            "-k 2",
+            lines,
+            "1,a\n4,b\n",
+            &[&*format!("2: {lacks}"), &format!("4: {lacks}")][..],
+        ),
+        // Records that --missing allows are not faulty.
+        ("-k 2 --missing skip", lines, "1,a\n2\n\n4,b\n", &[]),
+        (
+            "--format jsonl -k a",
+            members,
+            "{\"a\":1}\n",
+            &[
+                "2: invalid JSON at column 6: expected a value",
+                "3: `a` of the key is missing",
+                "5: invalid JSON at column 1: expected a value",
+            ],
+        ),
+        (
+            "--format jsonl -k a --missing skip",
+            members,
+            "{\"a\":1}\n{\"b\":1}\n",
+            &[
+                "2: invalid JSON at column 6: expected a value",
+                "5: invalid JSON at column 1: expected a value",
+            ],
+        ),
+        (
+            timed,
+            times,
+            "a,100\nb,200\ne,206\n",
+            &[
+                &format!("3: {late}"),
+                "4: field 2 is not a time of --time-format auto: `x`",
+                &format!("6: {late}"),
+            ],
+        ),
+        // With the window of a count, rejected records count as records.
+        (
+            "--window 2 -k 2",
+            "1,a\n2\n3,a\n4\n5\n6,a\n",
+            "1,a\n6,a\n",
+            &[2, 4, 5].map(|line| &*format!("{line}: {lacks}").leak()),
+        ),
+    ] {
+        let (run, _, reasons) = rejecting(args, input);
+        assert_eq!(run.text(), kept, "{args}");
+        assert_eq!(reasons, expected, "{args}");
+    }
     // A header is the first record, and every output of records has it.
-    let bad = files.path("bad");
-    let run = dedup(
-        &["-k", "2", "--header", "--rejects", &bad],
-        input.as_bytes(),
-    );
+    let (_, folder, _) = rejecting("-k 2", lines);
+    assert_eq!(folder.read("bad"), "2\n\n");
+    let run = folder.dedup("-k 2 --header --rejects bad in");
     assert_eq!(run.text(), "1,a\n3,a\n4,b\n");
-    assert_eq!(files.text("bad"), "1,a\n2\n\n");
-    let numbers: Vec<u64> = (files.positions("bad.jsonl").iter())
-        .map(|position| position["record"].as_u64().unwrap())
+    let numbers: Vec<usize> = positions(&folder, "bad.jsonl")
+        .iter()
+        .map(|position| at(position, "record"))
         .collect();
     assert_eq!(numbers, [2, 4]);
-    // Records that --missing allows are not faulty.
-    let (run, reasons) = rejecting(&files, &["-k", "2", "--missing", "skip"], input.as_bytes());
-    assert_eq!(run.text(), "1,a\n2\n\n4,b\n");
-    assert_eq!(reasons, [""; 0]);
-}
-
-#[test]
-fn json_that_is_none_is_rejected_even_if_missing_members_pass() {
-    let files = Files::new();
-    let input = "{\"a\":1}\n{\"a\":\n{\"b\":1}\n{\"a\":1.0}\nx\n";
-    let args = ["--format", "jsonl", "-k", "a"];
-    let (run, reasons) = rejecting(&files, &args, input.as_bytes());
-    assert_eq!(run.text(), "{\"a\":1}\n");
-    assert_eq!(
-        reasons,
-        [
-            "2: invalid JSON at column 6: expected a value",
-            "3: `a` of the key is missing",
-            "5: invalid JSON at column 1: expected a value",
-        ]
-    );
-    let skip = [&args[..], &["--missing", "skip"]].concat();
-    let (run, reasons) = rejecting(&files, &skip, input.as_bytes());
-    assert_eq!(run.text(), "{\"a\":1}\n{\"b\":1}\n");
-    assert_eq!(reasons.len(), 2);
+    assert_eq!(folder.read("bad"), "1,a\n2\n\n");
 }
 
 #[test]
 fn the_incomplete_end_of_an_input_is_rejected_and_the_next_input_follows() {
-    let files = Files::new();
-    let directory = files.directory.path();
-    let bad = files.path("bad");
     for (format, cut, whole, kept, rejected, reason) in [
         (
             "fixed:2",
-            &b"ababc"[..],
-            &b"abxy"[..],
-            &b"abxy"[..],
-            &b"c"[..],
+            "ababc",
+            "abxy",
+            "abxy",
+            "c",
             "after 1 of 2 bytes",
         ),
         (
             "prefixed:u8",
-            b"\x01a\x03bc",
-            b"\x01a\x01b",
-            b"\x01a\x01b",
-            b"\x03bc",
+            "\x01a\x03bc",
+            "\x01a\x01b",
+            "\x01a\x01b",
+            "\x03bc",
             "after 3 of 4 bytes",
         ),
         (
             "csv",
-            b"a\n\"b\nc\n",
-            b"c\na\n",
-            b"a\nc\n",
-            b"\"b\nc\n",
+            "a\n\"b\nc\n",
+            "c\na\n",
+            "a\nc\n",
+            "\"b\nc\n",
             "does not end",
         ),
     ] {
-        let inputs = [file(directory, "cut", cut), file(directory, "whole", whole)];
-        let args = [
-            "--format",
-            format,
-            "--rejects",
-            &bad,
-            &inputs[0],
-            &inputs[1],
-        ];
-        assert_eq!(dedup(&args, b"").bytes(), kept, "{format}");
-        assert_eq!(fs::read(&bad).unwrap(), rejected, "{format}");
-        let [position] = &files.positions("bad.jsonl")[..] else {
+        let folder = Folder::with(&[("cut", cut), ("whole", whole)]);
+        let args = format!("--format {format} --rejects bad cut whole");
+        assert_eq!(folder.dedup(args).text(), kept, "{format}");
+        assert_eq!(folder.read("bad"), rejected, "{format}");
+        let [position] = &positions(&folder, "bad.jsonl")[..] else {
             panic!("{format}: one position");
         };
-        assert_eq!(position["input"], inputs[0].as_str());
+        assert_eq!(position["input"], "cut");
         assert_eq!(position["offset"], cut.len() - rejected.len());
-        assert!(
-            position["reason"].as_str().unwrap().contains(reason),
-            "{format}: {position}"
-        );
+        let told = position["reason"].as_str().unwrap();
+        assert!(told.contains(reason), "{format}: {told}");
         // Without --rejects it ends the run.
-        let ended = dedup(&["--format", format, &inputs[0], &inputs[1]], b"");
-        assert!(ended.error().contains(reason), "{}", ended.error());
+        folder
+            .dedup(format!("--format {format} cut whole"))
+            .fails(reason);
     }
-}
-
-#[test]
-fn late_records_and_those_without_a_time_are_rejected() {
-    let files = Files::new();
-    let args = [
-        "--window",
-        "10s",
-        "--time-field",
-        "2",
-        "-k",
-        "1",
-        "--late",
-        "reject",
-    ];
-    let input = "a,100\nb,200\nc,150\nd,x\nb,205\nc,150\ne,206\n";
-    let (run, reasons) = rejecting(&files, &args, input.as_bytes());
-    assert_eq!(run.text(), "a,100\nb,200\ne,206\n");
-    let late = "the record is later than window and lateness allow";
-    assert_eq!(
-        reasons,
-        [
-            format!("3: {late}"),
-            "4: field 2 is not a time of --time-format auto: `x`".into(),
-            format!("6: {late}"),
-        ]
-    );
-    // With the window of a count, rejected records count as records.
-    let args = ["--window", "2", "-k", "2"];
-    let (run, _) = rejecting(&files, &args, b"1,a\n2\n3,a\n4\n5\n6,a\n");
-    assert_eq!(run.text(), "1,a\n6,a\n");
 }
 
 #[test]
 fn the_counts_of_rejected_records_are_told() {
-    let files = Files::new();
-    let (bad, stats) = (files.path("bad"), files.path("stats"));
-    let args = [
-        "dedup",
-        "-m",
-        "1MiB",
-        "-k",
-        "2",
-        "--rejects",
-        &bad,
-        "--stats",
-        &stats,
-    ];
-    let run = echoless(&args, b"1,a\n2\n3,a\n");
+    let folder = Folder::with(&[("in", "1,a\n2\n3,a\n")]);
+    let run = folder.echoless("dedup -m 1MiB -k 2 --rejects bad --stats stats in");
     assert_eq!(run.code, 0);
-    assert!(
-        run.stderr.contains("3 records (10 B)")
-            && run
-                .stderr
-                .contains("1 fresh, 1 duplicate (33.33 %), 1 rejected"),
-        "{}",
-        run.stderr
-    );
-    let stats: Value = serde_json::from_str(&files.text("stats")).unwrap();
-    assert_eq!(stats["rejected"], 1);
-    assert_eq!(stats["fresh"], 1);
-    assert_eq!(stats["unkeyed"], 0);
-    let count = dedup(&["-k", "2", "--rejects", &bad, "--count"], b"1,a\n2\n3,a\n");
-    assert_eq!(count.text(), "1\n");
+    for part in [
+        "3 records (10 B)",
+        "1 fresh, 1 duplicate (33.33 %), 1 rejected",
+    ] {
+        assert!(run.stderr.contains(part), "{}", run.stderr);
+    }
+    let stats = folder.json("stats");
+    let counts = ["rejected", "fresh", "unkeyed"].map(|name| stats[name].as_u64().unwrap());
+    assert_eq!(counts, [1, 1, 0]);
+    folder.assert_runs(&["-k 2 --rejects bad --count in | 1\n"]);
 }
 
 #[test]
 fn positions_of_dropped_records() {
-    let files = Files::new();
-    let directory = files.directory.path();
-    let one = file(directory, "one", b"id,name\n1,\"a\nb\"\n1,x\n");
-    let two = file(directory, "two", b"id,name\n2,c\n1,d\n");
-    let dropped = files.path("dropped");
-    let args = ["--csv", "--header", "-k", "id", "--duplicates", &dropped];
-    let run = dedup(&[&args[..], &["--explain", &one, &two]].concat(), b"");
-    assert_eq!(run.text(), "id,name\n1,\"a\nb\"\n2,c\n");
-    assert_eq!(files.text("dropped"), "id,name\n1,x\n1,d\n");
+    let folder = Folder::with(&[
+        ("one", "id,name\n1,\"a\nb\"\n1,x\n"),
+        ("two", "id,name\n2,c\n1,d\n"),
+    ]);
     let expected = [
-        json!({"input": one, "record": 3, "offset": 16, "bytes": 4}),
-        json!({"input": two, "record": 3, "offset": 12, "bytes": 4}),
+        json!({"input": "one", "record": 3, "offset": 16, "bytes": 4}),
+        json!({"input": "two", "record": 3, "offset": 12, "bytes": 4}),
     ];
-    assert_eq!(files.positions("dropped.jsonl"), expected);
     // The file may have a name of its own, and needs no file of duplicates.
-    let option = format!("--explain={}", files.path("why"));
-    let run = dedup(&[&args[..4], &[&option, &one, &two]].concat(), b"");
-    assert_eq!(run.code, 0);
-    assert_eq!(files.positions("why"), expected);
+    for (options, name) in [
+        ("--duplicates dropped --explain", "dropped.jsonl"),
+        ("--explain=why", "why"),
+    ] {
+        let run = folder.dedup(format!("--csv --header -k id {options} one two"));
+        assert_eq!(run.text(), "id,name\n1,\"a\nb\"\n2,c\n");
+        assert_eq!(positions(&folder, name), expected, "{options}");
+    }
+    assert_eq!(folder.read("dropped"), "id,name\n1,x\n1,d\n");
 }
 
 #[test]
 fn positions_lead_to_the_records_on_any_number_of_threads() {
-    let files = Files::new();
-    let mut input = Vec::new();
-    for index in 0_u32..200_000 {
-        let line = match index % 1000 {
-            7 => "no comma\n".into(),
-            _ => format!("{index},{}\n", index * 7919 % 100_003),
-        };
-        input.extend(line.bytes());
-    }
-    let input_file = file(files.directory.path(), "in", &input);
-    let (bad, dropped) = (files.path("bad"), files.path("dropped"));
+    let line = |index: u32| match index % 1000 {
+        7 => "no comma\n".into(),
+        _ => format!("{index},{}\n", index * 7919 % 100_003),
+    };
+    let input: String = (0..200_000).map(line).collect();
+    let folder = Folder::with(&[("in", &input)]);
     let mut first = None;
     for threads in ["1", "2", "3", "8"] {
-        let args = ["-k", "2", "--threads", threads, "--rejects", &bad];
-        let side = [
-            "-m",
-            "8MiB",
-            "--duplicates",
-            &dropped,
-            "--explain",
-            &input_file,
-        ];
-        let run = echoless(&[&["dedup", "-q"], &args[..], &side].concat(), b"");
-        let outputs = ["bad", "bad.jsonl", "dropped", "dropped.jsonl"].map(|name| files.text(name));
-        let outputs = (run.bytes(), outputs);
-        assert!(
-            *first.get_or_insert_with(|| outputs.clone()) == outputs,
-            "{threads}"
-        );
+        let run = folder.dedup(format!(
+            "-k 2 --threads {threads} --rejects bad -m 8MiB --duplicates dropped --explain in"
+        ));
+        let names = ["bad", "bad.jsonl", "dropped", "dropped.jsonl"];
+        let outputs = (run.bytes(), names.map(|name| folder.bytes(name)));
+        let is_same = *first.get_or_insert_with(|| outputs.clone()) == outputs;
+        assert!(is_same, "{threads}");
     }
+    let lines: Vec<&str> = input.split_inclusive('\n').collect();
     for (records, count) in [("bad", 200), ("dropped", 199_800 - 100_003)] {
-        let positions = files.positions(&format!("{records}.jsonl"));
+        let positions = positions(&folder, &format!("{records}.jsonl"));
         assert_eq!(positions.len(), count);
-        let lines: Vec<&[u8]> = input.split_inclusive(|byte| *byte == b'\n').collect();
-        let found: Vec<u8> = (positions.iter())
-            .flat_map(|position| {
-                let at = |name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap();
-                let bytes = &input[at("offset")..at("offset") + at("bytes")];
-                assert_eq!(bytes, lines[at("record") - 1]);
-                bytes
-            })
-            .copied()
-            .collect();
-        assert!(found == fs::read(files.path(records)).unwrap());
+        let mut found = Vec::<u8>::new();
+        for position in positions {
+            let bytes = bytes_at(input.as_bytes(), &position);
+            assert_eq!(bytes, lines[at(&position, "record") - 1].as_bytes());
+            found.extend(bytes);
+        }
+        assert!(found == folder.bytes(records));
     }
 }
 
 #[test]
 fn positions_of_dropped_packets() {
-    let files = Files::new();
-    let capture = files.path("capture");
-    let args = [
-        "gen",
-        "packets",
-        "-n",
-        "500",
-        "--duplicates",
-        "0.4",
-        "-o",
-        &capture,
-    ];
-    let generated = echoless(&args, b"");
+    let folder = Folder::new();
+    let generated = folder.echoless("gen packets -n 500 --duplicates 0.4 -o capture");
     assert_eq!(generated.code, 0, "{}", generated.stderr);
-    let dropped = files.path("dropped");
-    let args = [
-        "packets",
-        "-q",
-        &capture,
-        "-o",
-        "-",
-        "--duplicates",
-        &dropped,
-        "--explain",
-    ];
-    let run = echoless(&args, b"");
+    let run = folder.echoless("packets -q capture -o - --duplicates dropped --explain");
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let bytes = fs::read(Path::new(&capture)).unwrap();
-    let positions = files.positions("dropped.jsonl");
+    let bytes = folder.bytes("capture");
+    let positions = positions(&folder, "dropped.jsonl");
     assert!(!positions.is_empty());
-    let at =
-        |position: &Value, name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap();
-    let packets: Vec<u8> = (positions.iter())
-        .flat_map(|position| {
-            &bytes[at(position, "offset")..at(position, "offset") + at(position, "bytes")]
-        })
-        .copied()
-        .collect();
-    assert!(fs::read(dropped).unwrap().ends_with(&packets));
+    let packets = positions
+        .iter()
+        .flat_map(|position| bytes_at(&bytes, position));
+    let packets: Vec<u8> = packets.copied().collect();
+    assert!(folder.bytes("dropped").ends_with(&packets));
+    let numbers = positions.iter().map(|position| at(position, "record"));
     assert!(
-        positions
-            .iter()
-            .all(|position| (1..=500).contains(&at(position, "record")))
+        numbers
+            .into_iter()
+            .all(|number| (1..=500).contains(&number))
     );
 }
 

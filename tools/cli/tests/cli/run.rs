@@ -1,12 +1,13 @@
 //! Runs the command and collects its output.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The output and exit code of a run.
@@ -38,6 +39,12 @@ impl Run {
         self.stdout
     }
 
+    /// Checks that the run has failed with one line that has this part.
+    #[track_caller]
+    pub(crate) fn fails(&self, part: &str) {
+        assert!(self.error().contains(part), "{}", self.stderr);
+    }
+
     /// The message of a run that must fail with one line.
     #[track_caller]
     pub(crate) fn error(&self) -> &str {
@@ -48,13 +55,69 @@ impl Run {
     }
 }
 
+/// The arguments of a command: a slice of them, or one text with blanks between them, in which
+/// `'` quotes those that are empty or have blanks.
+pub(crate) trait Words {
+    fn words(&self) -> Vec<String>;
+}
+
+impl Words for str {
+    fn words(&self) -> Vec<String> {
+        // Blanks in quotes, which are the parts with odd numbers, separate nothing.
+        let parts = self.split('\'').enumerate();
+        let marked: String = parts
+            .map(|(number, part)| match number % 2 {
+                0 => part.to_owned(),
+                _ => format!("\u{1}{}", part.replace(' ', "\u{2}")),
+            })
+            .collect();
+        let words = marked.split(' ').filter(|word| !word.is_empty());
+        words
+            .map(|word| word.replace('\u{1}', "").replace('\u{2}', " "))
+            .collect()
+    }
+}
+
+impl Words for String {
+    fn words(&self) -> Vec<String> {
+        self.as_str().words()
+    }
+}
+
+impl<S: AsRef<str>> Words for [S] {
+    fn words(&self) -> Vec<String> {
+        self.iter().map(|word| word.as_ref().to_owned()).collect()
+    }
+}
+
+impl<S: AsRef<str>, const N: usize> Words for [S; N] {
+    fn words(&self) -> Vec<String> {
+        self[..].words()
+    }
+}
+
+impl<S: AsRef<str>> Words for Vec<S> {
+    fn words(&self) -> Vec<String> {
+        self[..].words()
+    }
+}
+
+impl<W: Words + ?Sized> Words for &W {
+    fn words(&self) -> Vec<String> {
+        (**self).words()
+    }
+}
+
 /// The command with these arguments, its standard streams piped. Its summary is that of a terminal,
 /// unless the arguments set another.
-pub(crate) fn command(args: &[&str]) -> Command {
+pub(crate) fn command(args: impl Words) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_echoless"));
+    let args = args.words();
     let (subcommand, rest) = args.split_at(args.len().min(1));
-    let summary = ["dedup", "packets"].contains(subcommand.first().unwrap_or(&""))
-        && !args.iter().any(|arg| arg.starts_with("--summary"));
+    let has_summary = ["dedup", "packets"]
+        .map(str::to_owned)
+        .contains(&subcommand.concat());
+    let summary = has_summary && !args.iter().any(|arg| arg.starts_with("--summary"));
     command
         .args(subcommand)
         .args(summary.then_some("--summary=full"))
@@ -67,15 +130,59 @@ pub(crate) fn command(args: &[&str]) -> Command {
 }
 
 /// Runs the command on `input`.
-pub(crate) fn echoless(args: &[&str], input: &[u8]) -> Run {
-    Run::new(feed(command(args).spawn().unwrap(), input))
+pub(crate) fn echoless(args: impl Words, input: impl AsRef<[u8]>) -> Run {
+    run_on(command(args), input.as_ref())
 }
 
 /// Runs `echoless dedup` quietly and with little memory.
-pub(crate) fn dedup(args: &[&str], input: &[u8]) -> Run {
-    let mut all = vec!["dedup", "-q", "-m", "1MiB"];
-    all.extend_from_slice(args);
-    echoless(&all, input)
+pub(crate) fn dedup(args: impl Words, input: impl AsRef<[u8]>) -> Run {
+    run_on(quiet(args), input.as_ref())
+}
+
+/// The command `echoless dedup`, quiet and with little memory.
+fn quiet(args: impl Words) -> Command {
+    let mut command = command("dedup -q -m 1MiB");
+    command.args(args.words());
+    command
+}
+
+/// Checks runs of `dedup`, each `ARGS | INPUT | OUTPUT` with an empty standard error, or `ARGS |
+/// INPUT | OUTPUT !! PART`: the output, and a part of the one line of its error.
+#[track_caller]
+pub(crate) fn assert_runs(cases: &[&str]) {
+    assert_runs_with(&[""], cases);
+}
+
+/// Checks the runs of [`assert_runs`] with each of these further arguments.
+#[track_caller]
+pub(crate) fn assert_runs_with(more: &[&str], cases: &[&str]) {
+    for case in cases {
+        let parts: Vec<&str> = case.splitn(3, " | ").collect();
+        let &[args, input, output] = &parts[..] else {
+            panic!("{case:?}: expected ARGS | INPUT | OUTPUT");
+        };
+        for more in more {
+            let run = dedup(format!("{args} {more}"), input);
+            assert_run(&run, output, &format!("{case:?} {more}"));
+        }
+    }
+}
+
+/// Checks a run as one of [`assert_runs`].
+#[track_caller]
+fn assert_run(run: &Run, expected: &str, case: &str) {
+    let (output, part) = match expected.split_once("!! ") {
+        Some((output, part)) => (output, Some(part)),
+        None => (expected, None),
+    };
+    let found = String::from_utf8_lossy(&run.stdout);
+    match part {
+        None => assert_eq!((run.code, &*run.stderr, &*found), (0, "", output), "{case}"),
+        Some(part) => {
+            assert!(run.error().contains(part), "{case}: {}", run.stderr);
+            assert_eq!(found, output, "{case}");
+        }
+    }
 }
 
 /// Runs a prepared command.
@@ -149,10 +256,10 @@ pub(crate) fn split_seen<K: Eq + std::hash::Hash>(
 pub(crate) fn assert_errors(run: impl Fn(&[&str]) -> Run, cases: &[&str]) {
     for case in cases {
         let (args, expected) = case.split_once(" | ").expect("ARGS | MESSAGE");
-        let args: Vec<&str> = args.split_whitespace().collect();
-        let run = run(&args);
-        assert!(run.error().contains(expected), "{args:?}: {}", run.error());
-        assert_eq!(run.stdout, b"", "{args:?}");
+        let args = args.words();
+        let run = run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(run.error().contains(expected), "{case}: {}", run.error());
+        assert_eq!(run.stdout, b"", "{case}");
     }
 }
 
@@ -166,4 +273,88 @@ pub(crate) fn file(directory: &Path, name: &str, content: &[u8]) -> String {
     let path = directory.join(name);
     std::fs::write(&path, content).unwrap();
     path.to_str().unwrap().to_owned()
+}
+
+/// A folder of files, in which commands run.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// A folder with files of these names and contents.
+    pub(crate) fn with<C: AsRef<[u8]>>(files: &[(&str, C)]) -> Self {
+        let folder = Self::new();
+        for (name, content) in files {
+            folder.write(name, content);
+        }
+        folder
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    pub(crate) fn append(&self, name: &str, content: impl AsRef<[u8]>) {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .append(true)
+            .create(true)
+            .open(self.path(name))
+            .unwrap();
+        file.write_all(content.as_ref()).unwrap();
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        String::from_utf8(self.bytes(name)).unwrap()
+    }
+
+    pub(crate) fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&self.bytes(name)).unwrap()
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// The command with these arguments, in the folder.
+    pub(crate) fn command(&self, args: impl Words) -> Command {
+        let mut command = command(args);
+        command.current_dir(self.0.path());
+        command
+    }
+
+    /// Runs the command in the folder.
+    pub(crate) fn echoless(&self, args: impl Words) -> Run {
+        run(self.command(args))
+    }
+
+    /// Runs `echoless dedup` in the folder, quietly and with little memory.
+    pub(crate) fn dedup(&self, args: impl Words) -> Run {
+        let mut command = quiet(args);
+        command.current_dir(self.0.path());
+        run(command)
+    }
+
+    /// Checks runs of `dedup` in the folder, each `ARGS | OUTPUT`, as those of [`assert_runs`].
+    #[track_caller]
+    pub(crate) fn assert_runs(&self, cases: &[&str]) {
+        for case in cases {
+            let (args, output) = case.split_once(" | ").expect("ARGS | OUTPUT");
+            assert_run(&self.dedup(args), output, &format!("{case:?}"));
+        }
+    }
 }

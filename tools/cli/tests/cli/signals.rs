@@ -186,7 +186,7 @@ fn a_non_blocking_output_is_waited_for() {
         let mut output_bytes = Vec::new();
         here.read_to_end(&mut output_bytes).unwrap();
         assert!(child.wait().unwrap().success());
-        let plain = dedup(&[], &output_bytes).bytes();
+        let plain = dedup("", &output_bytes).bytes();
         assert!(plain == lines.as_bytes());
     }
 }

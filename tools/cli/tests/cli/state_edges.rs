@@ -4,169 +4,116 @@
 use std::fs;
 use std::path::Path;
 
-use crate::run::{Run, command, echoless, file, run};
+use crate::run::{Folder, Run};
 
 /// A folder with a state, and an input that it has read.
-struct Place(tempfile::TempDir);
+fn with_state() -> Folder {
+    let folder = Folder::with(&[("one", "a\nb\na\n")]);
+    dedup(&folder, "-o out one").text();
+    folder
+}
 
-impl Place {
-    fn new() -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        file(place.0.path(), "one", b"a\nb\na\n");
-        place.dedup(&["-o", "@out", "@one"]).text();
-        place
-    }
+/// A run with the state.
+fn dedup(folder: &Folder, args: &str) -> Run {
+    folder.echoless(format!("dedup -q -m 64KiB --state state {args}"))
+}
 
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn paths(&self, args: &[&str]) -> Vec<String> {
-        let path = |arg: &&str| match arg.split_once('@') {
-            Some((option, name)) => format!("{option}{}", self.path(name)),
-            None => (*arg).to_owned(),
-        };
-        args.iter().map(path).collect()
-    }
-
-    /// A run with the state; what follows an `@` is a file in the folder.
-    fn dedup(&self, args: &[&str]) -> Run {
-        let all = [
-            &["dedup", "-q", "-m", "64KiB", "--state", "@state"][..],
-            args,
-        ];
-        self.run(&all.concat())
-    }
-
-    fn run(&self, args: &[&str]) -> Run {
-        let args = self.paths(args);
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        run(command(&args))
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap()
-    }
-
-    /// The names and the bytes of the files of the state.
-    fn state(&self) -> Vec<(String, Vec<u8>)> {
-        let entries = fs::read_dir(self.path("state")).unwrap();
-        let file = |entry: fs::DirEntry| {
-            let name = entry.file_name().into_string().unwrap();
-            (name, fs::read(entry.path()).unwrap())
-        };
-        let mut files: Vec<_> = entries.map(|entry| file(entry.unwrap())).collect();
-        files.sort_unstable();
-        files
-    }
+/// The names and the bytes of the files of the state.
+fn state(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder.path("state")).unwrap();
+    let file = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, fs::read(entry.path()).unwrap())
+    };
+    let mut files: Vec<_> = entries.map(|entry| file(entry.unwrap())).collect();
+    files.sort_unstable();
+    files
 }
 
 #[test]
 fn files_of_the_state_are_no_outputs() {
-    let place = Place::new();
-    file(place.0.path(), "two", b"a\nc\n");
-    let before = place.state();
+    let folder = with_state();
+    folder.write("two", "a\nc\n");
+    let before = state(&folder);
     let segment = "state/segment-0000000001";
     let mut names = vec![
         segment,
+        "state/segment-0000000001.new",
         "state/segment-0000000002",
         "state/lock",
         "state/../state/lock",
     ];
-    names.push("state/segment-0000000001.new");
     #[cfg(unix)]
     {
-        let link = |target: &str, name: &str| {
-            std::os::unix::fs::symlink(place.path(target), place.path(name)).unwrap();
-        };
-        link(segment, "link");
-        link("state", "folder");
+        for (target, name) in [(segment, "link"), ("state", "folder")] {
+            std::os::unix::fs::symlink(folder.path(target), folder.path(name)).unwrap();
+        }
         names.extend(["link", "folder/lock"]);
     }
     for name in &names {
-        let named = format!("@{name}");
-        let expected = format!(
-            "{}: is also a file of the state {}",
-            place.path(name),
-            place.path("state")
-        );
-        let [explained, with] =
-            ["--explain=", "--tag-file="].map(|option| option.to_owned() + &named);
+        let expected = format!("{name}: is also a file of the state state");
         for outputs in [
-            &["-o", &named][..],
-            &["-o", "@new", "--duplicates", &named],
-            &["-o", "@new", &explained],
-            &["-o", "@new", "--stats", &named],
-            &["-o", "@new", &with],
-            &["-o", "@new", "--rejects", &named, "-k", "1"],
+            "-o NAME",
+            "-o new --duplicates NAME",
+            "-o new --explain=NAME",
+            "-o new --stats NAME",
+            "-o new --tag-file=NAME",
+            "-o new --rejects NAME -k 1",
         ] {
-            let failed = place.dedup(&[outputs, &["@two"]].concat());
+            let failed = dedup(&folder, &format!("{} two", outputs.replace("NAME", name)));
             let error = failed.error();
             // Options that the state was not made with are refused, too.
             let is_refused = error == expected || error.contains("as in the state");
-            assert!(is_refused, "{outputs:?}: {error}");
-            assert!(place.state() == before, "{outputs:?}");
+            assert!(is_refused, "{outputs}: {error}");
+            assert!(state(&folder) == before, "{outputs}");
         }
-        let failed = place.run(&["state", "export", "@state", "-o", &named]);
+        let failed = folder.echoless(format!("state export state -o {name}"));
         assert_eq!(failed.error(), expected);
-        assert!(place.state() == before, "{name}");
+        assert!(state(&folder) == before, "{name}");
     }
     // Another name for the bytes of a segment.
-    fs::hard_link(place.path(segment), place.path("same")).unwrap();
-    assert!(
-        place
-            .dedup(&["-o", "@same", "@two"])
-            .error()
-            .contains("is also a file of the state")
-    );
-    assert!(place.state() == before);
-    place.run(&["state", "verify", "@state"]).text();
-    place.dedup(&["-o", "@out", "@two"]).text();
-    assert_eq!(place.read("out"), b"a\nb\nc\n");
+    fs::hard_link(folder.path(segment), folder.path("same")).unwrap();
+    dedup(&folder, "-o same two").fails("is also a file of the state");
+    assert!(state(&folder) == before);
+    folder.echoless("state verify state").text();
+    dedup(&folder, "-o out two").text();
+    assert_eq!(folder.read("out"), "a\nb\nc\n");
 }
 
 #[test]
 fn an_export_replaces_regular_files_alone_and_no_killed_one_blocks_it() {
-    let place = Place::new();
+    let folder = with_state();
+    let export = |name: &str| folder.echoless(format!("state export state -o {name}"));
     // As earlier versions left it.
-    file(place.0.path(), "ex.new", b"half of a state");
-    place
-        .run(&["state", "export", "@state", "-o", "@ex"])
-        .text();
-    let state = place.read("ex");
-    assert_eq!(place.read("ex.new"), b"half of a state");
-    let shown = place.run(&["state", "export", "@state", "-o", "-"]);
-    assert!(shown.bytes() == state);
-    fs::create_dir(place.path("folder")).unwrap();
-    let failed = place.run(&["state", "export", "@state", "-o", "@folder"]);
-    assert!(
-        failed
-            .error()
-            .contains("folder: is a folder: expected a file"),
-        "{}",
-        failed.stderr
-    );
+    folder.write("ex.new", "half of a state");
+    export("ex").text();
+    let state = folder.bytes("ex");
+    assert_eq!(folder.read("ex.new"), "half of a state");
+    assert!(export("-").bytes() == state);
+    fs::create_dir(folder.path("folder")).unwrap();
+    export("folder").fails("folder: is a folder: expected a file");
     #[cfg(unix)]
     {
         use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
         use std::process::Command;
 
-        let export =
-            |name: &str| place.run(&["state", "export", "@state", "-o", &format!("@{name}")]);
-        fs::set_permissions(place.path("ex"), fs::Permissions::from_mode(0o600)).unwrap();
-        symlink("ex", place.path("link")).unwrap();
-        symlink("new", place.path("dangling")).unwrap();
+        fs::set_permissions(folder.path("ex"), fs::Permissions::from_mode(0o600)).unwrap();
         for (link, target) in [("link", "ex"), ("dangling", "new")] {
-            fs::write(place.path("ex"), "old").unwrap();
+            symlink(target, folder.path(link)).unwrap();
+            folder.write("ex", "old");
             export(link).text();
-            assert_eq!(fs::read_link(place.path(link)).unwrap(), Path::new(target));
-            assert!(place.read(target) == state || target == "new");
+            let link = fs::read_link(folder.path(link)).unwrap();
+            assert_eq!(link, Path::new(target));
+            assert!(folder.bytes(target) == state || target == "new");
         }
-        assert!(place.read("new") == state);
-        let mode = fs::metadata(place.path("ex")).unwrap().permissions().mode();
+        assert!(folder.bytes("new") == state);
+        let mode = fs::metadata(folder.path("ex"))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
 
-        let pipe = place.path("pipe");
+        let pipe = folder.path("pipe");
         assert!(
             Command::new("mkfifo")
                 .arg(&pipe)
@@ -181,32 +128,23 @@ fn an_export_replaces_regular_files_alone_and_no_killed_one_blocks_it() {
         export("pipe").text();
         assert!(reader.join().unwrap() == state);
         assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
-        let left = fs::read_dir(place.0.path()).unwrap();
-        let is_left = |name: &str| name.starts_with(".echoless-");
-        assert!(
-            left.into_iter()
-                .all(|entry| !is_left(entry.unwrap().file_name().to_str().unwrap()))
-        );
+        let left = fs::read_dir(folder.path("")).unwrap();
+        let mut names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert!(names.all(|name| !name.starts_with(".echoless-")));
     }
     // A failed export leaves the old file.
-    let failed = place.run(&["state", "export", "@none", "-o", "@ex"]);
-    assert!(
-        failed.error().starts_with(&place.path("none")),
-        "{}",
-        failed.stderr
-    );
-    assert!(place.read("ex") != b"");
+    let failed = folder.echoless("state export none -o ex");
+    assert!(failed.error().starts_with("none"), "{}", failed.stderr);
+    assert!(folder.read("ex") != "");
 }
 
 #[test]
 fn missing_segments_are_an_error() {
-    let place = Place::new();
-    fs::remove_file(place.path("state/segment-0000000001")).unwrap();
-    let failed = place.dedup(&["-o", "@out", "@one"]);
-    let state = place.path("state");
-    let expected = "it had segments, which are missing: remove its file lock to begin anew";
-    assert_eq!(failed.error(), format!("{state}: {expected}"));
-    assert_eq!(place.read("out"), b"a\nb\n");
+    let folder = with_state();
+    fs::remove_file(folder.path("state/segment-0000000001")).unwrap();
+    let expected = "state: it had segments, which are missing: remove its file lock to begin anew";
+    assert_eq!(dedup(&folder, "-o out one").error(), expected);
+    assert_eq!(folder.read("out"), "a\nb\n");
 }
 
 /// The administrator reads any folder, so the run is that of another user.
@@ -266,17 +204,11 @@ fn the_folder_around_a_state_need_not_be_readable() {
 
 #[test]
 fn options_may_be_written_in_another_way_and_advice_is_taken() {
-    let place = Place::new();
-    let folder = place.0.path();
-    file(folder, "good", b"1,a\n2,b\n");
-    file(folder, "more", b"3,a\n4,c\n\n5\n");
+    let folder = Folder::with(&[("good", "1,a\n2,b\n"), ("more", "3,a\n4,c\n\n5\n")]);
     let with = |state: &str, args: &str| {
-        let state = format!("--state=@{state}");
-        let fixed = ["dedup", "-q", "-m", "64k", &state, "-o", "@of"];
-        let args: Vec<&str> = fixed.into_iter().chain(args.split(' ')).collect();
-        place.run(&args)
+        folder.echoless(format!("dedup -q -m 64k --state={state} -o of {args}"))
     };
-    for (number, (one, other)) in [
+    for (one, other) in [
         ("-k 1,2", "-k 1-2"),
         ("-k 2 --compress zstd", "-k 2 --compress zstd:3"),
         ("-k 2 -d ,", "-k 2"),
@@ -286,34 +218,25 @@ fn options_may_be_written_in_another_way_and_advice_is_taken() {
             "--window 1h --time-field 1 --time-format %s",
             "--window 60m --time-field 1 --time-format %s --lateness 1m",
         ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let state = format!("state{number}");
-        with(&state, &format!("{one} @good")).text();
-        with(&state, &format!("{other} --again @good")).text();
-        fs::remove_file(place.path("of")).unwrap();
+    ] {
+        with("same", &format!("{one} good")).text();
+        with("same", &format!("{other} --again good")).text();
+        fs::remove_file(folder.path("of")).unwrap();
+        fs::remove_dir_all(folder.path("same")).unwrap();
     }
     // The run ends at a record without a key, and advises what to do.
-    with("faulty", "-k 2 @good").text();
-    let failed = with("faulty", "-k 2 @good @more");
-    assert!(
-        failed.error().contains("--missing skip"),
-        "{}",
-        failed.stderr
-    );
-    with("faulty", "-k 2 --missing skip @good @more").text();
+    with("faulty", "-k 2 good").text();
+    with("faulty", "-k 2 good more").fails("--missing skip");
+    with("faulty", "-k 2 --missing skip good more").text();
     let left = with(
         "faulty",
-        "-k 2 --missing empty --blank-lines skip @good @more",
+        "-k 2 --missing empty --blank-lines skip good more",
     );
     assert_eq!(left.code, 0, "{}", left.stderr);
-    assert_eq!(place.read("of"), b"1,a\n2,b\n4,c\n\n5\n");
+    assert_eq!(folder.read("of"), "1,a\n2,b\n4,c\n\n5\n");
     // Another meaning is still refused, in the words of both runs.
-    let failed = with("faulty", "-k 1-2 @good");
-    let state = place.path("faulty");
-    let expected = format!("invalid --key=1-2: expected --key=2, as in the state {state}");
+    let failed = with("faulty", "-k 1-2 good");
+    let expected = "invalid --key=1-2: expected --key=2, as in the state faulty";
     assert_eq!(failed.error(), expected);
 }
 
@@ -321,52 +244,40 @@ fn options_may_be_written_in_another_way_and_advice_is_taken() {
 #[cfg(target_os = "linux")]
 #[test]
 fn names_reach_a_terminal_as_they_are() {
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
-
     let hostile = "\u{1b}]0;title\u{7}\u{9b}31m\r\n\u{7f}\u{202e}gpj\u{2066}\u{200f}\u{2028}";
-    let place = Place::new();
-    let folder = place.0.path();
     let [input, output, list] = ["in", "out", "list"].map(|name| format!("{name}{hostile}"));
-    fs::write(folder.join(OsStr::from_bytes(input.as_bytes())), "c\nd\n").unwrap();
-    let [named, to] = [&input, &output].map(|name| format!("@{name}"));
+    let folder = Folder::with(&[(&*input, "c\nd\n"), ("one", "a\nb\na\n")]);
     let comment = "--comment=\u{1b}[31m\u{202e}";
-    let shown = [
-        place.run(&[
-            "dedup", "--state", "@other", comment, "-k", "1", "-o", &to, &named,
-        ]),
-        place.run(&[
-            "dedup", "--state", "@other", comment, "-k", "1", "-o", &to, &named,
-        ]),
-        place.run(&["dedup", "--state", "@other", "-k", "1", "-o", &to, &named]),
-        place.run(&["state", "show", "@other"]),
-        place.run(&["state", "show", "--json", "@other"]),
-        place.run(&["state", "show", &named]),
-        place.run(&["state", "export", "@other", "-o", "@none\u{202e}/ex"]),
-        echoless(&["dedup", &format!("--{hostile}")], b""),
-    ];
+    let mut shown: Vec<Run> = [
+        format!("dedup --state other {comment} -k 1 -o {output} {input}"),
+        format!("dedup --state other {comment} -k 1 -o {output} {input}"),
+        format!("dedup --state other -k 1 -o {output} {input}"),
+        "state show other".into(),
+        "state show --json other".into(),
+        format!("state show {input}"),
+        "state export other -o none\u{202e}/ex".into(),
+        format!("dedup --{hostile}"),
+    ]
+    .into_iter()
+    .map(|args| folder.echoless(args))
+    .collect();
     // A list of another program has names as they are.
-    let seen = folder.join(OsStr::from_bytes(list.as_bytes()));
-    let skip = format!("--skip-seen-files=@{list}");
-    place
-        .run(&["dedup", "-q", &skip, "-o", "@new", "@one"])
+    folder
+        .dedup(format!("--skip-seen-files={list} -o new one"))
         .text();
-    let line = fs::read_to_string(&seen).unwrap();
-    let name = hostile.replace('\n', "");
-    fs::write(&seen, line.replace(&place.path("one"), &name)).unwrap();
-    let skipped = place.run(&["dedup", &skip, "-o", "@new", "@one"]);
-    assert!(
-        skipped.stderr.contains("skipped, seen before as"),
-        "{}",
-        skipped.stderr
-    );
-    for run in shown.into_iter().chain([skipped]) {
+    let seen = folder.read(&list);
+    folder.write(&list, seen.replace("one", &hostile.replace('\n', "")));
+    let skipped = folder.echoless(format!("dedup --skip-seen-files={list} -o new one"));
+    let says = "skipped, seen before as";
+    assert!(skipped.stderr.contains(says), "{}", skipped.stderr);
+    shown.push(skipped);
+    for run in shown {
         let all = String::from_utf8(run.stdout).unwrap() + &run.stderr;
         let shown = |character: char| character == '\n' || !echoless::message::acts(character);
         assert!(all.chars().all(shown), "{all:?}");
     }
     // JSON has the same names all the same.
-    let json = place.run(&["state", "show", "--json", "@other"]).text();
+    let json = folder.echoless("state show --json other").text();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(value["run"]["outputs"][0]["name"], place.path(&output));
+    assert_eq!(value["run"]["outputs"][0]["name"], output);
 }

@@ -1,120 +1,38 @@
 //! Verdicts in the records, and in a file beside them.
 
-use std::fs;
-
 use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file};
+use crate::run::{Folder, assert_errors, assert_runs, dedup};
 
 #[test]
 fn a_last_field_has_the_verdict() {
-    assert_eq!(
-        dedup(&["--tag"], b"a\nb\na\n").text(),
-        "a,fresh\nb,fresh\na,duplicate\n"
-    );
-    assert_eq!(
-        dedup(&["--tag", "-d", ";"], b"a\r\na\r").text(),
-        "a\r;fresh\na\r;duplicate"
-    );
-    assert_eq!(
-        dedup(&["--tag", "-z"], b"a\0\0a").text(),
-        "a,fresh\0,fresh\0a,duplicate"
-    );
-    let args = ["--csv", "-k", "2", "--missing", "skip", "--tag"];
-    let input = b"\"1\n\",x\r\n2\r\n3,x\r\n";
-    assert_eq!(
-        dedup(&args, input).text(),
-        "\"1\n\",x,fresh\r\n2,unjudged\r\n3,x,duplicate\r\n"
-    );
-}
-
-#[test]
-fn the_header_gets_the_name() {
-    let args = ["--header", "-k", "id", "--tag"];
-    let input = b"\xef\xbb\xbfid\n1\n1\n";
-    assert_eq!(
-        dedup(&args, input).text(),
-        "\u{feff}id,verdict\n1,fresh\n1,duplicate\n"
-    );
-    let args = ["--header", "-k", "id", "--tag=seen"];
-    assert_eq!(dedup(&args, b"id\n1").text(), "id,seen\n1,fresh");
-    // The file of duplicates has them as they came.
-    let directory = tempfile::tempdir().unwrap();
-    let dropped = file(directory.path(), "dropped", b"");
-    let args = ["--header", "--tag", "--duplicates", &dropped];
-    assert_eq!(
-        dedup(&args, b"id\n1\n1\n").text(),
-        "id,verdict\n1,fresh\n1,duplicate\n"
-    );
-    assert_eq!(fs::read(dropped).unwrap(), b"id\n1\n");
-}
-
-#[test]
-fn a_header_with_the_name_of_the_tag_is_rejected() {
-    let input = b"id,verdict\n1,a\n1,b\n";
-    for (tag, name) in [("--tag", "verdict"), ("--tag=id", "id")] {
-        let run = dedup(&["--csv", "--header", "-k", "id", tag], input);
-        assert_eq!(
-            run.error(),
-            format!(
-                "invalid --tag={name}: expected --tag=NAME with a name that no field of the header has"
-            )
-        );
-        assert_eq!(run.stdout, b"");
-    }
-    let tagged = dedup(&["-q", "--csv", "--header", "-k", "id", "--tag=v"], input);
-    assert_eq!(tagged.text(), "id,verdict,v\n1,a,fresh\n1,b,duplicate\n");
-}
-
-#[test]
-fn a_blank_line_gets_no_fields() {
-    let args = ["-q", "--csv", "--header", "-k", "id", "--tag"];
-    let tagged = dedup(&args, b"id,name\n1,a\n\n1,b\n").text();
-    assert_eq!(tagged, "id,name,verdict\n1,a,fresh\n\n1,b,duplicate\n");
-}
-
-#[test]
-fn a_blank_line_behind_a_byte_order_mark_stays_blank() {
-    let args = ["--csv", "-k", "1", "--tag"];
-    let input = "\u{feff}\n1,2\n";
-    assert_eq!(
-        dedup(&args, input.as_bytes()).text(),
-        "\u{feff}\n1,2,fresh\n"
-    );
-}
-
-#[test]
-fn json_without_a_verdict_needs_no_room_for_it() {
-    let input = "{\"a\":1}\n\n\r\nx}\n[1]\n{\"b\":2}\n{\"a\":1}\n";
-    let args = ["--format", "jsonl", "-k", "a", "--missing", "skip", "--tag"];
-    let expected = concat!(
-        "{\"a\":1,\"verdict\":\"fresh\"}\n\n\r\nx}\n[1]\n",
-        "{\"b\":2,\"verdict\":\"unjudged\"}\n",
-        "{\"a\":1,\"verdict\":\"duplicate\"}\n",
-    );
-    assert_eq!(dedup(&args, input.as_bytes()).text(), expected);
-    // With a file for them, they are set aside as ever.
-    let directory = tempfile::tempdir().unwrap();
-    let bad = file(directory.path(), "bad", b"");
-    let rejecting = [&args[..], &["--rejects", &bad]].concat();
-    let passed = dedup(&rejecting, input.as_bytes()).text();
-    // Blank lines are no records.
-    assert_eq!(passed, expected.replace("x}\n[1]\n", ""));
-    assert_eq!(fs::read_to_string(bad).unwrap(), "x}\n[1]\n");
-    // Its own member would be taken for a verdict.
-    let run = dedup(&args, b"{\"verdict\":1}\n");
-    assert!(
-        run.error().contains("a member with the name"),
-        "{}",
-        run.stderr
-    );
+    assert_runs(&[
+        "--tag | a\nb\na\n | a,fresh\nb,fresh\na,duplicate\n",
+        "--tag -d ; | a\r\na\r | a\r;fresh\na\r;duplicate",
+        "--tag -z | a\0\0a | a,fresh\0,fresh\0a,duplicate",
+        "--csv -k 2 --missing skip --tag | \"1\n\",x\r\n2\r\n3,x\r\n | \"1\n\",x,fresh\r\n2,unjudged\r\n3,x,duplicate\r\n",
+        // Blank lines get no fields.
+        "--csv --header -k id --tag | id,name\n1,a\n\n1,b\n | id,name,verdict\n1,a,fresh\n\n1,b,duplicate\n",
+        "--csv -k 1 --tag | \u{feff}\n1,2\n | \u{feff}\n1,2,fresh\n",
+        // The header gets the name.
+        "--header -k id --tag | \u{feff}id\n1\n1\n | \u{feff}id,verdict\n1,fresh\n1,duplicate\n",
+        "--header -k id --tag=seen | id\n1 | id,seen\n1,fresh",
+        // One that has it is rejected.
+        "--csv --header -k id --tag | id,verdict\n1,a\n | !! invalid --tag=verdict: expected --tag=NAME with a name that no field of the header has",
+        "--csv --header -k id --tag=id | id,verdict\n1,a\n | !! invalid --tag=id: expected --tag=NAME with a name that no field of the header has",
+        "--csv --header -k id --tag=v | id,verdict\n1,a\n1,b\n | id,verdict,v\n1,a,fresh\n1,b,duplicate\n",
+    ]);
+    // The file of duplicates has records as they came.
+    let folder = Folder::with(&[("in", "id\n1\n1\n")]);
+    let case = "--header --tag --duplicates dropped in | id,verdict\n1,fresh\n1,duplicate\n";
+    folder.assert_runs(&[case]);
+    assert_eq!(folder.read("dropped"), "id\n1\n");
 }
 
 #[test]
 fn a_last_member_has_the_verdict() {
     let input = "{}\n {\"a\":[1]} \n{ \"a\" : [1] }\r\n{ }\n";
-    let args = ["--format", "jsonl", "-k", "a", "--missing", "skip", "--tag"];
-    let tagged = dedup(&args, input.as_bytes()).text();
+    let tagged = dedup("--format jsonl -k a --missing skip --tag", input).text();
     let expected = concat!(
         "{\"verdict\":\"unjudged\"}\n",
         " {\"a\":[1],\"verdict\":\"fresh\"} \n",
@@ -130,6 +48,28 @@ fn a_last_member_has_the_verdict() {
 }
 
 #[test]
+fn json_without_a_verdict_needs_no_room_for_it() {
+    let folder = Folder::with(&[("in", "{\"a\":1}\n\n\r\nx}\n[1]\n{\"b\":2}\n{\"a\":1}\n")]);
+    let args = "--format jsonl -k a --missing skip --tag";
+    let expected = concat!(
+        "{\"a\":1,\"verdict\":\"fresh\"}\n\n\r\nx}\n[1]\n",
+        "{\"b\":2,\"verdict\":\"unjudged\"}\n",
+        "{\"a\":1,\"verdict\":\"duplicate\"}\n",
+    );
+    folder.assert_runs(&[
+        &format!("{args} in | {expected}"),
+        // With a file for them, they are set aside as ever. Blank lines are no records.
+        &format!(
+            "{args} --rejects bad in | {}",
+            expected.replace("x}\n[1]\n", "")
+        ),
+    ]);
+    assert_eq!(folder.read("bad"), "x}\n[1]\n");
+    // Its own member would be taken for a verdict.
+    dedup(args, "{\"verdict\":1}\n").fails("a member with the name");
+}
+
+#[test]
 fn json_without_room_for_a_member_is_faulty() {
     for (line, message) in [
         ("[1]", "the value is no object"),
@@ -139,83 +79,58 @@ fn json_without_room_for_a_member_is_faulty() {
         ("{\"v\\u0065rdict\":1}", "a member with the name of --tag"),
     ] {
         let input = format!("{{\"a\":1}}\n{line}\n{{\"a\":1}}\n{{\"a\":2}}\n");
-        let args = ["--format", "jsonl", "--tag"];
-        let run = dedup(&args, input.as_bytes());
-        assert!(run.error().contains(message), "{}", run.error());
-        assert!(run.error().contains("line 2"), "{}", run.error());
-        let directory = tempfile::tempdir().unwrap();
-        let bad = file(directory.path(), "bad", b"");
-        let passed = dedup(
-            &[&args[..], &["--rejects", &bad]].concat(),
-            input.as_bytes(),
-        );
+        let folder = Folder::with(&[("in", input)]);
+        let run = folder.dedup("--format jsonl --tag in");
+        run.fails(message);
+        run.fails("line 2");
         let expected = concat!(
             "{\"a\":1,\"verdict\":\"fresh\"}\n",
             "{\"a\":1,\"verdict\":\"duplicate\"}\n",
             "{\"a\":2,\"verdict\":\"fresh\"}\n",
         );
-        assert_eq!(passed.text(), expected);
-        assert_eq!(fs::read_to_string(bad).unwrap(), format!("{line}\n"));
+        folder.assert_runs(&[&format!(
+            "--format jsonl --tag --rejects bad in | {expected}"
+        )]);
+        assert_eq!(folder.read("bad"), format!("{line}\n"));
     }
 }
 
 #[test]
 fn a_file_of_verdicts_serves_every_format() {
-    let directory = tempfile::tempdir().unwrap();
-    let tags = file(
-        directory.path(),
-        "tags",
-        b"the old content, which is longer",
-    );
-    for (args, input) in [
-        (&["--format", "fixed:1"][..], &b"aab"[..]),
-        (&["--format", "prefixed:u8"], b"\x01a\x01a\x01b"),
-        (&[], b"a\na\nb"),
-        (&["--format", "jsonl"], b"a\na\nb\n"),
+    let folder = Folder::with(&[("tags", "the old content, which is longer")]);
+    for (args, input, expected) in [
+        ("--format fixed:1", "aab", "fresh\nduplicate\nfresh\n"),
+        (
+            "--format prefixed:u8",
+            "\x01a\x01a\x01b",
+            "fresh\nduplicate\nfresh\n",
+        ),
+        ("", "a\na\nb", "fresh\nduplicate\nfresh\n"),
+        ("--format jsonl", "a\na\nb\n", "fresh\nduplicate\nfresh\n"),
+        ("-k 2 --rejects bad", "1,a\n2\n3,a\n", "fresh\nduplicate\n"),
     ] {
-        let args = [args, &["--tag-file", &tags]].concat();
-        assert_eq!(dedup(&args, input).bytes(), input);
-        assert_eq!(
-            fs::read_to_string(&tags).unwrap(),
-            "fresh\nduplicate\nfresh\n"
-        );
+        folder.write("in", input);
+        let passed = folder.dedup(format!("{args} --tag-file tags in")).text();
+        assert_eq!(passed, input.replace("2\n", ""), "{args}");
+        assert_eq!(folder.read("tags"), expected, "{args}");
     }
-    let bad = file(directory.path(), "bad", b"");
-    let args = ["-k", "2", "--tag-file", &tags, "--rejects", &bad];
-    assert_eq!(dedup(&args, b"1,a\n2\n3,a\n").text(), "1,a\n3,a\n");
-    assert_eq!(fs::read_to_string(&tags).unwrap(), "fresh\nduplicate\n");
 }
 
 #[test]
 fn tags_do_not_depend_on_threads() {
     let lines = |index: u32| format!("{{\"id\":{}}}\n", index * 7919 % 100_003);
     let input: String = (0..300_000).map(lines).collect();
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "in", input.as_bytes());
+    let folder = Folder::with(&[("in", &input)]);
     let run = |threads| {
-        let args = [
-            "--format",
-            "jsonl",
-            "-k",
-            "id",
-            "--tag",
-            "--threads",
-            threads,
-            &path,
-        ];
-        echoless(&[&["dedup", "-q", "-m", "8MiB"], &args[..]].concat(), b"").bytes()
+        let args = format!("--format jsonl -k id --tag --threads {threads} in");
+        folder.dedup(format!("-m 8MiB {args}")).text()
     };
-    let one = run("1");
-    let tagged = String::from_utf8(one.clone()).unwrap();
-    let fresh = tagged.lines().filter(|line| line.contains("\"fresh\""));
+    let one = run(1);
+    let fresh = one.lines().filter(|line| line.contains("\"fresh\""));
     assert_eq!(fresh.count(), 100_003);
-    assert_eq!(
-        tagged
-            .replace(",\"verdict\":\"fresh\"", "")
-            .replace(",\"verdict\":\"duplicate\"", ""),
-        input
-    );
-    for threads in ["2", "3", "8"] {
+    let untagged = one.replace(",\"verdict\":\"fresh\"", "");
+    assert_eq!(untagged.replace(",\"verdict\":\"duplicate\"", ""), input);
+    for threads in [2, 3, 8] {
         assert!(run(threads) == one, "{threads}");
     }
 }

@@ -1,22 +1,19 @@
 //! How text inputs begin: byte order marks are no part of records, and UTF-16, UTF-32 and archives
 //! are rejected, wherever text is read.
 
-use std::fs;
-
 use proptest::prelude::*;
 
-use crate::codecs::{CODECS, compress};
-use crate::run::{dedup, echoless, file};
+use crate::codecs::{CODECS, compress, decompress};
+use crate::run::{Folder, assert_runs, dedup, echoless, run_on};
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The text in UTF-16, with a mark.
 fn utf_16(text: &str, order: fn(u16) -> [u8; 2]) -> Vec<u8> {
-    let units = ['\u{feff}']
-        .into_iter()
-        .chain(text.chars())
-        .collect::<String>();
-    units.encode_utf16().flat_map(order).collect()
+    format!("\u{feff}{text}")
+        .encode_utf16()
+        .flat_map(order)
+        .collect()
 }
 
 /// The same in UTF-32.
@@ -39,76 +36,61 @@ fn encoded(text: &str) -> [(&'static str, Vec<u8>); 4] {
 
 #[test]
 fn utf_16_and_utf_32_are_rejected_in_every_format_of_text() {
-    let directory = tempfile::tempdir().unwrap();
-    let plain = file(directory.path(), "plain", b"a\n");
     // The letters of the case have a newline byte among their own. The last text is empty.
     for text in ["xਅ\nyਅ\nend\n", "a,b\n1,2\n", ""] {
         for (name, bytes) in encoded(text) {
+            let folder = Folder::with(&[("plain", &b"a\n"[..]), ("encoded", &bytes[..])]);
             let problem = format!(
                 "{name} text, which is not read: expected UTF-8 text on standard input, as from "
             );
             let command = format!("iconv -f {name} -t UTF-8");
-            let expected = format!("standard input: {problem}{command} FILE");
             for options in [
-                &[][..],
-                &["-z"],
-                &["--crlf"],
-                &["--csv", "--header", "-k", "a"],
-                &["--csv", "-k", "1"],
-                &["--format", "tsv"],
-                &["--format", "jsonl"],
-                &["--threads", "3", "--read-bytes", "1"],
-                &["--rejects", "rejects", "--missing", "skip", "-k", "1"],
+                "",
+                "-z",
+                "--crlf",
+                "--csv --header -k a",
+                "--csv -k 1",
+                "--format tsv",
+                "--format jsonl",
+                "--threads 3 --read-bytes 1",
+                "--rejects rejects --missing skip -k 1",
             ] {
-                let rejects = directory.path().join("rejects");
-                let rejects = rejects.to_str().unwrap();
-                let of_path = |option: &&'static str| match *option {
-                    "rejects" => rejects.to_owned(),
-                    other => other.to_owned(),
-                };
-                let options: Vec<String> = options.iter().map(of_path).collect();
-                let options: Vec<&str> = options.iter().map(String::as_str).collect();
-                let run = dedup(&options, &bytes);
-                assert_eq!(run.error(), expected, "{options:?}");
+                let run = run_on(folder.command(format!("dedup -q {options}")), &bytes);
+                let expected = format!("standard input: {problem}{command} FILE");
+                assert_eq!(run.error(), expected, "{options}");
                 assert_eq!(run.stdout, b"");
             }
             for codec in CODECS {
-                let run = dedup(&[], &compress(codec, &bytes));
+                let run = dedup("", compress(codec, &bytes));
                 let piped = format!("standard input: {problem}{codec} -dc FILE | {command} -");
                 assert_eq!(run.error(), piped);
             }
-            let path = file(directory.path(), "encoded", &bytes);
-            let expected = format!("{path}: {problem}{command} FILE");
+            let expected = format!("encoded: {problem}{command} FILE");
             for args in [
-                &["dedup", "-q", "--known", &path, &plain][..],
-                &["dedup", "-q", &path],
-                &["eval", "-q", "--input", &path, "bloom:k=2,memory=2KiB"],
-                &["plan", "-q", "-m", "2KiB", "--sample", &path],
+                "dedup -q --known encoded plain",
+                "dedup -q encoded",
+                "eval -q --input encoded bloom:k=2,memory=2KiB",
+                "plan -q -m 2KiB --sample encoded",
             ] {
-                assert_eq!(echoless(args, b"").error(), expected, "{args:?}");
+                assert_eq!(folder.echoless(args).error(), expected, "{args}");
             }
             // What was written before stays.
-            let run = dedup(&[&plain, &path], b"");
-            assert_eq!((run.error(), &run.stdout[..]), (&expected[..], &b"a\n"[..]));
-            // The bytes as they are, for those who want them.
-            assert_eq!(
-                dedup(&["--no-decompress", "-z"], &[0xff, 0xfe, 0]).bytes(),
-                [0xff, 0xfe, 0]
-            );
+            folder.assert_runs(&[&format!("plain encoded | a\n!! {expected}")]);
         }
     }
+    // The bytes as they are, for those who want them.
+    let run = dedup("--no-decompress -z", [0xff, 0xfe, 0]);
+    assert_eq!(run.bytes(), [0xff, 0xfe, 0]);
 }
 
 #[test]
 fn binary_records_may_begin_like_any_encoding() {
     for (_, bytes) in encoded("abcd") {
-        let length = format!("fixed:{}", bytes.len());
-        let run = dedup(&["--format", &length], &bytes.repeat(2));
+        let run = dedup(format!("--format fixed:{}", bytes.len()), bytes.repeat(2));
         assert!(run.bytes() == bytes);
         // The mark of UTF-32 and that of UTF-16 are lengths.
         let records = [&[2][..], &bytes[..2], &[2], &bytes[..2]].concat();
-        let run = dedup(&["--format", "prefixed:u8"], &records);
-        assert!(run.bytes() == records[..3]);
+        assert!(dedup("--format prefixed:u8", &records).bytes() == records[..3]);
     }
 }
 
@@ -120,19 +102,18 @@ fn text_that_looks_like_utf_16_without_a_mark_draws_a_warning() {
         ("UTF-16BE", u16::to_be_bytes),
     ] {
         let bytes = &utf_16(text, order)[2..];
-        let run = echoless(&["dedup", "-m", "64k", "--summary=line"], bytes);
+        let run = echoless("dedup -m 64k --summary=line", bytes);
         let warning = format!(
             "echoless: standard input looks like {name} text without a byte order mark, and its \
              bytes are read as they are: iconv -f {name} -t UTF-8 converts it\n"
         );
         assert!(run.stderr.starts_with(&warning), "{}", run.stderr);
         assert_eq!(run.code, 0);
-        assert!(dedup(&[], bytes).bytes().starts_with(&bytes[..20]));
+        assert!(dedup("", bytes).bytes().starts_with(&bytes[..20]));
     }
-    let short_records = b"a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0";
-    for (options, input) in [(&["-z"][..], &short_records[..]), (&[], text.as_bytes())] {
-        let args = [&["dedup", "-m", "64k", "--summary=line"], options].concat();
-        let run = echoless(&args, input);
+    let short_records = &b"a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0"[..];
+    for (options, input) in [("-z", short_records), ("", text.as_bytes())] {
+        let run = echoless(format!("dedup -m 64k --summary=line {options}"), input);
         assert!(!run.stderr.contains("UTF-16"), "{}", run.stderr);
     }
 }
@@ -172,75 +153,53 @@ const FILES: [(&[u8], &str, &str); 21] = [
 
 #[test]
 fn binary_files_of_records_are_rejected_with_the_command_that_converts_them() {
-    let directory = tempfile::tempdir().unwrap();
     for (begin, name, command) in FILES {
         let bytes = [begin, b"v\nv\n"].concat();
-        let path = file(directory.path(), "some.bin", &bytes);
-        let compressed = file(directory.path(), "some.bin.gz", &compress("gzip", &bytes));
-        for (args, input, from) in [
-            (&["dedup", "-q"][..], &bytes[..], &[][..]),
-            (&["dedup", "-q", "--csv", "-k", "1"], &bytes, &[]),
-            (&["dedup", "-q", "--format", "jsonl"], &bytes, &[]),
-            (&["dedup", "-q", "--threads", "3", &path], b"", &[]),
-            (&["dedup", "-q", "--known", &path], b"", &[]),
-            (
-                &["eval", "-q", "--input", &path, "bloom:k=2,memory=2KiB"],
-                b"",
-                &[],
-            ),
-            (
-                &["dedup", "-q", &compressed],
-                b"",
-                &["gzip -dc FILE > PLAIN; "],
-            ),
+        let folder = Folder::with(&[("bin", &bytes), ("gz", &compress("gzip", &bytes))]);
+        for (args, from) in [
+            ("dedup -q bin", ""),
+            ("dedup -q --csv -k 1 bin", ""),
+            ("dedup -q --format jsonl bin", ""),
+            ("dedup -q --threads 3 bin", ""),
+            ("dedup -q --known bin", ""),
+            ("eval -q --input bin bloom:k=2,memory=2KiB", ""),
+            ("dedup -q gz", "gzip -dc FILE > PLAIN; "),
         ] {
-            let run = echoless(args, input);
-            let error = run.error();
-            assert!(run.stdout.is_empty(), "{args:?}");
-            for part in [&[name, command, "which is not read", " as from "][..], from].concat() {
-                assert!(error.contains(part), "{args:?}: {error}");
+            let run = folder.echoless(args);
+            assert!(run.stdout.is_empty(), "{args}");
+            for part in [name, command, "which is not read", " as from ", from] {
+                run.fails(part);
             }
         }
-        let run = dedup(&["--no-decompress"], &bytes);
+        dedup("", &bytes).fails(name);
+        let run = dedup("--no-decompress", &bytes);
         assert!(bytes.starts_with(&run.bytes()[..begin.len()]), "{name}");
-        let length = format!("fixed:{}", bytes.len());
-        let twice = bytes.repeat(2);
-        assert_eq!(
-            dedup(&["--format", &length], &twice).bytes(),
-            bytes,
-            "{name}"
-        );
+        let run = dedup(format!("--format fixed:{}", bytes.len()), bytes.repeat(2));
+        assert_eq!(run.bytes(), bytes, "{name}");
     }
 }
 
 #[test]
 fn text_may_begin_like_the_name_of_a_binary_format() {
-    let directory = tempfile::tempdir().unwrap();
     for word in [
         "PAR1", "PARE", "ORC", "FEA1", "LPKSHHRH", "PGDMP", "%PDF", "Obj", "ARROW1",
     ] {
-        let text = format!("{word}\n{word}\n\tother {word},1\n");
-        let expected = format!("{word}\n\tother {word},1\n");
-        assert_eq!(dedup(&[], text.as_bytes()).text(), expected);
-        assert_eq!(
-            dedup(&["--read-bytes", "1"], text.as_bytes()).text(),
-            expected
-        );
-        assert_eq!(dedup(&[], word.as_bytes()).text(), word);
+        let other = format!("{word}\n\tother {word},1\n");
+        assert_runs(&[
+            &format!(" | {word}\n{other} | {other}"),
+            &format!("--read-bytes 1 | {word}\n{other} | {other}"),
+            &format!(" | {word} | {word}"),
+        ]);
     }
     // Unless the file has the name of one.
+    let folder = Folder::with(&[
+        ("x.orc", "ORC\nv\n"),
+        ("x.PARQUET", "PAR1\nv\n"),
+        ("x.journal", "LPKSHHRH\nv\n"),
+        ("x.feather", "FEA1\nv\n"),
+    ]);
     for name in ["x.orc", "x.PARQUET", "x.journal", "x.feather"] {
-        let begin = match name {
-            "x.orc" => "ORC",
-            "x.journal" => "LPKSHHRH",
-            "x.feather" => "FEA1",
-            _ => "PAR1",
-        };
-        let path = file(directory.path(), name, format!("{begin}\nv\n").as_bytes());
-        assert!(
-            dedup(&[&path], b"").error().contains("which is not read"),
-            "{name}"
-        );
+        folder.dedup(name).fails("which is not read");
     }
 }
 
@@ -265,110 +224,76 @@ fn tar_archives_are_rejected_plain_or_compressed() {
         let archive = tar(b"a\nb\na\n", magic);
         let problem = "standard input: a tar archive, which is not read: expected UTF-8 text on \
                        standard input, as from ";
-        for options in [
-            &[][..],
-            &["--csv"],
-            &["--read-bytes", "100"],
-            &["--threads", "2"],
-        ] {
+        for options in ["", "--csv", "--read-bytes 100", "--threads 2"] {
             let run = dedup(options, &archive);
             assert_eq!(run.error(), format!("{problem}tar -xOf FILE"));
             assert_eq!(run.stdout, b"");
         }
         for codec in CODECS {
-            let run = dedup(&[], &compress(codec, &archive));
+            let run = dedup("", compress(codec, &archive));
             assert_eq!(
                 run.error(),
                 format!("{problem}{codec} -dc FILE | tar -xOf -")
             );
         }
-        assert!(
-            dedup(&["--no-decompress"], &archive)
-                .bytes()
-                .starts_with(b"file.txt")
-        );
-        let blocks = dedup(&["--format", "fixed:512"], &archive);
+        let as_it_is = dedup("--no-decompress", &archive).bytes();
+        assert!(as_it_is.starts_with(b"file.txt"));
+        let blocks = dedup("--format fixed:512", &archive);
         assert_eq!(blocks.bytes().len(), 3 * 512);
     }
     // Text with the same letters at the same place.
     let text = [&vec![b'x'; 257][..], b"ustar  \0", &[b'y'; 400], b"\n"].concat();
-    assert!(dedup(&[], &text).bytes() == text);
+    assert!(dedup("", &text).bytes() == text);
 }
 
 #[test]
 fn the_mark_of_each_input_is_no_part_of_its_records() {
-    let directory = tempfile::tempdir().unwrap();
-    let marked = |name, text: &[u8]| file(directory.path(), name, &[MARK, text].concat());
-    let first = marked("first", b"a\nb\n");
-    let second = marked("second", b"a\nc\n");
-    let plain = file(directory.path(), "plain", b"b\nd\n");
+    let folder = Folder::with(&[
+        ("first", "\u{feff}a\nb\n"),
+        ("second", "\u{feff}a\nc\n"),
+        ("plain", "b\nd\n"),
+        ("quoted", "\u{feff}\"a,\nb\",1\n\"a,\nb\",1\n"),
+        ("times", "\u{feff}1,a\n2,b\n"),
+    ]);
     for threads in ["1", "3"] {
-        let run = |args: &[&str]| dedup(&[&["--threads", threads], args].concat(), b"").text();
-        assert_eq!(run(&[&first, &second, &plain]), "\u{feff}a\nb\nc\nd\n");
-        assert_eq!(run(&[&plain, &first, &second]), "b\nd\na\nc\n");
-        assert_eq!(run(&["--known", &first, &second]), "\u{feff}c\n");
-        assert_eq!(run(&["--known", &second, &first, &second]), "\u{feff}b\n");
-        assert_eq!(run(&["--invert", &first, &second]), "\u{feff}a\n");
-        assert_eq!(
-            run(&["--repeated", &first, &second, &plain]),
-            "\u{feff}a\nb\n"
-        );
-        assert_eq!(run(&["--count", &first, &second]), "3\n");
-        assert_eq!(
-            run(&["--tag", &first, &second]),
-            "\u{feff}a,fresh\nb,fresh\na,duplicate\nc,fresh\n"
-        );
-        // Whole records of CSV with a quote behind the mark, and with times.
-        let quoted = marked("quoted", b"\"a,\nb\",1\n\"a,\nb\",1\n");
-        assert_eq!(run(&["--csv", &quoted, &quoted]), "\u{feff}\"a,\nb\",1\n");
-        let times = marked("times", b"1,a\n2,b\n");
-        let window = ["--window", "1m", "--time-field", "1"];
-        assert_eq!(
-            run(&[&window[..], &[&times, &times]].concat()),
-            "\u{feff}1,a\n2,b\n"
-        );
+        for case in [
+            "first second plain | \u{feff}a\nb\nc\nd\n",
+            "plain first second | b\nd\na\nc\n",
+            "--known first second | \u{feff}c\n",
+            "--known second first second | \u{feff}b\n",
+            "--invert first second | \u{feff}a\n",
+            "--repeated first second plain | \u{feff}a\nb\n",
+            "--count first second | 3\n",
+            "--tag first second | \u{feff}a,fresh\nb,fresh\na,duplicate\nc,fresh\n",
+            // Whole records of CSV with a quote behind the mark, and with times.
+            "--csv quoted quoted | \u{feff}\"a,\nb\",1\n",
+            "--window 1m --time-field 1 times times | \u{feff}1,a\n2,b\n",
+        ] {
+            folder.assert_runs(&[&format!("--threads {threads} {case}")]);
+        }
     }
-    let dropped = directory.path().join("dropped");
-    let explained = directory.path().join("explained");
-    let run = dedup(
-        &[
-            "--duplicates",
-            dropped.to_str().unwrap(),
-            &format!("--explain={}", explained.display()),
-            &first,
-            &second,
-        ],
-        b"",
-    );
-    assert_eq!(run.text(), "\u{feff}a\nb\nc\n");
-    assert_eq!(fs::read(dropped).unwrap(), b"a\n");
-    let explained = fs::read_to_string(explained).unwrap();
+    let outputs = "--duplicates dropped --explain=explained";
+    folder.assert_runs(&[&format!("{outputs} first second | \u{feff}a\nb\nc\n")]);
+    assert_eq!(folder.read("dropped"), "a\n");
+    let explained = folder.read("explained");
     let position = r#""record":1,"offset":3,"bytes":2}"#;
     assert!(explained.trim_end().ends_with(position), "{explained}");
 }
 
 #[test]
 fn a_file_in_place_keeps_its_mark() {
-    let directory = tempfile::tempdir().unwrap();
-    for (before, after) in [
-        (&b"a\na\nb\n"[..], &b"a\nb\n"[..]),
-        (b"id\n1\n1\n", b"id\n1\n"),
-        (b"last\nlast", b"last\n"),
-        (b"", b""),
+    for (options, before, after) in [
+        ("", "a\na\nb\n", "a\nb\n"),
+        ("--header", "id\n1\n1\n", "id\n1\n"),
+        ("", "last\nlast", "last\n"),
+        ("", "", ""),
     ] {
-        let path = file(directory.path(), "input", &[MARK, before].concat());
-        let header = before.starts_with(b"id").then_some("--header");
-        let args = header.into_iter().chain(["--in-place", &path]);
-        assert_eq!(dedup(&args.collect::<Vec<_>>(), b"").text(), "");
-        assert_eq!(fs::read(&path).unwrap(), [MARK, after].concat());
-        let gzip = file(
-            directory.path(),
-            "gzip",
-            &compress("gzip", &[MARK, before].concat()),
-        );
-        let out = dedup(&["--compress", "gzip", &gzip], b"").bytes();
-        let plain = crate::codecs::decompress("gzip", &out);
-        assert!(plain.starts_with(MARK));
+        let marked = [MARK, before.as_bytes()].concat();
+        let folder = Folder::with(&[("in", &marked), ("gzip", &compress("gzip", &marked))]);
+        folder.assert_runs(&[&format!("{options} --in-place in | ")]);
+        assert_eq!(folder.read("in"), format!("\u{feff}{after}"));
+        let out = folder.dedup("--compress gzip gzip").bytes();
+        assert!(decompress("gzip", &out).starts_with(MARK));
     }
 }
 
@@ -383,23 +308,19 @@ proptest! {
         ),
         read_bytes in 1..9_usize,
     ) {
-        let directory = tempfile::tempdir().unwrap();
-        let (mut marked, mut plain) = (Vec::new(), Vec::new());
+        let folder = Folder::new();
         for (index, (has_mark, lines, ends)) in files.iter().enumerate() {
             let mut text = lines.join("\n");
             if *ends && !lines.is_empty() {
                 text.push('\n');
             }
-            let mark = if *has_mark { MARK } else { b"" };
-            let bytes = [mark, text.as_bytes()].concat();
-            marked.push(file(directory.path(), &format!("marked{index}"), &bytes));
-            plain.push(file(directory.path(), &format!("plain{index}"), text.as_bytes()));
+            let mark = if *has_mark { "\u{feff}" } else { "" };
+            folder.write(&format!("marked{index}"), format!("{mark}{text}"));
+            folder.write(&format!("plain{index}"), text);
         }
-        let read_bytes = read_bytes.to_string();
-        let run = |files: &[String]| {
-            let mut args = vec!["--read-bytes", &read_bytes];
-            args.extend(files.iter().map(String::as_str));
-            dedup(&args, b"").bytes()
+        let run = |name: &str| {
+            let names: String = (0..files.len()).map(|index| format!(" {name}{index}")).collect();
+            folder.dedup(format!("--read-bytes {read_bytes}{names}")).bytes()
         };
         // The first input that is not empty decides on the mark of the output.
         let first = files.iter().find(|(mark, lines, ends)| {
@@ -407,7 +328,7 @@ proptest! {
                 || (*ends && !lines.is_empty())
         });
         let mark = if first.is_some_and(|(mark, ..)| *mark) { MARK } else { b"" };
-        let expected = [mark, &run(&plain)].concat();
-        prop_assert_eq!(run(&marked), expected);
+        let expected = [mark, &run("plain")].concat();
+        prop_assert_eq!(run("marked"), expected);
     }
 }

@@ -292,7 +292,7 @@ fn a_reader_that_closes_the_pipe_ends_many_threads_while_the_producer_stays() {
 #[test]
 fn threads_are_pinned_if_there_is_a_core_for_each() {
     let input = records();
-    let expected = dedup(&[], &input).bytes();
+    let expected = dedup("", &input).bytes();
     let cores = available_parallelism().unwrap().get();
     for threads in 1..=cores.min(3) {
         let pinned = dedup(&["--pin", "--threads", &threads.to_string()], &input).bytes();

@@ -1,44 +1,27 @@
 //! The options beside `--window`: the filter in a file, its form and kernel, and what is rejected.
 
-use serde_json::Value;
-
-use crate::run::{assert_errors, dedup, echoless, file};
-use crate::windows::windowed;
+use crate::run::{Folder, assert_errors, echoless};
 
 #[test]
 fn a_file_names_the_filter_of_a_window() {
-    let directory = tempfile::tempdir().unwrap();
-    let spec = |text: &str| file(directory.path(), "filter.toml", text.as_bytes());
-    let args = ["--window", "10s", "--filter"];
-    let path = spec("filter = \"stamped\"\nwindow = 2000\nrefresh = true\nmemory = \"1MiB\"");
-    assert_eq!(
-        windowed(&[&args[..], &[&path]].concat(), "0,a\n9,a\n18,a\n"),
-        "0,a\n"
-    );
-    let path = spec("filter = \"stamped\"\nwindow = 10\nmemory = \"1MiB\"");
-    let run = echoless(
-        &[
-            "dedup",
-            "--time-field",
-            "1",
-            "--window",
-            "10s",
-            "--filter",
-            &path,
-        ],
-        b"",
-    );
-    assert!(
-        run.error()
-            .contains("window=10: expected window=2000, the ticks of --window 10s"),
-        "{}",
-        run.stderr
-    );
+    let spec = "filter = \"stamped\"\nmemory = \"1MiB\"\n";
+    let folder = Folder::with(&[
+        ("in", "0,a\n9,a\n18,a\n".to_owned()),
+        ("fits.toml", format!("{spec}window = 2000\nrefresh = true")),
+        ("differs.toml", format!("{spec}window = 10")),
+    ]);
+    let args = "-k 2 --time-field 1 --window 10s in --filter";
+    folder.assert_runs(&[
+        &format!("{args} fits.toml | 0,a\n"),
+        &format!(
+            "{args} differs.toml | !! window=10: expected window=2000, the ticks of --window 10s"
+        ),
+    ]);
 }
 
 #[test]
 fn invalid_windows_are_rejected() {
-    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"1,a\n");
+    let run = |args: &[&str]| echoless([&["dedup"], args].concat(), "1,a\n");
     let cases = [
         "--window 0 | invalid --window=0: expected a time such as 500ms",
         "--window -5m | invalid --window=-5m: expected",
@@ -83,39 +66,22 @@ fn invalid_windows_are_rejected() {
         "--window 5 -m 1 | invalid --memory=1: expected at least 64 B (one line)",
         "--window 5 -m 9999G | invalid --memory=9999G: expected less memory, or a rate --fpr of",
         "--missing skip | --key",
+        "--window 1m --time-field t --header | invalid --time-field=`t`: expected one of the header's names",
     ];
     assert_errors(run, &cases);
-    let run = echoless(
-        &["dedup", "--window", "1m", "--time-field", "t", "--header"],
-        b"a,b\n",
-    );
-    assert!(
-        run.error()
-            .starts_with("invalid --time-field=`t`: expected one of the header's names"),
-        "{}",
-        run.stderr
-    );
 }
 
 #[test]
 fn dense_lines_and_the_kernel_are_selected_with_a_window_too() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
+    let folder = Folder::with(&[("in", "a\nb\na\nc\nd\na\n")]);
+    let filter = "clocked:window=3,refresh=false,bits=16,dense=true,memory=8KiB";
     for kernel in ["scalar", "portable"] {
-        let args = "--window 3 --dense -m 8KiB --fpr 1e-3 --stats";
-        let args: Vec<&str> = args
-            .split(' ')
-            .chain([&*stats, "--kernel", kernel])
-            .collect();
+        let args = format!("--window 3 --dense -m 8KiB --fpr 1e-3 --stats stats --kernel {kernel}");
+        folder.assert_runs(&[&format!("{args} in | a\nb\nc\nd\na\n")]);
+        let stats = folder.json("stats");
         assert_eq!(
-            dedup(&args, b"a\nb\na\nc\nd\na\n").text(),
-            "a\nb\nc\nd\na\n"
-        );
-        let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
-        assert_eq!(json["kernel"], kernel);
-        assert_eq!(
-            json["filter"],
-            "clocked:window=3,refresh=false,bits=16,dense=true,memory=8KiB"
+            (&stats["kernel"], &stats["filter"]),
+            (&kernel.into(), &filter.into())
         );
     }
 }

@@ -7,15 +7,17 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{dedup, echoless, file};
+use crate::run::{Folder, assert_runs, dedup, echoless, run_on};
 
 /// A filter that is exact to the tick.
-pub(crate) const EXACT: [&str; 4] = ["--filter", "stamped:bits=64", "-m", "1MiB"];
+pub(crate) const EXACT: &str = "--filter stamped:bits=64 -m 1MiB";
+
+/// The options of records of time and key.
+const TIMED: &str = "-k 2 --time-field 1";
 
 /// Runs `dedup` on records of time and key, with these options.
-pub(crate) fn windowed(options: &[&str], input: &str) -> String {
-    let args = ["dedup", "-q", "-k", "2", "--time-field", "1"];
-    echoless(&[&args[..], options].concat(), input.as_bytes()).text()
+pub(crate) fn windowed(options: &str, input: &str) -> String {
+    echoless(format!("dedup -q {TIMED} {options}"), input).text()
 }
 
 /// What an exact filter passes of records of clock and key: those whose key was not seen
@@ -52,147 +54,94 @@ fn kept(lines: &[String], passed: &[bool]) -> String {
 fn a_key_counts_as_seen_for_the_length_of_the_window() {
     // Times in seconds; the key a is passed at 0, 11 and 22, or with refresh at 0 and 21.
     let input = "0,a\n10,a\n11,a\n11,b\n21,a\n22,a\n";
-    let exact = [&EXACT[..], &["--window", "10s"]].concat();
-    assert_eq!(windowed(&exact, input), "0,a\n11,a\n11,b\n22,a\n");
-    // The window is completed in the filter, not in an adapter around it.
-    let sliced = [
-        "--filter",
-        "horizontal:slices=3/stamped:bits=64",
-        "-m",
-        "1MiB",
-        "--window",
-        "10s",
-    ];
-    for threads in ["1", "2"] {
-        let sliced = [&sliced[..], &["--threads", threads]].concat();
-        assert_eq!(windowed(&sliced, input), "0,a\n11,a\n11,b\n22,a\n");
+    let sliced = "--filter horizontal:slices=3/stamped:bits=64 -m 1MiB";
+    for options in [
+        EXACT.to_owned(),
+        // The window is completed in the filter, not in an adapter around it.
+        format!("{sliced} --threads 1"),
+        format!("{sliced} --threads 2"),
+    ] {
+        let options = format!("{options} --window 10s");
+        assert_eq!(
+            windowed(&options, input),
+            "0,a\n11,a\n11,b\n22,a\n",
+            "{options}"
+        );
     }
-    let refresh = [&exact[..], &["--refresh"]].concat();
+    let refresh = format!("{EXACT} --window 10s --refresh");
     assert_eq!(windowed(&refresh, "0,a\n10,a\n20,a\n31,a\n"), "0,a\n31,a\n");
+    // At 100, the record of 95 is within the window of that of 89 only by its own time: a late
+    // record is judged at the clock and does not move it.
+    let input = "89,a\n100,b\n95,a\n106,a\n111,a\n";
+    let output = windowed(&format!("{EXACT} --window 10s"), input);
+    assert_eq!(output, "89,a\n100,b\n95,a\n111,a\n");
 }
 
 #[test]
 fn a_window_counts_records_without_a_field_of_times() {
-    let run = |options: &[&str], input: &str| {
-        dedup(
-            &[options, &["--filter", "stamped:bits=64"]].concat(),
-            input.as_bytes(),
-        )
-        .text()
-    };
-    assert_eq!(
-        run(&["--window", "2"], "a\na\na\na\nb\nc\na\n"),
-        "a\na\nb\nc\na\n"
-    );
-    let refresh = ["--window", "2", "--refresh"];
-    assert_eq!(run(&refresh, "a\nb\na\na\nb\nc\na\n"), "a\nb\nb\nc\na\n");
-    // Records without a key count, too.
-    let skip = ["--window", "2", "-k", "2", "--missing", "skip"];
-    assert_eq!(
-        run(&skip, "1,a\n2\n3,a\n4\n5\n6,a\n"),
-        "1,a\n2\n4\n5\n6,a\n"
-    );
-}
-
-#[test]
-fn a_late_record_is_judged_at_the_clock_and_does_not_move_it() {
-    let options = [&EXACT[..], &["--window", "10s"]].concat();
-    // At 100, the record of 95 is within the window of that of 89 only by its own time.
-    let input = "89,a\n100,b\n95,a\n106,a\n111,a\n";
-    assert_eq!(windowed(&options, input), "89,a\n100,b\n95,a\n111,a\n");
+    assert_runs(&[
+        "--filter stamped:bits=64 --window 2 | a\na\na\na\nb\nc\na\n | a\na\nb\nc\na\n",
+        "--filter stamped:bits=64 --window 2 --refresh | a\nb\na\na\nb\nc\na\n | a\nb\nb\nc\na\n",
+        // Records without a key count, too.
+        "--filter stamped:bits=64 --window 2 -k 2 --missing skip | 1,a\n2\n3,a\n4\n5\n6,a\n | 1,a\n2\n4\n5\n6,a\n",
+    ]);
 }
 
 #[test]
 fn times_too_far_ahead_do_not_move_the_clock() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
-    let rejects = file(directory.path(), "rejects", b"");
-    let options = [&EXACT[..], &["--window", "10s", "--stats", &stats]].concat();
-    let ahead = || -> Value { serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap() };
     // The year 2191, with an error in the middle, at the beginning, and in a burst.
     let middle = "100,a\n101,b\n7000000000,c\n102,a\n103,c\n104,b\n";
     let first = "7000000000,c\n100,a\n101,a\n102,c\n";
-    let burst = format!("100,a\n{}101,a\n", "7000000000,b\n".repeat(900));
+    let lines = |line: &str, count: usize| line.repeat(count);
+    let burst = format!("100,a\n{}101,a\n", lines("7000000000,b\n", 900));
+    let passed = format!("100,a\n{}", lines("7000000000,b\n", 900));
     // After a pause the first 999 records are too far ahead.
-    let after = "500,b\n".repeat(1_001);
-    let pause = format!("100,a\n101,a\n{after}501,b\n512,b\n");
-    let many = |line: &str, count: usize| line.repeat(count);
+    let pause = format!("100,a\n101,a\n{}501,b\n512,b\n", lines("500,b\n", 1_001));
+    let judged = format!("100,a\n{}512,b\n", lines("500,b\n", 1_000));
+    let folder = Folder::new();
+    let options = format!("dedup -q {TIMED} {EXACT} --window 10s --stats stats in");
     for (input, policy, expected, count) in [
         (
             middle,
-            &["--missing", "skip"][..],
-            "100,a\n101,b\n7000000000,c\n103,c\n".into(),
+            "--missing skip",
+            "100,a\n101,b\n7000000000,c\n103,c\n",
             1,
         ),
-        (
-            middle,
-            &["--missing", "empty"],
-            "100,a\n101,b\n7000000000,c\n".into(),
-            1,
-        ),
-        (
-            middle,
-            &["--rejects", &rejects],
-            "100,a\n101,b\n103,c\n".into(),
-            1,
-        ),
-        (
-            first,
-            &["--missing", "skip"],
-            "7000000000,c\n100,a\n102,c\n".into(),
-            1,
-        ),
-        (
-            first,
-            &["--missing", "empty"],
-            "7000000000,c\n100,a\n".into(),
-            1,
-        ),
-        (
-            &burst,
-            &["--missing", "empty"],
-            "100,a\n7000000000,b\n".into(),
-            900,
-        ),
-        (
-            &burst,
-            &["--missing", "skip"],
-            format!("100,a\n{}", many("7000000000,b\n", 900)),
-            900,
-        ),
+        (middle, "--missing empty", "100,a\n101,b\n7000000000,c\n", 1),
+        (middle, "--rejects rejects", "100,a\n101,b\n103,c\n", 1),
+        (first, "--missing skip", "7000000000,c\n100,a\n102,c\n", 1),
+        (first, "--missing empty", "7000000000,c\n100,a\n", 1),
+        (&burst, "--missing empty", "100,a\n7000000000,b\n", 900),
+        (&burst, "--missing skip", &passed, 900),
+        (&pause, "--missing skip", &judged, 999),
         (
             &pause,
-            &["--missing", "skip"],
-            format!("100,a\n{}512,b\n", many("500,b\n", 1_000)),
-            999,
-        ),
-        (
-            &pause,
-            &["--missing", "empty"],
-            "100,a\n500,b\n500,b\n512,b\n".into(),
+            "--missing empty",
+            "100,a\n500,b\n500,b\n512,b\n",
             999,
         ),
     ] {
+        folder.write("in", input);
         for threads in ["1", "3"] {
-            let bound = ["--max-advance", "60s", "--threads", threads];
-            let all = [&options[..], policy, &bound].concat();
-            let said = format!("{policy:?}, {} bytes", input.len());
-            assert_eq!(windowed(&all, input), expected, "{said}");
-            assert_eq!(ahead()["ahead"], count, "{said}");
+            let bound = format!("--max-advance 60s --threads {threads}");
+            let run = folder.echoless(format!("{options} {policy} {bound}"));
+            let said = format!("{policy}, {} bytes", input.len());
+            assert_eq!(run.text(), expected, "{said}");
+            assert_eq!(folder.json("stats")["ahead"], count, "{said}");
         }
     }
-    let text = std::fs::read_to_string(&rejects).unwrap();
-    assert!(text.contains("7000000000,c"), "{text}");
+    let rejects = folder.read("rejects");
+    assert!(rejects.contains("7000000000,c"), "{rejects}");
     for (input, advance, expected) in [
         (
             middle,
             "1m",
-            "standard input, line 3: the time is further ahead of the latest one before",
+            "in, line 3: the time is further ahead of the latest one before",
         ),
         (
             first,
             "1m",
-            "standard input, line 1: the first time is further ahead of the clock of the",
+            "in, line 1: the first time is further ahead of the clock of the",
         ),
         (
             middle,
@@ -205,139 +154,83 @@ fn times_too_far_ahead_do_not_move_the_clock() {
             "invalid --max-advance=7: expected a time of 1ns or more",
         ),
     ] {
-        let args = [
-            "dedup",
-            "-q",
-            "-k",
-            "2",
-            "--time-field",
-            "1",
-            "--max-advance",
-            advance,
-        ];
-        let run = echoless(&[&args[..], &options].concat(), input.as_bytes());
-        assert!(run.error().contains(expected), "{}", run.error());
+        folder.write("in", input);
+        let run = folder.echoless(format!("{options} --max-advance {advance}"));
+        run.fails(expected);
     }
     // Without the option, any time moves the clock.
-    assert_eq!(windowed(&options, middle), middle);
-    assert_eq!(
-        (&ahead()["ahead"], &ahead()["late"]),
-        (&Value::Null, &3.into())
-    );
-    let args = ["dedup", "--window", "10", "--max-advance", "1m"];
-    let error = echoless(&args, b"").error().to_owned();
-    assert!(
-        error.contains("invalid --max-advance=1m: expected a window of time"),
-        "{error}"
-    );
+    assert_eq!(folder.echoless(options).text(), middle);
+    let stats = folder.json("stats");
+    assert_eq!((&stats["ahead"], &stats["late"]), (&Value::Null, &3.into()));
+    assert_runs(&[
+        "--window 10 --max-advance 1m |  | !! invalid --max-advance=1m: expected a window of time",
+    ]);
 }
 
 #[test]
 fn records_later_than_window_and_lateness_are_treated_as_configured() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
-    let options = [&EXACT[..], &["--window", "10s", "--stats", &stats]].concat();
-    let late = || -> Value { serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap() };
-    let input = "100,a\n100,b\n90,a\n89,a\n79,b\n101,a\n";
-    for (late_options, expected, count) in [
-        (&[][..], "100,a\n100,b\n89,a\n79,b\n", 2),
-        (&["--late", "judge"], "100,a\n100,b\n", 2),
-        (&["--late", "pass"], "100,a\n100,b\n89,a\n79,b\n", 2),
-        (
-            &["--late", "pass", "--lateness", "1s"],
-            "100,a\n100,b\n79,b\n",
-            1,
-        ),
-        (
-            &["--late", "pass", "--lateness", "11s"],
-            "100,a\n100,b\n",
-            0,
-        ),
-        (
-            &["--late", "reject", "--lateness", "11s"],
-            "100,a\n100,b\n",
-            0,
-        ),
+    let folder = Folder::with(&[("in", "100,a\n100,b\n90,a\n89,a\n79,b\n101,a\n")]);
+    let options = format!("dedup -q {TIMED} {EXACT} --window 10s --stats stats in");
+    for (late, expected, count) in [
+        ("", "100,a\n100,b\n89,a\n79,b\n", 2),
+        ("--late judge", "100,a\n100,b\n", 2),
+        ("--late pass", "100,a\n100,b\n89,a\n79,b\n", 2),
+        ("--late pass --lateness 1s", "100,a\n100,b\n79,b\n", 1),
+        ("--late pass --lateness 11s", "100,a\n100,b\n", 0),
+        ("--late reject --lateness 11s", "100,a\n100,b\n", 0),
     ] {
-        let all = [&options[..], late_options].concat();
-        assert_eq!(windowed(&all, input), expected, "{late_options:?}");
-        assert_eq!(late()["late"], count, "{late_options:?}");
+        let run = folder.echoless(format!("{options} {late}"));
+        assert_eq!(run.text(), expected, "{late}");
+        assert_eq!(folder.json("stats")["late"], count, "{late}");
     }
     for (lateness, line) in [("0s", 4), ("1s", 5)] {
-        let args = [
-            "dedup",
-            "-q",
-            "-k",
-            "2",
-            "--time-field",
-            "1",
-            "--late",
-            "reject",
-        ];
-        let late = ["--lateness", lateness];
-        let run = echoless(&[&args[..], &late, &options].concat(), input.as_bytes());
-        assert!(
-            run.error().starts_with(&format!(
-                "standard input, line {line}: the record is later than window and lateness allow"
-            )),
-            "{}",
-            run.stderr
-        );
+        let run = folder.echoless(format!("{options} --late reject --lateness {lateness}"));
+        run.fails(&format!(
+            "in, line {line}: the record is later than window and lateness allow"
+        ));
         assert_eq!(run.stdout, b"100,a\n100,b\n");
     }
 }
 
 #[test]
 fn files_in_the_wrong_order_lose_no_record_and_the_summary_names_the_cure() {
-    let directory = tempfile::tempdir().unwrap();
-    let day = |name, date: &str, hours: &[u32]| {
+    let day = |date: &str, hours: &[u32]| {
         let line = |hour: &u32| format!("{date}T{hour:02}:00:00Z,A\n");
         let records: String = hours.iter().map(line).collect();
-        file(
-            directory.path(),
-            name,
-            format!("t,caller\n{records}").as_bytes(),
-        )
+        format!("t,caller\n{records}")
     };
-    let first = day("first", "2025-01-01", &[10, 15, 20]);
-    let second = day("second", "2025-01-02", &[10, 11]);
-    let args = ["dedup", "-m", "64k", "--csv", "--header", "-k", "caller"];
-    let window = ["--window", "10m", "--time-field", "t"];
-    let run = |files: [&str; 2], more: &[&str]| {
-        let run = echoless(&[&args[..], &window, &files, more].concat(), b"");
-        assert_eq!(run.code, 0, "{}", run.stderr);
-        let records = run.stdout.iter().filter(|byte| **byte == b'\n').count() - 1;
-        (records, run.stderr)
-    };
+    let folder = Folder::with(&[
+        ("first", day("2025-01-01", &[10, 15, 20])),
+        ("second", day("2025-01-02", &[10, 11])),
+    ]);
+    let args = "dedup -m 64k --csv --header -k caller --window 10m --time-field t";
     let cure = "sort the inputs by time, or set a longer --lateness";
-    for (summary, end) in [("full", "\n"), ("line", "\n")] {
-        let summary = ["--summary", summary];
-        let (records, report) = run([&second, &first], &summary);
-        let late = format!("3 records too late, passed unjudged; {cure}{end}");
-        assert_eq!((records, report.matches(&late).count()), (5, 1), "{report}");
-        let (records, report) = run([&first, &second], &summary);
-        assert_eq!(
-            (records, report.contains(" too late")),
-            (5, false),
-            "{report}"
-        );
+    let passed = format!("3 records too late, passed unjudged; {cure}\n");
+    let rejected = format!("3 records too late, rejected; {cure}");
+    for (options, records, late) in [
+        ("second first --summary full", 5, &*passed),
+        ("first second --summary full", 5, ""),
+        ("second first --summary line", 5, &passed),
+        ("first second --summary line", 5, ""),
+        // Judged at the clock, they are all of one instant.
+        (
+            "second first --late judge",
+            2,
+            "3 records too late, judged at the latest time; sort the inputs by time",
+        ),
+        // Within the lateness, too.
+        ("second first --lateness 30h", 2, ""),
+        ("second first --late reject --rejects rejects", 2, &rejected),
+    ] {
+        let run = folder.echoless(format!("{args} {options}"));
+        let report = run.stderr;
+        assert_eq!(run.code, 0, "{report}");
+        let lines = run.stdout.iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(lines, records + 1, "{options}");
+        let found = report.matches(" too late").count();
+        assert_eq!(found, usize::from(!late.is_empty()), "{options}: {report}");
+        assert!(report.contains(late), "{options}: {report}");
     }
-    // Judged at the clock, they are all of one instant.
-    let (records, report) = run([&second, &first], &["--late", "judge"]);
-    let late = "3 records too late, judged at the latest time; sort the inputs by time";
-    assert_eq!((records, report.contains(late)), (2, true), "{report}");
-    // Within the lateness, too.
-    let (records, report) = run([&second, &first], &["--lateness", "30h"]);
-    assert_eq!(
-        (records, report.contains(" too late")),
-        (2, false),
-        "{report}"
-    );
-    let rejects = directory.path().join("rejects");
-    let rejects = ["--late", "reject", "--rejects", rejects.to_str().unwrap()];
-    let (records, report) = run([&second, &first], &rejects);
-    let late = format!("3 records too late, rejected; {cure}");
-    assert_eq!((records, report.contains(&late)), (2, true), "{report}");
 }
 
 /// Call records whose times go up with small steps back and a few long ones.
@@ -364,58 +257,23 @@ fn stream() -> String {
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
     let input = stream();
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
-    let time = [
-        "-k",
-        "2",
-        "--time-field",
-        "1",
-        "--time-format",
-        "s",
-        "--missing",
-    ];
-    let number = ["-k", "2", "--missing", "skip", "--window"];
+    let folder = Folder::new();
+    let time = format!("{TIMED} --time-format s --missing");
     for options in [
-        &[&time[..], &["skip", "--window", "30s"]].concat()[..],
-        &[
-            &time[..],
-            &["empty", "--window", "7s", "--refresh", "--late", "pass"],
-        ]
-        .concat(),
-        &[
-            &time[..],
-            &[
-                "skip",
-                "--window",
-                "100s",
-                "--late",
-                "reject",
-                "--lateness",
-                "800s",
-            ],
-        ]
-        .concat(),
-        &[&time[..], &["error", "--window", "100s"]].concat(),
-        &[&time[..], &["skip", "--window", "30s", "--dense"]].concat(),
-        &[&number[..], &["100"]].concat(),
-        &[&number[..], &["20000", "--dense"]].concat(),
-        &[&number[..], &["20000", "--refresh"]].concat(),
+        format!("{time} skip --window 30s"),
+        format!("{time} empty --window 7s --refresh --late pass"),
+        format!("{time} skip --window 100s --late reject --lateness 800s"),
+        format!("{time} error --window 100s"),
+        format!("{time} skip --window 30s --dense"),
+        "-k 2 --missing skip --window 100".into(),
+        "-k 2 --missing skip --window 20000 --dense".into(),
+        "-k 2 --missing skip --window 20000 --refresh".into(),
     ] {
         let outcome = |threads: &str| {
-            let args = [
-                "dedup",
-                "-q",
-                "-m",
-                "32k",
-                "--threads",
-                threads,
-                "--stats",
-                &stats,
-            ];
-            std::fs::write(&stats, "{}").unwrap();
-            let run = echoless(&[&args[..], options].concat(), input.as_bytes());
-            let mut json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+            folder.write("stats", "{}");
+            let args = format!("dedup -q -m 32k --threads {threads} --stats stats {options}");
+            let run = run_on(folder.command(args), input.as_bytes());
+            let mut json = folder.json("stats");
             if let Some(fields) = json.as_object_mut() {
                 for varying in ["seconds", "threads", "huge_page_bytes"] {
                     fields.remove(varying);
@@ -425,7 +283,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
         };
         let one = outcome("1");
         for threads in ["2", "3", "8"] {
-            assert!(outcome(threads) == one, "{options:?} on {threads} threads");
+            assert!(outcome(threads) == one, "{options} on {threads} threads");
         }
     }
 }
@@ -443,10 +301,9 @@ fn a_long_window_of_records_is_the_same_on_threads_that_divide_the_filter() {
     let input: String = (0..2_600_000)
         .map(|number| format!("{}\n", records(number)))
         .collect();
-    let window = window.to_string();
     let passed = |threads| {
-        let args = ["-m", "64MiB", "--window", &window, "--threads", threads];
-        dedup(&args, input.as_bytes()).bytes()
+        let args = format!("-m 64MiB --window {window} --threads {threads}");
+        dedup(args, &input).bytes()
     };
     let one = passed("1");
     assert!(!one.is_empty() && one.len() < input.len());
@@ -482,15 +339,14 @@ proptest! {
             .collect();
         let lines: Vec<String> =
             times.iter().zip(&records).map(|(time, (_, key))| format!("{time},{key}\n")).collect();
-        let (window_text, threads) = (format!("{window}ns"), threads.to_string());
-        let mut options = EXACT.to_vec();
-        options.extend(["--time-format", "ns", "--window", &window_text, "--threads", &threads]);
-        options.extend(refresh.then_some("--refresh"));
-        let lateness = lateness.map(|lateness| format!("{lateness}ns"));
-        match &lateness {
-            Some(lateness) => options.extend(["--lateness", lateness]),
-            None => options.extend(["--late", "judge"]),
-        }
+        let late = match lateness {
+            Some(lateness) => format!("--lateness {lateness}ns"),
+            None => "--late judge".into(),
+        };
+        let renews = if refresh { "--refresh" } else { "" };
+        let options = format!(
+            "{EXACT} --time-format ns --window {window}ns --threads {threads} {renews} {late}"
+        );
         let mut judged = passed(&keyed, window, refresh).into_iter();
         let passing: Vec<bool> =
             is_late.iter().map(|is_late| *is_late || judged.next().unwrap()).collect();
@@ -507,12 +363,10 @@ proptest! {
     ) {
         let keyed: Vec<(i64, u64)> = (0..).zip(keys.iter().copied()).collect();
         let lines: Vec<String> = keys.iter().map(|key| format!("{key}\n")).collect();
-        let (window_text, threads) = (window.to_string(), threads.to_string());
-        let mut options = vec!["--window", &window_text, "--threads", &threads];
-        options.extend(["--filter", "stamped:bits=64"]);
-        options.extend(refresh.then_some("--refresh"));
+        let renews = if refresh { "--refresh" } else { "" };
+        let options = format!("{EXACT} --window {window} --threads {threads} {renews}");
         let expected = kept(&lines, &passed(&keyed, window, refresh));
-        prop_assert_eq!(dedup(&options, lines.concat().as_bytes()).text(), expected);
+        prop_assert_eq!(dedup(options, lines.concat()).text(), expected);
     }
 
     /// The default filter keeps its promise: a key is remembered for the window, and forgotten a
@@ -531,9 +385,8 @@ proptest! {
             keyed.push((clock, *key));
             lines.push(format!("{clock},{key},{}\n", lines.len()));
         }
-        let window_text = format!("{window}ns");
-        let mut options = vec!["-m", "1MiB", "--time-format", "ns", "--window", &window_text];
-        options.extend(refresh.then_some("--refresh"));
+        let renews = if refresh { "--refresh" } else { "" };
+        let options = format!("-m 1MiB --time-format ns --window {window}ns {renews}");
         let output = windowed(&options, &lines.concat());
         let fresh: Vec<&str> = output.split_inclusive('\n').collect();
         let mut fresh = fresh.into_iter().peekable();
