@@ -268,8 +268,12 @@ impl Tuner {
     /// A tuner for a loop of type `L` over a filter of so many lines, all partitions together: they
     /// share the caches.
     pub(crate) fn new<L: 'static>(lines: u64, tunes: Tunes) -> Self {
+        Self::of_kind(TypeId::of::<L>(), lines, tunes)
+    }
+
+    fn of_kind(of_loop: TypeId, lines: u64, tunes: Tunes) -> Self {
         let measured = || {
-            let kind = (TypeId::of::<L>(), lines.ilog2(), tunes);
+            let kind = (of_loop, lines.ilog2(), tunes);
             let mut registry = REGISTRY.lock().ok()?;
             if let Some((_, measured)) = registry.iter().find(|entry| entry.0 == kind) {
                 return Some(Arc::clone(measured));
@@ -302,40 +306,77 @@ impl Tuner {
         Some(self.measured.as_ref()?.best())
     }
 
-    /// Calls `run`, which passes a batch of so many keys through its loop, with a look-ahead.
+    /// Calls `run`, which passes a batch of so many keys through its loop, with a look-ahead. The
+    /// loop is compiled once, whether the batch is timed or not.
     #[inline(always)]
     pub(crate) fn run<T>(&self, keys: usize, run: impl FnOnce(LookAhead) -> T) -> T {
-        if let Some(measured) = &self.measured
-            && keys >= LEAST_KEYS
-            && LookAhead::fixed().is_none()
-        {
-            // No other thread writes it while this one observes through `&mut`; where threads
-            // share a filter, a lost count only delays a pair.
-            let due = self.due.load(Ordering::Relaxed);
-            if due == 0 {
-                return self.time(measured, keys, run);
-            }
-            self.due.store(due - 1, Ordering::Relaxed);
+        let timed = if self.is_due(keys) {
+            self.begin(keys)
+        } else {
+            None
+        };
+        let result = run(timed
+            .as_ref()
+            .map_or_else(|| self.best(), |timed| timed.look_ahead));
+        if let Some(timed) = timed {
+            self.end(keys, timed);
         }
-        run(self.best())
+        result
     }
 
-    /// Times a batch: the first or the second of a pair.
+    /// Whether a batch of so many keys is to be timed.
+    #[inline(always)]
+    fn is_due(&self, keys: usize) -> bool {
+        if self.measured.is_none() || keys < LEAST_KEYS || LookAhead::fixed().is_some() {
+            return false;
+        }
+        // No other thread writes it while this one observes through `&mut`; where threads share a
+        // filter, a lost count only delays a pair.
+        let due = self.due.load(Ordering::Relaxed);
+        if due > 0 {
+            self.due.store(due - 1, Ordering::Relaxed);
+        }
+        due == 0
+    }
+
+    /// Begins to time a batch: the first or the second of a pair.
     #[cold]
-    fn time<T>(&self, measured: &Measured, keys: usize, run: impl FnOnce(LookAhead) -> T) -> T {
-        // Another thread may be timing a batch of its own. (The lock is poisoned after a panic of
-        // a visit; then nothing is measured any more.)
-        let Ok(mut trial) = measured.trial.try_lock() else {
-            return run(measured.best());
-        };
+    fn begin(&self, keys: usize) -> Option<Timed> {
+        let measured = self.measured.as_ref()?;
+        // Another thread may be at it.
+        let mut trial = measured.trial.try_lock().ok()?;
         let best = measured.best.load(Ordering::Relaxed) as usize;
+        let candidate = trial.candidate((&raw const *self).addr(), keys, best);
+        Some(Timed {
+            candidate,
+            best,
+            look_ahead: measured.candidates[candidate],
+            start: Instant::now(),
+        })
+    }
+
+    /// Takes the time of a batch.
+    #[cold]
+    fn end(&self, keys: usize, timed: Timed) {
+        let time = timed.start.elapsed().as_secs_f64() / keys as f64;
+        let Timed {
+            candidate, best, ..
+        } = timed;
+        let Some(measured) = &self.measured else {
+            return;
+        };
+        let Ok(mut trial) = measured.trial.try_lock() else {
+            return;
+        };
+        let is_best = candidate == best;
+        // If another thread has decided meanwhile, this time says nothing.
+        let is_current = measured.best.load(Ordering::Relaxed) as usize == best;
+        if !is_current || !is_best && trial.candidate != candidate {
+            return;
+        }
         let owner = (&raw const *self).addr();
-        let candidate = trial.candidate(owner, keys, best);
-        let start = Instant::now();
-        let result = run(measured.candidates[candidate]);
-        let time = start.elapsed().as_secs_f64() / keys as f64;
-        let Some(ratio) = trial.timed(owner, keys, candidate == best, time) else {
-            return result;
+        let Some(ratio) = trial.timed(owner, keys, is_best, time) else {
+            return;
         };
         match trial.pair(ratio, best, measured.candidates.len()) {
             Step::Same => {}
@@ -351,8 +392,16 @@ impl Tuner {
         }
         let pause = measured.pause.load(Ordering::Relaxed);
         self.due.store(pause, Ordering::Relaxed);
-        result
     }
+}
+
+/// A batch that is being timed.
+struct Timed {
+    /// Among the candidates, as the best one at its begin.
+    candidate: usize,
+    best: usize,
+    look_ahead: LookAhead,
+    start: Instant,
 }
 
 impl Measured {
@@ -425,7 +474,8 @@ impl Trial {
             self.first = Some((owner, keys, time));
             return None;
         }
-        let (_, _, best) = self.first.take()?;
+        // Another filter's, if threads have begun batches at the same time.
+        let (_, _, best) = self.first.take().filter(|first| first.0 == owner)?;
         Some(time / best)
     }
 

@@ -70,6 +70,7 @@ impl Verdicts {
     /// # Panics
     /// If `index` is not below [`len`](Self::len).
     #[must_use]
+    #[inline]
     pub fn get(&self, index: usize) -> Verdict {
         Verdict::from_bit(self.is_duplicate(index))
     }
@@ -120,6 +121,7 @@ impl Verdicts {
     /// # Panics
     /// If `index` is not below [`len`](Self::len).
     #[must_use]
+    #[inline]
     pub fn is_unknown(&self, index: usize) -> bool {
         assert!(index < self.len, "verdict {index} of {}", self.len);
         self.unknown
