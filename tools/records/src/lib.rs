@@ -57,6 +57,7 @@ pub mod number;
 pub mod options;
 pub mod partial;
 pub mod position;
+pub mod progress;
 mod quoting;
 pub mod reading;
 pub mod restart;

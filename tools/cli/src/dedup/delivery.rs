@@ -1,6 +1,7 @@
 //! The end of the data path: takes chunks with verdicts in the order of the stream, writes them,
 //! counts them, and finally reports on the run.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use echoless_records::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES,
 use echoless_records::files::Target;
 use echoless_records::partial::{Loss, PartialInput};
 use echoless_records::position::FaultReporter;
+use echoless_records::progress::{Counted, ProgressLine};
 use echoless_records::restart::InputPosition;
 
 use super::backwards::BackwardVerdicts;
@@ -18,7 +20,6 @@ use super::feed::StreamEnd;
 use super::observers::Observers;
 use super::outputs::Outputs;
 use super::reports::ending::Ending;
-use super::reports::progress::Progress;
 use super::reports::stats::{Setup, Stats, Sums};
 use super::seen_files::SeenFiles;
 use super::state::{Restart, RunState, WantedBlocks};
@@ -43,7 +44,7 @@ pub(crate) struct Delivery<'a> {
     done: InputPosition,
     /// The content of messages about records; packets are located by their reader.
     reporter: Option<FaultReporter>,
-    progress: Progress,
+    progress: ProgressLine,
     /// The first statistics, until they are written.
     first_stats: Option<String>,
 }
@@ -56,7 +57,9 @@ impl<'a> Delivery<'a> {
         seen: Option<SeenFiles>,
     ) -> Result<Self, Failure> {
         let run = &config.run;
-        let records_on_stdout = matches!(run.output, Target::Stdout) && !run.count;
+        // Records on a terminal are progress enough.
+        let are_shown = matches!(run.output, Target::Stdout) && !run.count;
+        let shows_progress = !run.quiet && !(are_shown && io::stdout().is_terminal());
         // First: without memory for a feature, the run leaves no outputs.
         let observers = Observers::open(config, seen)?;
         let mut delivery = Self {
@@ -70,7 +73,7 @@ impl<'a> Delivery<'a> {
             backwards: BackwardVerdicts::new(config.keep),
             done: InputPosition::default(),
             reporter: fault_reporter(config),
-            progress: Progress::new(progress_bytes(config), !run.quiet, records_on_stdout),
+            progress: ProgressLine::new(Counted::Bytes, progress_bytes(config), shows_progress),
             first_stats: None,
         };
         let file = delivery.outputs.stats.as_ref();

@@ -14,7 +14,7 @@ use echoless_records::number::grouped;
 use super::observers::{Observer, Words};
 use super::reports::fields::Fields;
 use super::reports::stats::RunCounts;
-use super::state::Commit;
+use super::state::SavedRun;
 use crate::args::key_options;
 use crate::config::{KnownStates, RunConfig, check_options};
 
@@ -64,7 +64,7 @@ impl KnownStates {
         check_hasher(&header.algorithm, header.hasher, &run.hasher, &name)?;
         let restored = saved.restore().map_err(unreadable)?;
         // A filter that another program has saved says nothing of its keys.
-        let commit = Commit::of_state(&restored.bytes).map_err(|problem| Failure::Capture {
+        let commit = SavedRun::of_state(&restored.bytes).map_err(|problem| Failure::Capture {
             name: name.clone(),
             problem,
         })?;

@@ -29,4 +29,4 @@ pub(crate) use outputs::stats_file::replace_unread;
 pub(crate) use pipeline::run;
 pub(crate) use reports::fields::Fields;
 pub(crate) use reports::stats::RunCounts;
-pub(crate) use state::Commit as SavedRun;
+pub(crate) use state::SavedRun;

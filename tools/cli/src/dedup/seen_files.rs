@@ -24,10 +24,10 @@ use echoless::SpecError;
 use echoless::state::replace_file;
 use echoless_records::failure::{Failure, without_controls, write_stderr};
 use echoless_records::files::Source;
+use echoless_records::progress::{Counted, ProgressLine};
 
 use super::observers::{Observer, Words};
 use super::reports::fields::Fields;
-use super::reports::progress::Progress;
 use super::reports::stats::RunCounts;
 use super::reports::summary::counted;
 
@@ -109,7 +109,7 @@ impl SeenFiles {
         quiet: bool,
     ) -> Result<(Vec<Source>, u64), Failure> {
         let total = Source::total_len(sources);
-        let progress = Progress::new(total, !quiet, false);
+        let progress = ProgressLine::new(Counted::Bytes, total, !quiet);
         let (mut skipped, mut skipped_bytes, mut hashed) = (Vec::new(), 0, 0);
         let mut buffer = vec![0; READ_BYTES];
         for source in std::mem::take(sources) {

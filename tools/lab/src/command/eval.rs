@@ -9,11 +9,12 @@ use clap::Args as ClapArgs;
 use echoless::{FilterSpec, SpecError};
 use echoless_records::failure::Failure;
 use echoless_records::number::{grouped, parse_if_given, parse_seed, parse_size};
+use echoless_records::progress::{Counted, ProgressLine};
 use echoless_records::spec_file::{parse_filter, read_specs};
 use serde_json::{Value, json};
 
 use super::input::{Input, RecordFileArgs, record_file};
-use super::output::{LabOutputs, LabReport, LabTargets, Progress, aligned, percent, quoted};
+use super::output::{LabOutputs, LabReport, LabTargets, aligned, percent, quoted};
 use crate::evaluate::{AgeBin, EvalOptions, Evaluation, evaluate};
 use crate::oracle::Score;
 use crate::plots;
@@ -160,7 +161,11 @@ pub fn run(args: EvalArgs) -> Result<ExitCode, Failure> {
         .points(points)
         .ages(true)
         .window(config.window);
-    let progress = Progress::new(Some(stream.records()), config.outputs.quiet);
+    let progress = ProgressLine::new(
+        Counted::Records,
+        Some(stream.records()),
+        !config.outputs.quiet,
+    );
     let evaluations = evaluate(&config.specs, &stream, &options, &|records| {
         progress.add(records);
     })?;

@@ -7,7 +7,6 @@ mod plan;
 
 pub use crate::generate::{GenArgs, run as generate};
 pub use eval::{EvalArgs, run as evaluate};
-pub(crate) use output::Progress;
 pub use plan::{PlanArgs, run as plan};
 
 use echoless_records::failure::Failure;

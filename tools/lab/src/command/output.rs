@@ -1,13 +1,12 @@
-//! The outputs of `eval` and `plan`, as text, CSV and JSON, and their progress on the terminal.
+//! The outputs of `eval` and `plan`, as text, CSV and JSON.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use echoless::FilterSpec;
 use echoless_records::failure::Failure;
 use echoless_records::files::{Opened, Source, Target, Targets, write_stdout};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::table;
@@ -99,48 +98,6 @@ pub(crate) fn percent(share: f64) -> String {
 /// Aligns rows under their header: the first column to the left, the others to the right.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     table::aligned(rows, |column| column == 0)
-}
-
-/// A progress line with the number of records done. Dropping it clears the line.
-#[derive(Debug)]
-pub(crate) struct Progress {
-    bar: ProgressBar,
-}
-
-impl Progress {
-    /// Shows progress if standard error is a terminal.
-    pub(crate) fn new(records: Option<u64>, quiet: bool) -> Self {
-        if quiet || !io::stderr().is_terminal() {
-            return Self {
-                bar: ProgressBar::hidden(),
-            };
-        }
-        let (bar, template) = match records {
-            Some(records) => (
-                ProgressBar::new(records),
-                "{human_pos} of {human_len} records  {percent} %  {eta} left",
-            ),
-            None => (
-                ProgressBar::no_length(),
-                "{human_pos} records simulated  {elapsed}",
-            ),
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self { bar }
-    }
-
-    /// Adds to the number of records done.
-    pub(crate) fn add(&self, records: u64) {
-        self.bar.inc(records);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 #[cfg(test)]

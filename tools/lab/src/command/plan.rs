@@ -13,10 +13,11 @@ use echoless::{MemoryError, SpecError, memory};
 use echoless_records::failure::{Failure, warn};
 use echoless_records::number::{parse_if_given, parse_seed, parse_size, parse_threads, parse_time};
 use echoless_records::options::RecordArgs;
+use echoless_records::progress::{Counted, ProgressLine};
 use serde_json::{Value, json};
 
 use super::input::{Input, RecordFileArgs, record_file};
-use super::output::{LabOutputs, LabReport, LabTargets, Progress, aligned, percent, quoted};
+use super::output::{LabOutputs, LabReport, LabTargets, aligned, percent, quoted};
 use crate::plan::{
     self, Basis, Candidate, Costs, Goal, Interval, Plan, PlanRequest, nanoseconds_per_key,
 };
@@ -161,7 +162,7 @@ pub(crate) struct PlanConfig {
 
 impl PlanConfig {
     /// Reads the sample, if there is one, and runs the planner.
-    pub(crate) fn plan(&self, progress: &Progress) -> Result<(PlanRequest, Plan), Failure> {
+    pub(crate) fn plan(&self, progress: &ProgressLine) -> Result<(PlanRequest, Plan), Failure> {
         let mut request = self.request()?;
         let progress = |records| progress.add(records);
         let plan = if self.memory.is_some() {
@@ -277,7 +278,7 @@ fn parse_number(field: &'static str, text: &str) -> Result<f64, SpecError> {
 pub fn run(args: PlanArgs) -> Result<ExitCode, Failure> {
     let config = &PlanConfig::try_from(args)?;
     let mut targets = LabTargets::open(&config.outputs, config.input.files())?;
-    let progress = Progress::new(None, config.outputs.quiet);
+    let progress = ProgressLine::new(Counted::Records, None, !config.outputs.quiet);
     let (request, plan) = config.plan(&progress)?;
     drop(progress);
     warn_if_unavailable(request.memory, config.outputs.quiet);

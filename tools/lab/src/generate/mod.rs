@@ -25,9 +25,9 @@ pub use self::options::GenArgs;
 use self::cdr::CdrFormat;
 use self::packets::CaptureConfig;
 use self::repeats::Repeats;
-use crate::command::Progress;
 use echoless_records::failure::Failure;
 use echoless_records::files::{Target, Targets};
+use echoless_records::progress::{Counted, ProgressLine};
 
 /// The kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -119,7 +119,11 @@ fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> 
     let mut positions = 0..config.count;
     // Records on a terminal are progress enough.
     let is_shown = output.is_stdout && io::stdout().is_terminal();
-    let progress = Progress::new(Some(config.count), config.quiet || is_shown);
+    let progress = ProgressLine::new(
+        Counted::Records,
+        Some(config.count),
+        !config.quiet && !is_shown,
+    );
     let failed = || Failure::writing(&output.name, output.is_stdout);
     loop {
         let before = positions.start;

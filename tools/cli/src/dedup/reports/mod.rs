@@ -5,6 +5,5 @@ mod busiest;
 pub(super) mod ending;
 pub(super) mod fields;
 pub(super) mod monitor;
-pub(super) mod progress;
 pub(super) mod stats;
 pub(super) mod summary;

@@ -8,16 +8,16 @@
 //!
 //! The [delivery](super::delivery) passes the keys of each chunk that it has written to a thread,
 //! the [`Committer`](committer::Committer), which appends them to the journal in the folder of the
-//! state. A [commit](commit::Commit) says how far inputs and outputs are, and comes behind the keys
+//! state. A commit, of a [`SavedRun`], says how far inputs and outputs are, and comes behind the keys
 //! of the chunks before it. Filter and commit are one point of the stream: what was judged beyond
 //! it is in no file, and is judged again after a restart.
 
-mod commit;
 mod committer;
 mod inputs;
 mod known_inputs;
 mod restart;
+mod saved_run;
 
-pub(crate) use commit::Commit;
 pub(super) use committer::WantedBlocks;
 pub(super) use restart::{Restart, RunState};
+pub(crate) use saved_run::SavedRun;

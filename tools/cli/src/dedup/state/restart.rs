@@ -13,10 +13,10 @@ use echoless_records::chunk::Chunk;
 use echoless_records::failure::{self, Failure, without_controls};
 use echoless_records::restart::{InputPosition, StreamRestart};
 
-use super::commit::Commit;
 use super::committer::{Committer, LoggedKeys, WantedBlocks};
 use super::inputs::SavedInputs;
 use super::known_inputs::known_inputs;
+use super::saved_run::SavedRun;
 use crate::config::{DedupConfig, StateConfig, check_options};
 use crate::dedup::clock::StreamClock;
 use crate::dedup::outputs::{Outputs, SavedOutput};
@@ -26,7 +26,7 @@ use crate::dedup::reports::stats::{RunCounts, RunTotals, Sums};
 #[derive(Debug)]
 pub(in crate::dedup) struct Restart {
     journal: Journal,
-    commit: Commit,
+    commit: SavedRun,
     inputs: SavedInputs,
     /// Whether inputs begin that the state does not know.
     has_new_inputs: bool,
@@ -56,7 +56,7 @@ impl Restart {
             .map_err(|error| name_option(error, config, state))?;
         if let Some(cut) = opened.cut.as_ref().filter(|cut| cut.torn.is_some())
             && let Some(commit) = &opened.commit
-            && Commit::decode(&commit.bytes).is_ok_and(|commit| commit.ended)
+            && SavedRun::decode(&commit.bytes).is_ok_and(|commit| commit.ended)
         {
             let path = cut.path.display();
             failure::warn(&format!(
@@ -64,12 +64,13 @@ impl Restart {
             ));
         }
         let (progress, commit) = match &opened.commit {
-            None => (Progress::default(), Commit::new(state.options.clone())),
+            None => (Progress::default(), SavedRun::new(state.options.clone())),
             Some(saved) => {
-                let commit = Commit::decode(&saved.bytes).map_err(|problem| Failure::Capture {
-                    name: state.folder.display().to_string(),
-                    problem,
-                })?;
+                let commit =
+                    SavedRun::decode(&saved.bytes).map_err(|problem| Failure::Capture {
+                        name: state.folder.display().to_string(),
+                        problem,
+                    })?;
                 let place = format!("the state {}", state.folder.display());
                 check_options(&state.options, &commit.options, &place)?;
                 (saved.progress, commit)
@@ -169,7 +170,7 @@ impl Restart {
             is_cut: false,
             is_committed_to_fault: false,
             failure: None,
-            commit: Commit {
+            commit: SavedRun {
                 ended: false,
                 totals,
                 ..self.commit
@@ -195,7 +196,7 @@ fn name_option(error: JournalError, config: &DedupConfig, state: &StateConfig) -
     };
     let place = format!("the state {}", state.folder.display());
     let check = || {
-        if let Ok(Some(commit)) = Commit::of_state(&contents.caller) {
+        if let Ok(Some(commit)) = SavedRun::of_state(&contents.caller) {
             check_options(&state.options, commit.options(), &place)?;
         }
         let id = u64::from_str_radix(&contents.hasher, 16).unwrap_or_default();
@@ -247,7 +248,7 @@ pub(in crate::dedup) struct RunState {
     is_committed_to_fault: bool,
     /// The failure of a commit in a pause of the stream.
     failure: Option<Failure>,
-    commit: Commit,
+    commit: SavedRun,
     inputs: SavedInputs,
     progress: Progress,
 }
@@ -546,7 +547,7 @@ impl RunState {
             return Ok(());
         }
         let last = journal.last_commit().clone();
-        let mut commit = Commit::decode(&last.bytes).map_err(Failure::Panic)?;
+        let mut commit = SavedRun::decode(&last.bytes).map_err(Failure::Panic)?;
         outputs.note_closed(&mut commit.outputs);
         journal.rewind()?;
         journal.commit(last.progress, &commit.encode())?;

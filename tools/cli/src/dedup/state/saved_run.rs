@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 
 /// What a run needs beside its filter to go on.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Commit {
+pub(crate) struct SavedRun {
     pub(in crate::dedup) version: u32,
     /// Whether the run had ended: the next one counts its records from 0.
     pub(in crate::dedup) ended: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Commit {
     pub(in crate::dedup) audit: Vec<u8>,
 }
 
-impl Commit {
+impl SavedRun {
     pub(in crate::dedup) fn new(options: Vec<(String, Option<String>)>) -> Self {
         Self {
             version: VERSION,
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_commit_is_read_as_it_was_written_and_damage_is_an_error() {
-        let commit = Commit {
+        let commit = SavedRun {
             audit: vec![7; 30],
             terminator: "\r\n".into(),
             header: Some(SavedHeader {
@@ -159,18 +159,18 @@ mod tests {
                 names: vec![b"a".to_vec(), b"\xff".to_vec()],
                 later: vec![vec![b"b".to_vec()]],
             }),
-            ..Commit::new(vec![("--key".into(), Some("2".into()))])
+            ..SavedRun::new(vec![("--key".into(), Some("2".into()))])
         };
         let mut bytes = commit.encode();
-        let read = Commit::decode(&bytes).unwrap();
+        let read = SavedRun::decode(&bytes).unwrap();
         assert_eq!(read.encode(), bytes);
         assert_eq!((read.audit, read.header), (commit.audit, commit.header));
         for length in 0..bytes.len() {
-            assert!(Commit::decode(&bytes[..length]).is_err(), "{length}");
+            assert!(SavedRun::decode(&bytes[..length]).is_err(), "{length}");
         }
         bytes.push(0);
         assert_eq!(
-            Commit::decode(&bytes).unwrap_err(),
+            SavedRun::decode(&bytes).unwrap_err(),
             "its commit has 1 bytes too many"
         );
     }
