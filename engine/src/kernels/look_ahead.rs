@@ -29,7 +29,7 @@ use std::time::Instant;
 
 use crate::error::SpecError;
 use crate::memory::CacheLevel;
-use crate::sync::unmodelled::{Arc, AtomicU32, Mutex, Ordering};
+use crate::sync::unmodelled::{Arc, AtomicU32, Mutex, MutexGuard, Ordering};
 
 /// The name of a look-ahead in errors.
 const FIELD: &str = "lookahead";
@@ -315,9 +315,10 @@ impl Tuner {
         } else {
             None
         };
-        let result = run(timed
+        let look_ahead = timed
             .as_ref()
-            .map_or_else(|| self.best(), |timed| timed.look_ahead));
+            .map_or_else(|| self.best(), Timed::look_ahead);
+        let result = run(look_ahead);
         if let Some(timed) = timed {
             self.end(keys, timed);
         }
@@ -341,41 +342,35 @@ impl Tuner {
 
     /// Begins to time a batch: the first or the second of a pair.
     #[cold]
-    fn begin(&self, keys: usize) -> Option<Timed> {
+    fn begin(&self, keys: usize) -> Option<Timed<'_>> {
         let measured = self.measured.as_ref()?;
-        // Another thread may be at it.
+        // Another thread may be timing a batch of its own. (The lock is poisoned after a panic of a
+        // visit; then nothing is measured any more.)
         let mut trial = measured.trial.try_lock().ok()?;
         let best = measured.best.load(Ordering::Relaxed) as usize;
         let candidate = trial.candidate((&raw const *self).addr(), keys, best);
         Some(Timed {
+            trial,
+            measured,
             candidate,
             best,
-            look_ahead: measured.candidates[candidate],
             start: Instant::now(),
         })
     }
 
     /// Takes the time of a batch.
     #[cold]
-    fn end(&self, keys: usize, timed: Timed) {
+    fn end(&self, keys: usize, timed: Timed<'_>) {
         let time = timed.start.elapsed().as_secs_f64() / keys as f64;
         let Timed {
-            candidate, best, ..
+            mut trial,
+            measured,
+            candidate,
+            best,
+            ..
         } = timed;
-        let Some(measured) = &self.measured else {
-            return;
-        };
-        let Ok(mut trial) = measured.trial.try_lock() else {
-            return;
-        };
-        let is_best = candidate == best;
-        // If another thread has decided meanwhile, this time says nothing.
-        let is_current = measured.best.load(Ordering::Relaxed) as usize == best;
-        if !is_current || !is_best && trial.candidate != candidate {
-            return;
-        }
         let owner = (&raw const *self).addr();
-        let Some(ratio) = trial.timed(owner, keys, is_best, time) else {
+        let Some(ratio) = trial.timed(owner, keys, candidate == best, time) else {
             return;
         };
         match trial.pair(ratio, best, measured.candidates.len()) {
@@ -395,13 +390,20 @@ impl Tuner {
     }
 }
 
-/// A batch that is being timed.
-struct Timed {
-    /// Among the candidates, as the best one at its begin.
+/// A batch that is being timed. No other batch of these loops is: a pair belongs together.
+struct Timed<'a> {
+    trial: MutexGuard<'a, Trial>,
+    measured: &'a Measured,
     candidate: usize,
+    /// The best candidate so far.
     best: usize,
-    look_ahead: LookAhead,
     start: Instant,
+}
+
+impl Timed<'_> {
+    fn look_ahead(&self) -> LookAhead {
+        self.measured.candidates[self.candidate]
+    }
 }
 
 impl Measured {
@@ -474,8 +476,7 @@ impl Trial {
             self.first = Some((owner, keys, time));
             return None;
         }
-        // Another filter's, if threads have begun batches at the same time.
-        let (_, _, best) = self.first.take().filter(|first| first.0 == owner)?;
+        let (_, _, best) = self.first.take()?;
         Some(time / best)
     }
 
@@ -595,6 +596,29 @@ mod tests {
         let small = Tuner::new::<Loop>(LEAST_LINES - 1, Tunes::Everything);
         assert!(small.measured.is_none() && small.measured().is_none());
         assert_eq!(small.best(), LookAhead::INITIAL);
+    }
+
+    /// While one thread times a batch, those of others are not timed, and cannot spoil its pair.
+    #[test]
+    fn batches_of_threads_that_overlap_are_timed_one_at_a_time() {
+        struct Loop;
+        let tuners = [(); 3].map(|()| Tuner::new::<Loop>(LEAST_LINES, Tunes::Cache));
+        let mut pairs = 0;
+        for _ in 0..1000 {
+            let begun = tuners.each_ref().map(|tuner| {
+                let is_due = tuner.is_due(64);
+                is_due.then(|| tuner.begin(64)).flatten()
+            });
+            assert!(begun.iter().flatten().count() <= 1);
+            for (tuner, timed) in tuners.iter().zip(begun) {
+                if let Some(timed) = timed {
+                    tuner.end(64, timed);
+                    // The second batch of a pair sets the pause before the next one.
+                    pairs += u64::from(tuner.due.load(Ordering::Relaxed) > 0);
+                }
+            }
+        }
+        assert!(pairs > 5, "{pairs} pairs");
     }
 
     #[test]

@@ -541,7 +541,8 @@ impl Journal {
 
     /// Takes back everything that was appended since the last commit, so that the next one follows
     /// that one: for a program that ends where it has committed, and has more to say of it, such as
-    /// that its outputs are closed.
+    /// that its outputs are closed. The filter of the program is ahead of the journal then, and a
+    /// block that was [wanted](Self::wanted_block) before is not any more.
     ///
     /// # Errors
     /// As [`append_keys`](Self::append_keys).

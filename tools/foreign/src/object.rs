@@ -64,7 +64,7 @@ impl Kind {
     pub fn of_number(number: u32) -> Result<Self, Failure> {
         let kinds = [Self::Filter, Self::Shared, Self::Ordered, Self::Engine];
         let found = kinds.into_iter().find(|kind| *kind as u32 == number);
-        found.ok_or_else(|| Failure::argument("kind", number, "1 to 4, an echoless_kind"))
+        found.ok_or_else(|| Failure::argument("kind", number, "1 to 4, the number of a kind"))
     }
 }
 
@@ -250,16 +250,17 @@ impl Object {
     /// # Errors
     /// [`Failure`] if the object hashes no keys.
     pub fn hash(&self, keys: impl Keys, hashes: &mut [KeyHash]) -> Result<(), Failure> {
-        let mut hash = |hasher: &KeyHasher| keys.hash(hasher, 0, hashes);
-        match self {
-            Self::Filter(filter) => hash(exclusive(FILTER, filter)?.hasher()),
-            Self::Shared(shared) => hash(shared.hasher()),
-            Self::Ordered(ordered) => hash(&ordered.hasher),
-            Self::Thread(thread) => hash(&exclusive("thread", thread)?.ordered.hasher),
-            Self::Engine(workers) => hash(&workers.hasher),
-            Self::Port(port) => hash(&exclusive("port", port)?.hasher),
+        // A copy: another thread may use the object while the keys are hashed.
+        let hasher = match self {
+            Self::Filter(filter) => exclusive(FILTER, filter)?.hasher().clone(),
+            Self::Shared(shared) => shared.hasher().clone(),
+            Self::Ordered(ordered) => ordered.hasher.clone(),
+            Self::Thread(thread) => exclusive("thread", thread)?.ordered.hasher.clone(),
+            Self::Engine(workers) => workers.hasher.clone(),
+            Self::Port(port) => exclusive("port", port)?.hasher.clone(),
             Self::Partitions(_) | Self::Snapshot(_) => return Err(self.is_no(FILTER)),
-        }
+        };
+        keys.hash(&hasher, 0, hashes);
         Ok(())
     }
 

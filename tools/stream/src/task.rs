@@ -137,7 +137,7 @@ impl TaskClock {
                     };
                 };
                 // The one that ends a run of records ahead moves the clock of the task by all of
-                // them, and is itself at its own time.
+                // them, and is itself at its own time, at most that of the clock.
                 time.min(admitted)
             }
         };

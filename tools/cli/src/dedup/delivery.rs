@@ -357,7 +357,11 @@ impl<'a> Delivery<'a> {
             }
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.
-            Err(Failure::ReaderGone) => (None, Ending::READER_LEFT),
+            Err(Failure::ReaderGone) => {
+                // Found when a compressed output was completed, maybe.
+                self.state.iter_mut().for_each(RunState::note_cut);
+                (None, Ending::READER_LEFT)
+            }
             Err(failure) => {
                 if let Some(state) = self.state.take() {
                     // The failure before is the one to report.

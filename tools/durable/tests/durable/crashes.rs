@@ -96,6 +96,10 @@ fn every_crash_leaves_a_commit_and_none_that_succeeded_is_lost() {
             rewinds: true,
             ..with_patches("fingerprint:memory=2KiB")
         },
+        Program {
+            rewinds: true,
+            ..with_cycles("stamped:window=30,memory=2KiB")
+        },
     ] {
         let storage = SimulatedStorage::new();
         let expected = program.expected();

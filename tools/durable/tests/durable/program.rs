@@ -217,7 +217,7 @@ impl Program {
                 output.sync().map_err(at_output)?;
             }
             if self.rewinds {
-                journal.append_keys(Keys::new(&batch.0), 0)?;
+                journal.append_keys(keys, clock)?;
                 if let Some(block) = journal.wanted_block() {
                     let copied = block.copy(&*filter.filters()[block.partition]);
                     journal.append_block(&copied)?;

@@ -1,6 +1,6 @@
 //! The outputs of `eval` and `plan`, as text, CSV and JSON.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;

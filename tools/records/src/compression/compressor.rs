@@ -42,6 +42,8 @@ pub struct Compressor {
     shared: Arc<Shared>,
     /// `None` once it was waited for.
     thread: Option<JoinHandle<io::Result<()>>>,
+    /// The error that ended it.
+    failed: Option<ErrorKind>,
     prompt: bool,
     /// What was written of the frame that is not complete, if the output has several.
     frame: Option<OpenFrame>,
@@ -167,6 +169,7 @@ impl Compressor {
         Ok(Self {
             shared,
             thread: Some(thread),
+            failed: None,
             prompt,
             frame,
         })
@@ -180,6 +183,9 @@ impl Compressor {
         let Some(frame) = &self.frame else {
             return Err(io::Error::other("internal error: an output of one frame"));
         };
+        if let Some(failed) = self.failed {
+            return Err(failed.into());
+        }
         if self.thread.is_none() {
             // Finished: what follows begins a frame.
             return Ok(FrameStart {
@@ -277,7 +283,9 @@ impl Compressor {
         self.shared.lock().finished = true;
         self.shared.changed.notify_all();
         let panicked = |_| io::Error::other("internal error: the thread that compresses panicked");
-        thread.join().map_err(panicked)?
+        let ended = thread.join().map_err(panicked).flatten();
+        self.failed = ended.as_ref().err().map(io::Error::kind);
+        ended
     }
 
     /// The error that ended the thread.

@@ -1,9 +1,10 @@
 //! An output of a run with a state, as a later run finds it. It is recognised by its content, under
 //! any name and number, and nothing is cut that is not proven to be the content of the state.
 //!
-//! A run cuts an output to its last commit only if it was killed: then the file begins with what
-//! was committed, and what follows is from that run, which writes it again. After a run that has
-//! closed its outputs, a file has nothing to cut, so this one appends.
+//! A run cuts an output to its last commit if the run before was killed: then the file begins with
+//! what was committed, and what follows is from that run, which writes it again. After a run that
+//! has closed its outputs, it cuts one only if that is the whole file that was closed; mostly there
+//! is nothing to cut, and this run appends.
 
 use std::fs::{self, File};
 use std::io;
@@ -63,11 +64,13 @@ impl SavedOutput {
 
     /// Notes that the output was closed, behind what the position leaves of it.
     pub(super) fn close(&mut self, sink: &Sink) {
-        // What others have appended since the position is not to be cut with what this run wrote
-        // behind it: the next run finds a longer file, and leaves it as it is.
-        self.closed = match sink.from() > self.position.bytes {
-            true => self.written.clone(),
-            false => sink.closed().cloned(),
+        // What others have appended since the position, or cut, is not to be taken for what this run
+        // wrote behind it: the next run finds another length, and leaves the file as it is.
+        let bytes = self.position.bytes;
+        self.closed = match sink.closed() {
+            Some(closed) if sink.from() <= bytes && closed.length >= bytes => Some(closed.clone()),
+            None if sink.from() <= bytes => None,
+            _ => self.written.clone(),
         };
     }
 

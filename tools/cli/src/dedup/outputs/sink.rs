@@ -338,7 +338,7 @@ impl Sink {
     /// Truncates the file, to nothing or to where it goes on. Call it only once nothing can reject
     /// the run any more.
     pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
-        if mem::replace(&mut self.is_begun, true) {
+        if self.is_begun {
             return Ok(());
         }
         if self.has_state && self.target.id.is_some() {
@@ -349,6 +349,7 @@ impl Sink {
         } else {
             self.target.truncate()?;
         }
+        self.is_begun = true;
         match &mut self.compressed {
             Some(compressed) => compressed
                 .begin(

@@ -21,7 +21,7 @@ pub(super) struct Committer {
     /// None once the last step was sent.
     steps: Option<SyncSender<Step>>,
     /// None once it was waited for.
-    thread: Option<JoinHandle<Result<Journal, Failure>>>,
+    thread: Option<JoinHandle<Result<Ended, Failure>>>,
     shared: Arc<Shared>,
 }
 
@@ -54,6 +54,26 @@ enum Step {
     Outputs(Vec<(String, File)>),
     /// Answered once everything before is done.
     Wait(SyncSender<()>),
+}
+
+/// What the thread leaves: the journal, and the outputs that commits speak of.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) journal: Journal,
+    outputs: Vec<(String, File)>,
+}
+
+impl Ended {
+    /// Syncs the outputs, and commits: what the bytes say of the outputs is on the disk before.
+    ///
+    /// # Errors
+    /// [`Failure`] if either fails.
+    pub(super) fn commit(&mut self, progress: Progress, bytes: &[u8]) -> Result<(), Failure> {
+        for (name, file) in &self.outputs {
+            file.sync_data().map_err(Failure::file(name.as_str()))?;
+        }
+        Ok(self.journal.commit(progress, bytes)?)
+    }
 }
 
 /// What a chunk adds to the journal.
@@ -139,11 +159,11 @@ impl Committer {
         waiting.recv().or_else(|_| self.fail())
     }
 
-    /// Waits until everything is on the disk, and ends. Returns the journal.
+    /// Waits until everything is on the disk, and ends.
     ///
     /// # Errors
     /// [`Failure`] that ended the thread.
-    pub(super) fn finish(&mut self) -> Result<Journal, Failure> {
+    pub(super) fn finish(&mut self) -> Result<Ended, Failure> {
         self.steps = None;
         let ended = || Failure::Panic("the thread of the state has ended".into());
         let thread = self.thread.take().ok_or_else(ended)?;
@@ -179,14 +199,17 @@ impl Drop for IdleAtEnd<'_> {
     }
 }
 
-fn run(mut journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<Journal, Failure> {
+fn run(journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<Ended, Failure> {
     let _idle = IdleAtEnd(shared);
     let ask = |journal: &Journal| *lock(&shared.wanted.0) = journal.wanted_block();
     ask(&journal);
-    let mut outputs: Vec<(String, File)> = Vec::new();
+    let mut ended = Ended {
+        journal,
+        outputs: Vec::new(),
+    };
     for step in steps {
         match step {
-            Step::Outputs(files) => outputs = files,
+            Step::Outputs(files) => ended.outputs = files,
             Step::Wait(done) => {
                 // The run has ended if it does not wait.
                 let _ = done.send(());
@@ -203,24 +226,22 @@ fn run(mut journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<
                     [] => Batch::new(&keys),
                     ticks => Batch::at_each(&keys, ticks),
                 };
+                let journal = &mut ended.journal;
                 journal.append_observed(batch, clock, &verdicts)?;
                 if let Some(copied) = copied {
                     journal.append_block(&copied)?;
-                    ask(&journal);
+                    ask(journal);
                 }
             }
             Step::Commit(progress, bytes) => {
-                for (name, file) in &outputs {
-                    file.sync_data().map_err(Failure::file(name.as_str()))?;
-                }
-                let wanted = journal.wanted_block();
-                journal.commit(progress, &bytes)?;
-                if journal.wanted_block() != wanted {
-                    ask(&journal);
+                let wanted = ended.journal.wanted_block();
+                ended.commit(progress, &bytes)?;
+                if ended.journal.wanted_block() != wanted {
+                    ask(&ended.journal);
                 }
                 shared.is_busy.store(false, Ordering::Relaxed);
             }
         }
     }
-    Ok(journal)
+    Ok(ended)
 }

@@ -542,15 +542,15 @@ impl RunState {
     /// # Errors
     /// [`Failure`] if an earlier commit has failed, or this one.
     pub(in crate::dedup) fn leave(mut self, outputs: &Outputs) -> Result<(), Failure> {
-        let mut journal = self.committer.finish()?;
+        let mut ended = self.committer.finish()?;
         if !self.has_begun {
             return Ok(());
         }
-        let last = journal.last_commit().clone();
+        let last = ended.journal.last_commit().clone();
         let mut commit = SavedRun::decode(&last.bytes).map_err(Failure::Panic)?;
         outputs.note_closed(&mut commit.outputs);
-        journal.rewind()?;
-        journal.commit(last.progress, &commit.encode())?;
+        ended.journal.rewind()?;
+        ended.commit(last.progress, &commit.encode())?;
         outputs.check_followed()
     }
 
