@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use echoless::{
-    Batch, Engine, ExchangeError, Filter, KeyHash, LossPolicy, OrderedFilter, Partitioned,
-    Partitioning, Port, Report, Tally, Verdicts,
+    Engine, ExchangeError, KeyHash, LossPolicy, OrderedFilter, Partitioned, Partitioning, Port,
+    Verdicts,
 };
 use proptest::prelude::*;
 
@@ -181,39 +181,28 @@ fn the_payload_of_a_panic_may_panic_again() {
 /// A filter that panics when the shutdown moves its clock, with a payload that panics again.
 #[test]
 fn the_payload_of_a_panic_at_the_end_may_panic_again() {
-    struct Unmovable;
-    impl Filter for Unmovable {
-        fn observe_batch(&mut self, batch: Batch<'_>, _: &mut [u64]) {
-            if batch.keys().is_empty() {
+    let unmovable = || {
+        Stub::new((), |(), keys| {
+            if keys.is_empty() {
                 resume_unwind(Box::new(Payload { panics: true }));
             }
             resume_unwind(Box::new("lost once"));
-        }
-        fn contains(&self, _: KeyHash) -> bool {
-            false
-        }
-        fn clear(&mut self) {}
-        fn tally(&self) -> Tally {
-            Tally::default()
-        }
-        fn report_on(&self, tally: Tally) -> Report {
-            Report::new(tally)
-        }
-    }
-    let whole = || Partitioned::new(Partitioning::new(1, 1).unwrap(), vec![Unmovable]).unwrap();
+        })
+    };
+    let whole = || unmovable().undivided();
     let mut verdicts = Verdicts::new();
     let expected = [(0, "a panic without a message".to_owned())];
 
     let (engine, mut ports) = Engine::builder(whole()).build().unwrap();
     ports[0].submit_at(1, &[GOOD_KEY]).unwrap();
     ports[0].drain(&mut verdicts).unwrap_err();
-    engine.replace(0, Unmovable).unwrap();
+    engine.replace(0, unmovable()).unwrap();
     assert_eq!(engine.shutdown().err().unwrap().lost, expected);
 
     let filter = OrderedFilter::builder(whole()).build();
     let mut handle = filter.handle();
     let observed = handle.ticket().observe_at(&[1], &[GOOD_KEY], &mut verdicts);
     observed.unwrap_err();
-    filter.replace(0, Unmovable).unwrap();
+    filter.replace(0, unmovable()).unwrap();
     assert_eq!(filter.shutdown().err().unwrap().lost, expected);
 }

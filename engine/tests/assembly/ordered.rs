@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use echoless::{
-    Batch, Engine, ExchangeError, Filter, KeyHash, LossPolicy, NotReplaceable, OrderedFilter,
-    Partitioned, Partitioning, Report, Tally, Verdicts,
+    Engine, ExchangeError, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, Partitioned,
+    Partitioning, Verdicts,
 };
 use proptest::prelude::*;
 
 use crate::breakable::{Breakable, Exact, breakable};
 use crate::streams::{batches, stream};
-use crate::stub::{BAD_KEY, fragile};
+use crate::stub::{BAD_KEY, Stub, fragile};
 
 const LOW: KeyHash = KeyHash::from_uniform(1);
 const HIGH: KeyHash = KeyHash::from_uniform(u64::MAX);
@@ -61,32 +61,21 @@ fn a_thread_that_leaves_with_its_ticket_blocks_no_other() {
 /// clock, is lost as well.
 #[test]
 fn a_panic_at_the_shutdown_is_a_loss() {
-    /// Whether its clock can be moved.
-    struct Brittle(bool);
-    impl Filter for Brittle {
-        fn observe_batch(&mut self, batch: Batch<'_>, _: &mut [u64]) {
-            assert!(batch.keys().is_empty(), "it is never used");
-            assert!(self.0, "a bug of the clock");
-        }
-        fn contains(&self, _: KeyHash) -> bool {
-            false
-        }
-        fn clear(&mut self) {}
-        fn tally(&self) -> Tally {
-            Tally::default()
-        }
-        fn report_on(&self, tally: Tally) -> Report {
-            Report::new(tally)
-        }
-    }
-    let halves = vec![Brittle(true), Brittle(true)];
+    // Its state is whether its clock can be moved.
+    let brittle = |is_movable| {
+        Stub::new(is_movable, |is_movable: &mut bool, keys| {
+            assert!(keys.is_empty(), "it is never used");
+            assert!(*is_movable, "a bug of the clock");
+        })
+    };
+    let halves = vec![brittle(true), brittle(true)];
     let halves = Partitioned::new(Partitioning::new(2, 2).unwrap(), halves);
     let filter = OrderedFilter::builder(halves.unwrap()).build();
     let mut handle = filter.handle();
     let mut verdicts = Verdicts::new();
     let lost = handle.ticket().observe_at(&[1], &[LOW], &mut verdicts);
     assert_eq!(lost, Err(ExchangeError::Panicked(0)));
-    filter.replace(0, Brittle(false)).unwrap();
+    filter.replace(0, brittle(false)).unwrap();
     let error = filter.shutdown().err().unwrap();
     // The clock of the other partition has moved.
     let message = "a bug of the clock";

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use echoless::{
-    Batch, ExchangeError, Filter, FilterSpec, KeyHash, LineFilter, OrderedFilter, Partitioned,
-    Partitioning, Report, Tally, Verdicts, report_of,
+    ExchangeError, Filter, FilterSpec, KeyHash, LineFilter, OrderedFilter, Partitioned,
+    Partitioning, Report, Verdicts, report_of,
 };
 use proptest::prelude::*;
 
@@ -136,27 +136,15 @@ fn a_ticket_looks_at_its_tick() {
 /// A filter whose lookup panics is lost as one whose pass panics.
 #[test]
 fn a_lookup_that_panics_loses_its_partition() {
-    struct Blind;
-    impl Filter for Blind {
-        fn observe_batch(&mut self, _: Batch<'_>, duplicates: &mut [u64]) {
-            duplicates.fill(0);
-        }
-        fn contains(&self, key: KeyHash) -> bool {
+    let blind = || {
+        Stub::new((), |(), _| {}).with_lookup(|key| {
             if key == HIGH {
                 resume_unwind(Box::new("it cannot look"));
             }
-            false
-        }
-        fn clear(&mut self) {}
-        fn tally(&self) -> Tally {
-            Tally::default()
-        }
-        fn report_on(&self, tally: Tally) -> Report {
-            Report::new(tally)
-        }
-    }
+        })
+    };
     let partitioning = Partitioning::new(2, 2).unwrap();
-    let halves = Partitioned::new(partitioning, vec![Blind, Blind]).unwrap();
+    let halves = Partitioned::new(partitioning, vec![blind(), blind()]).unwrap();
     let filter = OrderedFilter::builder(halves).build();
     let mut handle = filter.handle();
     let mut verdicts = Verdicts::new();
@@ -168,7 +156,7 @@ fn a_lookup_that_panics_loses_its_partition() {
     ticket.observe(&[LOW], &mut verdicts).unwrap();
     assert_eq!(handle.ticket().with_filters(|_| ()), lost);
     assert_eq!(filter.lost(), [(1, "it cannot look".to_owned())]);
-    filter.replace(1, Blind).unwrap();
+    filter.replace(1, blind()).unwrap();
     assert_eq!(handle.ticket().with_filters(|filters| filters.len()), Ok(2));
     filter.shutdown().unwrap();
 }

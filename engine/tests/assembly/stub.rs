@@ -5,16 +5,29 @@ use std::panic::resume_unwind;
 
 use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
 
-/// A filter that returns Fresh for every key, and calls `each_batch` first.
+/// A filter that returns Fresh for every key, and calls `each_batch` first. A lookup calls
+/// `each_lookup`.
 #[derive(Clone)]
 pub(crate) struct Stub<S> {
     pub(crate) state: S,
     each_batch: fn(&mut S, &[KeyHash]),
+    each_lookup: fn(KeyHash),
 }
 
 impl<S> Stub<S> {
     pub(crate) const fn new(state: S, each_batch: fn(&mut S, &[KeyHash])) -> Self {
-        Self { state, each_batch }
+        Self {
+            state,
+            each_batch,
+            each_lookup: |_| {},
+        }
+    }
+
+    pub(crate) fn with_lookup(self, each_lookup: fn(KeyHash)) -> Self {
+        Self {
+            each_lookup,
+            ..self
+        }
     }
 
     /// A filter of one line in one partition.
@@ -29,7 +42,8 @@ impl<S: Send + Sync> Filter for Stub<S> {
         duplicates.fill(0);
     }
 
-    fn contains(&self, _key: KeyHash) -> bool {
+    fn contains(&self, key: KeyHash) -> bool {
+        (self.each_lookup)(key);
         false
     }
 
