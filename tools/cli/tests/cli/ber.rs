@@ -4,9 +4,9 @@ use echoless_ber::synth::Writer;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::run::{assert_errors, dedup, echoless, file, split_seen};
+use crate::run::{Folder, assert_errors, dedup, split_seen};
 
-const KEY: [&str; 4] = ["--format", "ber", "-k", "0x80,0xA3/0x81"];
+const KEY: &str = "--format ber -k 0x80,0xA3/0x81";
 
 /// `[tag] { [0] number, [3] { [1] text } }`.
 pub(crate) fn record(tag: u8, number: u8, text: &[u8]) -> Vec<u8> {
@@ -35,14 +35,14 @@ fn encoding_and_type_of_record_do_not_count_in_values() {
     for other in [record(0xa1, 7, b"abc"), loose_record(0xb4, 7, b"abc")] {
         let input = [&first[..], &other, &record(0xa0, 7, b"abd"), &other].concat();
         let expected = [&first[..], &record(0xa0, 7, b"abd")].concat();
-        assert_eq!(dedup(&KEY, &input).bytes(), expected);
+        assert_eq!(dedup(KEY, &input).bytes(), expected);
     }
     // Without a key, the bytes are compared, and only they.
     let input = [record(0xa0, 7, b"abc"), loose_record(0xa0, 7, b"abc")].concat();
-    assert_eq!(dedup(&["--format", "ber"], &input).bytes(), input);
+    assert_eq!(dedup("--format ber", &input).bytes(), input);
     let input = [&input[..], &input].concat();
     assert_eq!(
-        dedup(&["--format", "ber"], &input).bytes(),
+        dedup("--format ber", &input).bytes(),
         input[..input.len() / 2]
     );
 }
@@ -64,19 +64,15 @@ fn filler_belongs_to_the_record_before_it() {
     .concat();
     let kept = [b"\0\xff\0", &one[..], b"\xff\xff", &two, &[0; 37]].concat();
     let dropped = [&one[..], b"\xff", &two].concat();
-    for args in [&KEY[..], &["--format", "ber"]] {
+    for args in [KEY, "--format ber"] {
         assert_eq!(dedup(args, &with_filler).bytes(), kept);
-        let inverted = [args, &["--invert"]].concat();
-        assert_eq!(dedup(&inverted, &with_filler).bytes(), dropped);
+        let inverted = dedup(format!("{args} --invert"), &with_filler);
+        assert_eq!(inverted.bytes(), dropped);
         assert_eq!(dedup(args, &kept).bytes(), kept);
     }
     // Filler alone is a record without fields.
-    assert_eq!(dedup(&["--format", "ber"], &[0; 9]).bytes(), [0; 9]);
-    assert!(
-        dedup(&KEY, &[0xff; 9])
-            .error()
-            .contains("record 1: `0x80` of the key is missing")
-    );
+    assert_eq!(dedup("--format ber", [0; 9]).bytes(), [0; 9]);
+    dedup(KEY, [0xff; 9]).fails("record 1: `0x80` of the key is missing");
 }
 
 #[test]
@@ -90,26 +86,18 @@ fn filler_alone_is_judged_as_a_record_without_fields() {
         ("-k 0x83?,0x80 --missing empty", None),
         ("-k 0x83? --window 1h --time-field 0x84", Some("`0x84`")),
     ] {
-        let args: Vec<&str> = ["--format", "ber"]
-            .into_iter()
-            .chain(args.split(' '))
-            .collect();
+        let args = format!("--format ber {args}");
         let run = dedup(&args, filler);
-        let element = dedup(&args, without);
-        assert_eq!(run.stderr, element.stderr, "{args:?}");
+        assert_eq!(run.stderr, dedup(&args, without).stderr, "{args}");
         match missing {
-            None => assert_eq!(run.bytes(), filler, "{args:?}"),
-            Some(field) => assert!(run.error().contains(field), "{args:?}: {}", run.error()),
+            None => assert_eq!(run.bytes(), filler, "{args}"),
+            Some(field) => run.fails(field),
         }
     }
     // Neither has the field, so an element without it is a copy of filler alone.
-    let directory = tempfile::tempdir().unwrap();
-    let names = [filler, without].map(|bytes| {
-        let name = format!("{:02x}", bytes[0]);
-        file(directory.path(), &name, bytes)
-    });
-    let args = ["--format", "ber", "-k", "0x83?", &names[0], &names[1]];
-    assert_eq!(dedup(&args, b"").bytes(), filler);
+    let folder = Folder::with(&[("filler", filler), ("without", without)]);
+    let run = folder.dedup("--format ber -k 0x83? filler without");
+    assert_eq!(run.bytes(), filler);
 }
 
 #[test]
@@ -132,7 +120,7 @@ fn all_values_on_a_path_are_compared() {
         list(&[]),
     ];
     let input = [&records.concat()[..], &records.concat()].concat();
-    let args = ["--format", "ber", "-k", "0xA5/0x04?"];
+    let args = "--format ber -k 0xA5/0x04?";
     assert_eq!(dedup(&args, &input).bytes(), records.concat());
 }
 
@@ -142,17 +130,17 @@ fn missing_fields_are_treated_as_configured() {
     let without = b"\xa0\x03\x80\x01\x01".to_vec();
     let empty = record(0xa0, 1, b"");
     let input = [&whole[..], &without, &empty, &without].concat();
-    let run = dedup(&KEY, &input);
+    let run = dedup(KEY, &input);
     assert_eq!(
         run.error(),
         "standard input, record 2: `0xA3/0x81` of the key is missing (--missing skip or empty allows that)"
     );
     assert_eq!(run.stdout, whole);
-    let missing = |how| dedup(&[&KEY[..], &["--missing", how]].concat(), &input).bytes();
+    let missing = |how| dedup(format!("{KEY} --missing {how}"), &input).bytes();
     assert_eq!(missing("skip"), input);
     assert_eq!(missing("empty"), input[..input.len() - without.len()]);
     // A field that may be missing is as an empty one for `--missing`, and no value equals it.
-    let optional = dedup(&["--format", "ber", "-k", "0x80,0xA3/0x81?"], &input).bytes();
+    let optional = dedup("--format ber -k 0x80,0xA3/0x81?", &input).bytes();
     assert_eq!(optional, input[..input.len() - without.len()]);
 }
 
@@ -191,7 +179,7 @@ fn malformed_records_end_the_run_with_their_position() {
         ),
     ] {
         let input = [&good[..], bad].concat();
-        let run = dedup(&["--format", "ber", "-k", "0x80"], &input);
+        let run = dedup("--format ber -k 0x80", &input);
         let record = if message.ends_with("15") { 3 } else { 2 };
         assert_eq!(
             run.error(),
@@ -203,55 +191,40 @@ fn malformed_records_end_the_run_with_their_position() {
     // `--missing`.
     let input = [&good[..], b"\xa0\xff", &vec![b'x'; 1 << 20]].concat();
     for missing in ["error", "skip", "empty"] {
-        let run = dedup(&[&KEY[..], &["--missing", missing]].concat(), &input);
-        assert!(
-            run.error().contains("record 2: a length begins with"),
-            "{missing}"
-        );
+        let run = dedup(format!("{KEY} --missing {missing}"), &input);
+        run.fails("record 2: a length begins with");
         assert_eq!(run.stdout, good);
     }
     // A record that cannot be read inside passes with `--missing skip`.
     let input = [&good[..], b"\xa0\x05\x80\x04abc\xa0\0\xff", &good].concat();
-    let skip = dedup(
-        &["--format", "ber", "-k", "0x80?", "--missing", "skip"],
-        &input,
-    );
+    let skip = dedup("--format ber -k 0x80? --missing skip", &input);
     assert_eq!(skip.bytes(), input[..input.len() - good.len()]);
-    let limit = ["--format", "ber", "--max-record", "300000"];
+    let limit = "--format ber --max-record 300000";
     let long = [&good[..], b"\xa0\x84\xff\xff\xff\xff", &vec![b'x'; 1 << 20]].concat();
-    assert!(
-        dedup(&limit, &long)
-            .error()
-            .contains("record 2: the record that begins here is longer")
-    );
+    dedup(&limit, &long).fails("record 2: the record that begins here is longer");
 }
 
 #[test]
 fn faulty_records_are_set_aside_where_their_end_is_known() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "rejects", b"");
-    let args = ["--format", "ber", "-k", "0x80", "--rejects", &path];
     let (one, two) = (record(0xa0, 1, b"x"), record(0xa0, 2, b"y"));
     let faulty = b"\xa0\x05\x80\x04abc\xff\xff";
-    let kept = dedup(&args, &[&one[..], faulty, &two].concat()).bytes();
-    assert_eq!(kept, [&one[..], &two].concat());
-    assert_eq!(std::fs::read(&path).unwrap(), faulty);
-    let place = std::fs::read_to_string(format!("{path}.jsonl")).unwrap();
-    assert!(
-        place.contains("an element is longer than the value around it"),
-        "{place}"
-    );
-    let run = dedup(&args, &[&one[..], b"\xa0\xff", &two].concat());
-    assert!(
-        run.error()
-            .contains("record 2: a length begins with the reserved byte 0xFF")
-    );
+    let folder = Folder::with(&[
+        ("faulty", [&one[..], faulty, &two].concat()),
+        ("endless", [&one[..], b"\xa0\xff", &two].concat()),
+    ]);
+    let run = |name: &str| folder.dedup(format!("--format ber -k 0x80 --rejects rejects {name}"));
+    assert_eq!(run("faulty").bytes(), [&one[..], &two].concat());
+    assert_eq!(folder.bytes("rejects"), faulty);
+    let place = folder.read("rejects.jsonl");
+    let longer = "an element is longer than the value around it";
+    assert!(place.contains(longer), "{place}");
+    let run = run("endless");
+    run.fails("record 2: a length begins with the reserved byte 0xFF");
     assert_eq!(run.stdout, one);
 }
 
 #[test]
 fn contradictions_are_errors() {
-    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"");
     let cases = [
         "--format ber -k 80 | invalid --key=`80`: expected tags in hexadecimal identifier bytes",
         "--format ber -k 0x80,0x8 | invalid --key=`0x8`: expected tags",
@@ -270,7 +243,7 @@ fn contradictions_are_errors() {
         "--format ber:ts32297 --fix-header --count | expected an output of records, not --count",
         "--format ber:ts32297 --fix-header | invalid --fix-header=standard output: expected regular files",
     ];
-    assert_errors(run, &cases);
+    assert_errors(|args| dedup(args, ""), &cases);
 }
 
 proptest! {
@@ -293,9 +266,9 @@ proptest! {
         let bytes: Vec<&[u8]> = encoded.iter().map(|(bytes, _)| &bytes[..]).collect();
         let mut keys = encoded.iter().map(|(_, key)| *key);
         let (fresh, duplicates) = split_seen(&bytes, |_| keys.next());
-        prop_assert_eq!(dedup(&KEY, &bytes.concat()).bytes(), fresh);
-        let inverted = [&KEY[..], &["--invert"]].concat();
-        prop_assert_eq!(dedup(&inverted, &bytes.concat()).bytes(), duplicates);
+        prop_assert_eq!(dedup(KEY, bytes.concat()).bytes(), fresh);
+        let inverted = format!("{KEY} --invert");
+        prop_assert_eq!(dedup(inverted, bytes.concat()).bytes(), duplicates);
     }
 
     /// Any bytes give one error at most, and bytes of the input.
@@ -303,7 +276,7 @@ proptest! {
     fn any_bytes_are_read(
         bytes in vec(prop_oneof![Just(0xa0), Just(0x80), Just(0), 0_u8..6, any::<u8>()], 0..200),
     ) {
-        let run = dedup(&["--format", "ber", "-k", "0x80?,0xA0/0x80?"], &bytes);
+        let run = dedup("--format ber -k 0x80?,0xA0/0x80?", &bytes);
         prop_assert!(run.code == 0 || run.code == 2);
         prop_assert_eq!(run.stderr.matches('\n').count(), usize::from(run.code == 2));
         let mut rest = bytes.iter();

@@ -1,61 +1,43 @@
 //! Call records in BER: generated ones, their times, and the profiles that name their fields.
 
 use crate::ber::record;
-use crate::run::{dedup, echoless, file};
+use crate::run::{Folder, dedup, echoless};
 
-const GENERATE: [&str; 6] = ["gen", "cdr", "--format", "ber", "--duplicates", "0.3"];
+const GENERATE: &str = "gen cdr --format ber --duplicates 0.3";
 
 #[test]
 fn generated_records_have_the_keys_of_the_delimited_ones() {
-    let ber = echoless(&[&GENERATE[..], &["-n", "20000"]].concat(), b"").bytes();
-    let csv = echoless(&["gen", "cdr", "--duplicates", "0.3", "-n", "20000"], b"").bytes();
+    let ber = echoless(format!("{GENERATE} -n 20000"), b"").bytes();
+    let csv = echoless("gen cdr --duplicates 0.3 -n 20000", b"").bytes();
     assert!((100..300).contains(&(ber.len() / 20_000)), "{}", ber.len());
-    let count = |args: &[&str], input: &[u8]| dedup(&[args, &["--count"]].concat(), input).text();
-    let expected = count(&[], &csv);
+    let count = |args: &str, input: &[u8]| dedup(format!("{args} --count"), input).text();
+    let expected = count("", &csv);
+    let key = "0x80,servedIMSI,callReference?,messageReference?,originationTime?";
     for args in [
-        &["--format", "ber:3gpp"][..],
-        &["--format", "ber"],
-        &[
-            "--format",
-            "ber:3gpp",
-            "-k",
-            "0x80,servedIMSI,callReference?,messageReference?,originationTime?",
-        ],
+        "--format ber:3gpp",
+        "--format ber",
+        &format!("--format ber:3gpp -k {key}"),
     ] {
-        assert_eq!(count(args, &ber), expected, "{args:?}");
+        assert_eq!(count(args, &ber), expected, "{args}");
     }
     // All calls of a subscriber have one identity, in records of any type.
-    let imsi: u32 = count(&["--format", "ber:3gpp", "-k", "servedIMSI"], &ber)
-        .trim()
-        .parse()
-        .unwrap();
+    let imsi = count("--format ber:3gpp -k servedIMSI", &ber);
+    let imsi: u32 = imsi.trim().parse().unwrap();
     assert!(imsi < expected.trim().parse().unwrap());
-    let fresh = dedup(&["--format", "ber:3gpp"], &ber).bytes();
-    assert_eq!(dedup(&["--format", "ber:3gpp"], &fresh).bytes(), fresh);
-    let error = echoless(&["gen", "keys", "--format", "ber"], b"");
-    assert!(error.error().contains("cdr with --format"));
-    let error = echoless(&["gen", "cdr", "--format", "ber", "--header"], b"");
-    assert!(error.error().contains("no header with --format ber"));
+    let fresh = dedup("--format ber:3gpp", &ber).bytes();
+    assert_eq!(dedup("--format ber:3gpp", &fresh).bytes(), fresh);
+    let error = echoless("gen keys --format ber", b"");
+    error.fails("cdr with --format");
+    let error = echoless("gen cdr --format ber --header", b"");
+    error.fails("no header with --format ber");
 }
 
 #[test]
 fn times_of_call_records_are_a_clock() {
-    let ber = echoless(
-        &[&GENERATE[..], &["-n", "20000", "--gap", "2000"]].concat(),
-        b"",
-    )
-    .bytes();
+    let ber = echoless(format!("{GENERATE} -n 20000 --gap 2000"), b"").bytes();
     let count = |window, field| {
-        let format = [
-            "--format",
-            "ber:3gpp",
-            "--time-format",
-            "bcd",
-            "--missing",
-            "empty",
-            "--count",
-        ];
-        let args = [&format[..], &["--window", window, "--time-field", field]].concat();
+        let format = "--format ber:3gpp --time-format bcd --missing empty --count";
+        let args = format!("{format} --window {window} --time-field {field}");
         dedup(&args, &ber).text().trim().parse::<u32>().unwrap()
     };
     // There are 500 records in a second, so that each repeat comes 4 seconds later, with the same
@@ -64,33 +46,23 @@ fn times_of_call_records_are_a_clock() {
     assert!(all < 15_000, "{all}");
     assert!(half > 18_000, "{half}");
     let run = dedup(
-        &[
-            "--format",
-            "ber",
-            "--window",
-            "1s",
-            "--time-field",
-            "0x80",
-            "--time-format",
-            "bcd",
-        ],
+        "--format ber --window 1s --time-field 0x80 --time-format bcd",
         &record(0xa0, 1, b"x"),
     );
-    assert!(
-        run.error()
-            .contains("`0x80` is not a time of --time-format bcd: `")
-    );
+    run.fails("`0x80` is not a time of --time-format bcd: `");
 }
 
 #[test]
 fn profiles_name_fields_and_keys() {
-    let directory = tempfile::tempdir().unwrap();
     let text = "[records.one]\ntag = \"0xA0\"\nkey = [\"number\", \"text?\"]\n\
                 [records.one.fields]\nnumber = \"0x80\"\ntext = \"0xA3/0x81\"\n\
                 [records.other]\ntag = \"0xA1\"\nkey = [\"text\"]\n\
                 fields = { text = \"0xA3/0x81\" }\n";
-    let path = file(directory.path(), "calls.toml", text.as_bytes());
-    let format = format!("ber:profile={path}");
+    let broken = text.replace("0xA3", "A3");
+    let folder = Folder::with(&[("calls.toml", text), ("broken.toml", &broken)]);
+    let run = |more: &str, input: &[u8]| {
+        folder.dedup_on(format!("--format ber:profile=calls.toml {more}"), input)
+    };
     let records = [
         record(0xa0, 1, b"x"),
         record(0xa0, 2, b"x"),
@@ -99,62 +71,36 @@ fn profiles_name_fields_and_keys() {
         record(0xa1, 2, b"y"),
     ];
     let input = [&records.concat()[..], &records.concat()].concat();
-    let own = dedup(&["--format", &format], &input).bytes();
-    assert_eq!(own, records[..4].concat());
-    let named = dedup(&["--format", &format, "-k", "text?"], &input).bytes();
+    assert_eq!(run("", &input).bytes(), records[..4].concat());
+    let named = run("-k text?", &input).bytes();
     assert_eq!(named, [&records[0][..], &records[2], &records[3]].concat());
     // A type without the field lacks it, and so does one that is not in the profile.
-    let run = dedup(&["--format", &format, "-k", "number"], &records[3]);
-    assert!(
-        run.error()
-            .contains("record 1: `number` of the key is missing")
-    );
-    let run = dedup(&["--format", &format], &record(0xa2, 1, b"x"));
-    assert!(
-        run.error()
-            .contains("record 1: `number` or `text` of the key is missing")
-    );
-    let skip = ["--format", &format, "--missing", "skip"];
-    assert_eq!(
-        dedup(&skip, &record(0xa2, 1, b"x")).bytes(),
-        record(0xa2, 1, b"x")
-    );
+    let missing = run("-k number", &records[3]);
+    missing.fails("record 1: `number` of the key is missing");
+    let unknown = record(0xa2, 1, b"x");
+    run("", &unknown).fails("record 1: `number` or `text` of the key is missing");
+    assert_eq!(run("--missing skip", &unknown).bytes(), unknown);
     // It must not be overwritten.
-    let run = dedup(&["--format", &format, "-o", &path], &input);
-    assert!(run.error().contains("is also a file that an option reads"));
-    let broken = file(
-        directory.path(),
-        "broken.toml",
-        text.replace("0xA3", "A3").as_bytes(),
-    );
-    let run = dedup(&["--format", &format!("ber:profile={broken}")], b"");
-    assert!(
-        run.error()
-            .contains("broken.toml, line 6: `A3/0x81` is no path"),
-        "{}",
-        run.error()
-    );
+    run("-o calls.toml", &input).fails("is also a file that an option reads");
+    let run = folder.dedup("--format ber:profile=broken.toml");
+    run.fails("broken.toml, line 6: `A3/0x81` is no path");
 }
 
 #[test]
 fn any_number_of_threads_gives_the_same_bytes_and_errors() {
-    let ber = echoless(&[&GENERATE[..], &["-n", "60000"]].concat(), b"").bytes();
+    let ber = echoless(format!("{GENERATE} -n 60000"), b"").bytes();
     let filled = [&[0xff; 70_000][..], &ber, &[0; 70_000], &ber].concat();
     let broken = [&ber[..], b"\xa0\xff", &ber].concat();
-    for args in [&["--format", "ber"][..], &["--format", "ber:3gpp"]] {
+    for args in ["--format ber", "--format ber:3gpp"] {
         let run = |threads, input: &[u8]| {
             // Too little memory for all keys, so that another order of the records shows.
-            let all = [&["dedup", "-q", "-m", "64k", "--threads", threads], args].concat();
-            let run = echoless(&all, input);
+            let run = echoless(format!("dedup -q -m 64k --threads {threads} {args}"), input);
             (run.stdout, run.stderr, run.code)
         };
         for input in [&ber[..], &ber[..ber.len() - 1], &filled, &broken] {
             let expected = run("1", input);
             for threads in ["2", "3", "8"] {
-                assert!(
-                    run(threads, input) == expected,
-                    "{args:?}, {threads} threads"
-                );
+                assert!(run(threads, input) == expected, "{args}, {threads} threads");
             }
         }
     }

@@ -2,19 +2,16 @@
 //! that are left.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::{Read, Write};
 
 use echoless_ber::{ContainerScan, END_OF_CONTENTS, INDEFINITE_LENGTH, length_in};
-use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use serde_json::Value;
 
-use crate::run::{Run, assert_errors, dedup, echoless, file, path};
+use crate::codecs::decompress;
+use crate::run::{Folder, Run, assert_errors, dedup, echoless};
 
-const ARGS: [&str; 4] = ["--format", "ber:container=0x61/0x63", "-k", "0x81"];
+const ARGS: &str = "--format ber:container=0x61/0x63 -k 0x81";
 
 /// An element of BER.
 #[derive(Debug, Clone)]
@@ -162,36 +159,28 @@ proptest! {
     /// threads and however the bytes arrive.
     #[test]
     fn outputs_are_the_elements_that_are_left(files in vec(elements(), 1..3)) {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| path(&directory, name);
+        let folder = Folder::new();
         let (kept, dropped) = expected(&files);
-        let mut inputs = Vec::new();
+        let mut args = String::from(ARGS);
         for (number, elements) in files.iter().enumerate() {
-            inputs.push(file(directory.path(), &format!("in{number}"), &bytes_of(elements)));
+            folder.write(&format!("in{number}"), bytes_of(elements));
+            args += &format!(" in{number}");
         }
-        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-        let (out, side, packed) = (path("out"), path("side"), path("out.gz"));
         for reads in ["1", "37", "100000"] {
             for threads in ["1", "3"] {
-                let how = ["--read-bytes", reads, "--threads", threads, "--duplicates", &side];
-                let args = [&ARGS[..], &how, &inputs].concat();
-                prop_assert_eq!(&dedup(&args, b"").bytes(), &kept);
-                prop_assert_eq!(&fs::read(&side).unwrap(), &dropped);
-                let args = [&args[..], &["-o", &out]].concat();
-                dedup(&args, b"").text();
-                prop_assert_eq!(&fs::read(&out).unwrap(), &kept);
+                let how = format!("--read-bytes {reads} --threads {threads} --duplicates side");
+                prop_assert_eq!(&folder.dedup(format!("{args} {how}")).bytes(), &kept);
+                prop_assert_eq!(&folder.bytes("side"), &dropped);
+                folder.dedup(format!("{args} {how} -o out")).text();
+                prop_assert_eq!(&folder.bytes("out"), &kept);
             }
         }
-        let args = [&ARGS[..], &inputs].concat();
-        dedup(&[&args[..], &["--compress", "gzip", "-o", &packed]].concat(), b"").text();
-        let mut unpacked = Vec::new();
-        let packed = fs::File::open(&packed).unwrap();
-        MultiGzDecoder::new(packed).read_to_end(&mut unpacked).unwrap();
-        prop_assert_eq!(&unpacked, &kept);
-        let inverted = dedup(&[&args[..], &["--invert"]].concat(), b"").bytes();
+        folder.dedup(format!("{args} --compress gzip -o out.gz")).text();
+        prop_assert_eq!(&decompress("gzip", &folder.bytes("out.gz")), &kept);
+        let inverted = folder.dedup(format!("{args} --invert")).bytes();
         prop_assert_eq!(&inverted, &dropped);
         // What is left has no duplicates, and passes as it is.
-        prop_assert_eq!(dedup(&ARGS, &kept).bytes(), kept);
+        prop_assert_eq!(dedup(ARGS, &kept).bytes(), kept);
     }
 }
 
@@ -213,27 +202,22 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        let directory = tempfile::tempdir().unwrap();
-        let out = directory.path().join("out");
-        let out = out.to_str().unwrap();
-        let run = |more: &[&str]| {
-            let missing = ["--missing", "skip", "--max-record", "1k"];
-            let run = dedup(&[&ARGS[..], &missing, more].concat(), &bytes);
+        let folder = Folder::new();
+        let run = |more: &str| {
+            let args = format!("{ARGS} --missing skip --max-record 1k {more}");
+            let run = folder.dedup_on(args, &bytes);
             prop_assert!(run.stderr.lines().count() <= 1, "{}", run.stderr);
             Ok((run.code, run.stderr, run.stdout))
         };
-        let whole = run(&[])?;
-        for more in [
-            &["--read-bytes", "1"][..],
-            &["--read-bytes", "13", "--threads", "2"],
-            &["--threads", "2"],
-        ] {
-            prop_assert_eq!(&run(more)?, &whole, "{:?}", more);
+        let whole = run("")?;
+        for more in ["--read-bytes 1", "--read-bytes 13 --threads 2", "--threads 2"] {
+            prop_assert_eq!(&run(more)?, &whole, "{}", more);
         }
-        let (code, stderr, stdout) = run(&["-o", out])?;
+        let (code, stderr, stdout) = run("-o out")?;
         prop_assert_eq!((code, &stderr), (whole.0, &whole.1));
         prop_assert!(stdout.is_empty());
-        prop_assert_eq!(&fs::read(out).unwrap_or_default(), &whole.2);
+        let written = std::fs::read(folder.path("out")).unwrap_or_default();
+        prop_assert_eq!(&written, &whole.2);
     }
 }
 
@@ -252,9 +236,12 @@ fn batch(keys: &[u8]) -> Element {
 #[test]
 fn records_of_a_batch() {
     let input = batch(&[1, 2, 1]).bytes();
-    assert_eq!(dedup(&ARGS, &input).bytes(), batch(&[1, 2]).bytes());
+    assert_eq!(dedup(ARGS, &input).bytes(), batch(&[1, 2]).bytes());
     // Without a key, records are compared by their bytes.
-    assert_eq!(dedup(&ARGS[..2], &input).bytes(), batch(&[1, 2]).bytes());
+    assert_eq!(
+        dedup("--format ber:container=0x61/0x63", &input).bytes(),
+        batch(&[1, 2]).bytes()
+    );
     // A path of one element: records of several types in it.
     let types: Vec<u8> = (0..300_u32)
         .flat_map(|number| Element::record(0xa0 + number as u8 % 3, number as u8 % 7, 9).bytes())
@@ -264,113 +251,75 @@ fn records_of_a_batch() {
         [&[0x30][..], &length, content].concat()
     };
     let record = Element::record(0xa0, 0, 9).bytes().len();
-    let one = ["--format", "ber:container=0x30", "-k", "0x81"];
+    let one = "--format ber:container=0x30 -k 0x81";
     let kept = list(&types[..7 * record]);
-    assert_eq!(dedup(&one, &list(&types)).bytes(), kept);
+    assert_eq!(dedup(one, list(&types)).bytes(), kept);
     // The names of a profile.
-    let names = ["--format", "ber:3gpp,container=0x30", "-k", "0x81"];
-    assert_eq!(dedup(&names, &list(&types)).bytes(), kept);
+    let names = "--format ber:3gpp,container=0x30 -k 0x81";
+    assert_eq!(dedup(names, list(&types)).bytes(), kept);
 }
 
 #[test]
 fn counts_and_side_files_are_about_records() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| path(&directory, name);
-    let input = file(directory.path(), "in", &batch(&[1, 2, 1, 2, 2]).bytes());
-    let (side, tags, stats) = (path("side"), path("tags"), path("stats"));
-    let whole = [
-        "--explain",
-        "--duplicates",
-        &side,
-        "--stats",
-        &stats,
-        &input,
-    ];
-    let kept = dedup(&[&ARGS[..], &whole].concat(), b"").bytes();
+    let input = batch(&[1, 2, 1, 2, 2]).bytes();
+    let folder = Folder::with(&[
+        ("in", &input),
+        ("known", &batch(&[2, 3]).bytes()),
+        ("place", &batch(&[4, 4]).bytes()),
+    ]);
+    let run = |more: &str| folder.dedup(format!("{ARGS} {more}")).bytes();
+    let kept = run("--explain --duplicates side --stats stats in");
     assert_eq!(kept, batch(&[1, 2]).bytes());
-    assert_eq!(fs::read(&side).unwrap(), batch(&[1, 2, 2]).bytes());
-    let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-    let counts = ["records", "fresh", "duplicates", "unkeyed"].map(|name| &json[name]);
+    assert_eq!(folder.bytes("side"), batch(&[1, 2, 2]).bytes());
+    let stats = folder.json("stats");
+    let counts = ["records", "fresh", "duplicates", "unkeyed"].map(|name| &stats[name]);
     assert_eq!(counts, [5, 2, 3, 0]);
-    assert_eq!(json["bytes_out"], kept.len());
+    assert_eq!(stats["bytes_out"], kept.len());
     // Header and begin of the list are 14 bytes; a record has 10.
-    let positions = fs::read_to_string(format!("{side}.jsonl")).unwrap();
+    let positions = folder.read("side.jsonl");
     let first = positions.lines().next().unwrap();
     assert!(
         first.ends_with("\"record\":3,\"offset\":32,\"bytes\":10}"),
         "{first}"
     );
-    let all = dedup(&[&ARGS[..], &["--tag-file", &tags, &input]].concat(), b"");
-    assert_eq!(all.bytes(), fs::read(&input).unwrap());
+    assert_eq!(run("--tag-file tags in"), input);
     let verdicts = "fresh\nfresh\nduplicate\nduplicate\nduplicate\n";
-    assert_eq!(fs::read_to_string(&tags).unwrap(), verdicts);
-    let run = |more: &[&str]| dedup(&[&ARGS[..], more, &[&input]].concat(), b"").bytes();
-    assert_eq!(run(&["--count"]), b"2\n");
-    assert_eq!(run(&["--repeated"]), batch(&[1, 2]).bytes());
-    let known = file(directory.path(), "known", &batch(&[2, 3]).bytes());
-    assert_eq!(run(&["--known", &known]), batch(&[1]).bytes());
-    let in_place = file(directory.path(), "place", &batch(&[4, 4]).bytes());
-    assert_eq!(
-        dedup(&[&ARGS[..], &["--in-place", &in_place]].concat(), b"").bytes(),
-        b""
-    );
-    assert_eq!(fs::read(&in_place).unwrap(), batch(&[4]).bytes());
+    assert_eq!(folder.read("tags"), verdicts);
+    assert_eq!(run("--count in"), b"2\n");
+    assert_eq!(run("--repeated in"), batch(&[1, 2]).bytes());
+    assert_eq!(run("--known known in"), batch(&[1]).bytes());
+    assert_eq!(run("--in-place place"), b"");
+    assert_eq!(folder.bytes("place"), batch(&[4]).bytes());
     // Only records count for a window of them, in whatever pieces the others arrive.
     for reads in ["1", "1000"] {
-        let window = [
-            "--window",
-            "2",
-            "--filter",
-            "stamped:bits=64",
-            "--read-bytes",
-            reads,
-        ];
+        let args = format!("{ARGS} --window 2 --filter stamped:bits=64 --read-bytes {reads}");
         let inputs = [batch(&[1, 2]), batch(&[1]), batch(&[3, 4, 1])];
-        let bytes = bytes_of(&inputs);
         let kept = bytes_of(&[batch(&[1, 2]), batch(&[]), batch(&[3, 4, 1])]);
-        assert_eq!(dedup(&[&ARGS[..], &window].concat(), &bytes).bytes(), kept);
+        assert_eq!(dedup(args, bytes_of(&inputs)).bytes(), kept);
     }
-    let eval = [
-        "eval",
-        "rowlru:memory=16KiB",
-        "--input",
-        &input,
-        "--to-csv",
-        "-",
-        "-q",
-    ];
-    let run = echoless(&[&eval[..], &ARGS].concat(), b"");
-    assert!(run.text().contains(",5,"), "five records");
+    let eval = format!("eval rowlru:memory=16KiB --input in --to-csv - -q {ARGS}");
+    assert!(folder.echoless(eval).text().contains(",5,"), "five records");
 }
 
 #[test]
 fn records_without_their_key_are_set_aside() {
-    let directory = tempfile::tempdir().unwrap();
-    let rejects = directory.path().join("rejects");
-    let rejects = rejects.to_str().unwrap();
     let mut keyless = batch(&[1, 2, 1]);
     if let Body::Elements(inside) = &mut keyless.body
         && let Body::Elements(records) = &mut inside[1].body
     {
         records.insert(1, Element::new(0x69, Body::Elements(Vec::new())));
     }
-    let input = keyless.bytes();
-    let run = |more: &[&str]| dedup(&[&ARGS[..], more].concat(), &input);
-    let error = run(&[]);
-    assert!(
-        error
-            .error()
-            .starts_with("standard input, record 2: `0x81` of the key is missing"),
-        "{}",
-        error.stderr
-    );
+    let folder = Folder::with(&[("in", keyless.bytes())]);
+    let run = |more: &str| folder.dedup(format!("{ARGS} in {more}"));
+    let error = run("");
+    error.fails("in, record 2: `0x81` of the key is missing");
     // What comes before the fault is a whole batch of one record.
     let cut = batch(&[1]).bytes();
     let cut = [&[0x61, cut[1] - 9][..], &cut[2..cut.len() - 9]].concat();
     assert_eq!(error.stdout, cut);
-    assert_eq!(run(&["--rejects", rejects]).bytes(), batch(&[1, 2]).bytes());
-    assert_eq!(fs::read(rejects).unwrap(), [0x69, 0]);
-    let skipped = run(&["--missing", "skip"]).bytes();
+    assert_eq!(run("--rejects rejects").bytes(), batch(&[1, 2]).bytes());
+    assert_eq!(folder.bytes("rejects"), [0x69, 0]);
+    let skipped = run("--missing skip").bytes();
     assert_eq!(skipped.len(), batch(&[1, 2]).bytes().len() + 2);
 }
 
@@ -387,27 +336,21 @@ fn assert_whole(bytes: &[u8]) {
 
 #[test]
 fn an_input_that_ends_inside_is_an_error_after_whole_records() {
-    let directory = tempfile::tempdir().unwrap();
-    let out = directory.path().join("out");
-    let rejects = directory.path().join("rejects");
-    let [out, rejects] = [&out, &rejects].map(|path| path.to_str().unwrap());
+    let folder = Folder::new();
     let mut open = batch(&[1, 1, 2]);
     open.padding = None;
     for element in [batch(&[1, 1, 2]), open] {
         let bytes = element.bytes();
         for cut in 1..bytes.len() {
-            let run = dedup(&[&ARGS[..], &["-o", out]].concat(), &bytes[..cut]);
-            let message = run.error();
-            assert!(message.contains("the input ends"), "{cut}: {message}");
-            let written = fs::read(out).unwrap();
-            let piped = dedup(&ARGS, &bytes[..cut]);
+            folder.write("in", &bytes[..cut]);
+            let run = folder.dedup(format!("{ARGS} -o out in"));
+            run.fails("the input ends");
+            let written = folder.bytes("out");
+            let piped = dedup(ARGS, &bytes[..cut]);
             piped.error();
             assert_eq!(piped.stdout, written, "{cut}");
             // Nothing follows a cut container, so it is no record that can be set aside.
-            let aside = dedup(
-                &[&ARGS[..], &["--rejects", rejects]].concat(),
-                &bytes[..cut],
-            );
+            let aside = folder.dedup(format!("{ARGS} --rejects rejects in"));
             assert_eq!(aside.code == 0, cut == 1, "{cut}");
             let in_header_or_trailer = cut < 12 || bytes.len() - cut < 11;
             if !in_header_or_trailer {
@@ -442,62 +385,53 @@ fn faulty_elements_end_the_run() {
         ),
     ] {
         for reads in ["1", "1000"] {
-            let run = dedup(&[&ARGS[..], &["--read-bytes", reads]].concat(), input);
-            assert!(run.error().contains(message), "{}", run.stderr);
+            let run = dedup(format!("{ARGS} --read-bytes {reads}"), input);
+            run.fails(message);
         }
     }
-    let limited = |most: &str| dedup(&[&ARGS[..], &["--max-record", most]].concat(), &whole);
-    assert_eq!(limited("10").bytes(), whole);
-    let run = limited("9");
-    assert!(
-        run.error()
-            .contains("record 1: the record that begins here is longer than 9 bytes"),
-        "{}",
-        run.stderr
-    );
+    let limited = |most: u32| dedup(format!("{ARGS} --max-record {most}"), &whole);
+    assert_eq!(limited(10).bytes(), whole);
+    let run = limited(9);
+    run.fails("record 1: the record that begins here is longer than 9 bytes");
 }
 
 /// A run with warnings.
-fn warned(args: &[&str], input: &[u8]) -> Run {
-    let run = echoless(
-        &[&["dedup", "-m", "1MiB", "--summary=line"], args].concat(),
-        input,
-    );
+fn warned(args: &str, input: &[u8]) -> Run {
+    let run = echoless(format!("dedup -m 1MiB --summary=line {args}"), input);
     assert_eq!(run.code, 0, "{}", run.stderr);
     run
 }
 
 #[test]
 fn one_record_that_holds_the_input_draws_a_warning() {
-    let path = ["--format", "ber", "-k", "0x63/0x69/0x81"];
+    let path = "--format ber -k 0x63/0x69/0x81";
     let input = batch(&[1, 2, 1]).bytes();
-    let run = warned(&path, &input);
+    let run = warned(path, &input);
     assert_eq!(run.stdout, input);
     let warning = "echoless: standard input: 1 record holds the whole input: name the element that \
                    holds the records, --format ber:container=0x61/0x63, and paths to fields from \
                    a record on\n";
     assert!(run.stderr.contains(warning), "{}", run.stderr);
-    assert_eq!(dedup(&path, &input).bytes(), input);
-    let silent = |args: &[&str], input: &[u8]| {
+    assert_eq!(dedup(path, &input).bytes(), input);
+    let silent = |args: &str, input: &[u8]| {
         let run = warned(args, input);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     };
-    silent(&path, &[&input[..], &input].concat());
-    silent(&path[..2], &Element::record(0xa0, 1, 5).bytes());
-    silent(&ARGS, &input);
+    silent(path, &input.repeat(2));
+    silent("--format ber", &Element::record(0xa0, 1, 5).bytes());
+    silent(ARGS, &input);
     // An input without the path is copied, and so are those after it.
     let other = Element::new(0x62, Body::Elements(vec![batch(&[1, 1])])).bytes();
-    let run = warned(&ARGS, &other);
+    let run = warned(ARGS, &other);
     assert_eq!(run.stdout, other);
     let warning = "echoless: standard input has no element on the path of ber:container, so all of \
                    it is copied and nothing is compared\n";
     assert!(run.stderr.contains(warning), "{}", run.stderr);
-    silent(&ARGS, b"");
+    silent(ARGS, b"");
 }
 
 #[test]
 fn elements_of_any_length_pass() {
-    let directory = tempfile::tempdir().unwrap();
     // 68 MB, more than is held back.
     let record = |key: u8| Element::record(0x69, key, 60_000).bytes();
     let records: Vec<u8> = (0..1130)
@@ -523,12 +457,10 @@ fn elements_of_any_length_pass() {
         [&[0x61][..], &length_in(content.len() as u64, 5), &content].concat()
     };
     let kept: Vec<u8> = (0..5).flat_map(record).collect();
-    let input = file(directory.path(), "in", &long(&records));
-    let out = directory.path().join("out");
-    let out = out.to_str().unwrap();
-    dedup(&[&ARGS[..], &["-o", out, &input]].concat(), b"").text();
-    assert!(fs::read(out).unwrap() == long(&kept));
-    let piped = dedup(&[&ARGS[..], &[&input]].concat(), b"").bytes();
+    let folder = Folder::with(&[("in", long(&records))]);
+    folder.dedup(format!("{ARGS} -o out in")).text();
+    assert!(folder.bytes("out") == long(&kept));
+    let piped = folder.dedup(format!("{ARGS} in")).bytes();
     assert_eq!(
         piped,
         wrapped(&kept, &[INDEFINITE_LENGTH], &END_OF_CONTENTS)
@@ -552,23 +484,17 @@ fn containers_that_cannot_be_named() {
 /// The next input would be read, and written, as a part of the element.
 #[test]
 fn a_compressed_input_that_is_cut_inside_an_element_ends_the_run() {
-    let directory = tempfile::tempdir().unwrap();
     // A stored block: the plain bytes up to the cut are decoded.
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::none());
-    encoder
-        .write_all(&batch(&[1, 2, 3, 4, 5, 6]).bytes())
-        .unwrap();
+    let whole = batch(&[1, 2, 3, 4, 5, 6]).bytes();
+    std::io::Write::write_all(&mut encoder, &whole).unwrap();
     let compressed = encoder.finish().unwrap();
-    let cut = file(
-        directory.path(),
-        "cut.gz",
-        &compressed[..compressed.len() - 30],
-    );
-    let next = file(directory.path(), "next", &batch(&[7, 8]).bytes());
-    let run = dedup(&[&ARGS[..], &[&cut, &next]].concat(), b"");
+    let cut = &compressed[..compressed.len() - 30];
+    let other = batch(&[7, 8]).bytes();
+    let folder = Folder::with(&[("cut.gz", cut), ("next", &other)]);
+    let run = folder.dedup(format!("{ARGS} cut.gz next"));
     assert_eq!(run.code, 2, "{}", run.stderr);
     assert!(run.stderr.contains("cut.gz"), "{}", run.stderr);
     // Nothing of the second input is in the output.
-    let other = batch(&[7, 8]).bytes();
     assert!(!run.stdout.windows(other.len()).any(|part| part == other));
 }

@@ -1,13 +1,10 @@
 //! `--format ber:ts32297`: files with the headers of 3GPP TS 32.297.
 
-use std::fs;
-use std::path::Path;
-
 use echoless_ber::synth::{append_cdr, file_header};
 
-use crate::run::{dedup, echoless, file};
+use crate::run::{Folder, dedup, echoless};
 
-const ARGS: [&str; 4] = ["--format", "ber:ts32297", "-k", "0x80"];
+const ARGS: &str = "--format ber:ts32297 -k 0x80";
 
 /// A record with this key, and its CDR header.
 fn cdr(key: u8) -> Vec<u8> {
@@ -35,126 +32,115 @@ fn with_header_of(header: &[u8], keys: &[u8]) -> Vec<u8> {
 #[test]
 fn headers_are_passed_on() {
     let unique = call_file(&[1, 2, 3], 9);
-    assert_eq!(dedup(&ARGS, &unique).bytes(), unique);
-    assert_eq!(dedup(&["--format", "ber:ts32297"], &unique).bytes(), unique);
+    assert_eq!(dedup(ARGS, &unique).bytes(), unique);
+    assert_eq!(dedup("--format ber:ts32297", &unique).bytes(), unique);
     let empty = call_file(&[], 9);
-    assert_eq!(dedup(&ARGS, &empty).bytes(), empty);
-    assert_eq!(dedup(&ARGS, b"").bytes(), b"");
+    assert_eq!(dedup(ARGS, &empty).bytes(), empty);
+    assert_eq!(dedup(ARGS, b"").bytes(), b"");
     let repeated = call_file(&[1, 2, 1, 3, 2], 9);
     let kept = with_header_of(&repeated, &[1, 2, 3]);
-    assert_eq!(dedup(&ARGS, &repeated).bytes(), kept);
+    assert_eq!(dedup(ARGS, &repeated).bytes(), kept);
     // The CDR header is no part of what is compared: here, its release is another one, with an
     // octet more.
     let mut other = call_file(&[1, 1], 9);
     let last = other.len() - 7;
     other[last - 2] |= 0xe0;
     other.insert(last, 3);
-    for args in [&ARGS[..], &ARGS[..2]] {
+    for args in [ARGS, "--format ber:ts32297"] {
         assert_eq!(dedup(args, &other).bytes(), other[..last - 4]);
     }
 }
 
 #[test]
 fn several_files_have_the_header_of_the_first() {
-    let directory = tempfile::tempdir().unwrap();
     let one = call_file(&[1, 2], 1);
-    let paths = [
-        file(directory.path(), "one", &one),
-        file(directory.path(), "nothing", b""),
-        file(directory.path(), "two", &call_file(&[2, 3], 2)),
-        file(directory.path(), "three", &call_file(&[3, 4], 3)),
-    ];
+    let folder = Folder::with(&[
+        ("one", &one[..]),
+        ("nothing", b""),
+        ("two", &call_file(&[2, 3], 2)),
+        ("three", &call_file(&[3, 4], 3)),
+    ]);
     let expected = with_header_of(&one, &[1, 2, 3, 4]);
     for threads in ["1", "3"] {
-        let mut args = [&ARGS[..], &["--threads", threads]].concat();
-        args.extend(paths.iter().map(String::as_str));
-        assert_eq!(dedup(&args, b"").bytes(), expected);
+        let run = folder.dedup(format!("{ARGS} --threads {threads} one nothing two three"));
+        assert_eq!(run.bytes(), expected);
     }
-}
-
-fn fixed(directory: &Path, input: &[u8], more: &[&str]) -> (Vec<u8>, Vec<u8>) {
-    let (kept, dropped) = (directory.join("kept"), directory.join("dropped"));
-    let names = [kept.to_str().unwrap(), dropped.to_str().unwrap()];
-    let files = ["--fix-header", "-o", names[0], "--duplicates", names[1]];
-    dedup(&[&ARGS[..], &files, more].concat(), input).text();
-    (fs::read(&kept).unwrap(), fs::read(&dropped).unwrap())
 }
 
 #[test]
 fn fixed_headers_have_the_length_and_count_of_the_output() {
-    let directory = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
+    let fixed = |input: &[u8], more: &str| {
+        let files = "--fix-header -o kept --duplicates dropped";
+        folder
+            .dedup_on(format!("{ARGS} {files} {more}"), input)
+            .text();
+        (folder.bytes("kept"), folder.bytes("dropped"))
+    };
     let input = call_file(&[1, 2, 1, 3, 2], 9);
     let expected = (call_file(&[1, 2, 3], 9), call_file(&[1, 2], 9));
-    for threads in ["1", "2", "8"] {
-        assert_eq!(
-            fixed(directory.path(), &input, &["--threads", threads]),
-            expected
-        );
+    for threads in ["--threads 1", "--threads 2", "--threads 8"] {
+        assert_eq!(fixed(&input, threads), expected);
     }
     // An old, longer output leaves nothing behind.
     let shorter = call_file(&[1], 4);
-    assert_eq!(
-        fixed(directory.path(), &shorter, &[]),
-        (shorter, call_file(&[], 4))
-    );
+    assert_eq!(fixed(&shorter, ""), (shorter, call_file(&[], 4)));
     // A fixed file is fixed to itself.
-    assert_eq!(fixed(directory.path(), &expected.0, &[]).0, expected.0);
-    assert_eq!(fixed(directory.path(), b"", &[]), (Vec::new(), Vec::new()));
-    let inverted = directory.path().join("inverted");
-    let name = inverted.to_str().unwrap();
-    let args = [&ARGS[..], &["--fix-header", "--invert", "-o", name]].concat();
-    dedup(&args, &input).text();
-    assert_eq!(fs::read(&inverted).unwrap(), expected.1);
+    assert_eq!(fixed(&expected.0, "").0, expected.0);
+    assert_eq!(fixed(b"", ""), (Vec::new(), Vec::new()));
+    let args = format!("{ARGS} --fix-header --invert -o inverted");
+    folder.dedup_on(args, &input).text();
+    assert_eq!(folder.bytes("inverted"), expected.1);
 }
 
 #[test]
 fn wrong_headers_are_announced() {
-    let summary = |keys: &[u8], more: &[&str]| {
-        let args = [&["dedup", "-m", "1MiB"], &ARGS[..], more].concat();
-        let run = echoless(&args, &call_file(keys, 1));
+    let folder = Folder::new();
+    let words = "the file header is a copy: its file length and number of records are wrong \
+                 (--fix-header corrects them)";
+    for (keys, more, is_wrong) in [
+        ([1, 1], "", true),
+        ([1, 2], "", false),
+        ([1, 1], "--count", false),
+        ([1, 1], "--fix-header -o out", false),
+        ([1, 1], "-o out", true),
+    ] {
+        let run = folder.echoless_on(format!("dedup -m 1MiB {ARGS} {more}"), call_file(&keys, 1));
         assert_eq!(run.code, 0);
-        run.stderr.contains("the file header is a copy: its file length and number of records are wrong (--fix-header corrects them)")
-    };
-    assert!(summary(&[1, 1], &[]));
-    let args = [&["dedup", "-m", "1MiB", "--summary=line"], &ARGS[..]].concat();
-    let line = echoless(&args, &call_file(&[1, 1], 1)).stderr;
+        assert_eq!(
+            run.stderr.contains(words),
+            is_wrong,
+            "{keys:?} {more}: {}",
+            run.stderr
+        );
+    }
+    let args = format!("dedup -m 1MiB --summary=line {ARGS}");
+    let line = echoless(args, call_file(&[1, 1], 1)).stderr;
     assert!(
         line.ends_with("; the file header is a copy (--fix-header)\n"),
         "{line}"
     );
     assert_eq!(line.lines().count(), 1);
-    assert!(!summary(&[1, 2], &[]));
-    assert!(!summary(&[1, 1], &["--count"]));
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("out");
-    assert!(!summary(
-        &[1, 1],
-        &["--fix-header", "-o", path.to_str().unwrap()]
-    ));
-    assert!(summary(&[1, 1], &["-o", path.to_str().unwrap()]));
 }
 
 #[cfg(unix)]
 #[test]
 fn only_regular_files_are_fixed() {
-    let args = [&ARGS[..], &["--fix-header"]].concat();
+    let folder = Folder::new();
     let error = "expected regular files as outputs, such as -o FILE";
-    assert!(dedup(&args, b"").error().contains(error));
-    let device = [&args[..], &["-o", "/dev/null"]].concat();
-    assert!(
-        dedup(&device, b"")
-            .error()
-            .contains("invalid --fix-header=/dev/null: expected regular")
-    );
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("out");
-    let side = [
-        &args[..],
-        &["-o", path.to_str().unwrap(), "--duplicates", "/dev/null"],
-    ]
-    .concat();
-    assert!(dedup(&side, b"").error().contains(error));
-    assert!(!path.exists(), "a rejected run leaves no output");
+    for (more, error) in [
+        ("", error),
+        (
+            "-o /dev/null",
+            "invalid --fix-header=/dev/null: expected regular",
+        ),
+        ("-o out --duplicates /dev/null", error),
+    ] {
+        folder
+            .dedup(format!("{ARGS} --fix-header {more}"))
+            .fails(error);
+    }
+    assert!(!folder.has("out"), "a rejected run leaves no output");
 }
 
 #[test]
@@ -201,26 +187,17 @@ fn faulty_files_end_the_run() {
             "record 1: bytes follow the value of the record: byte 6 of the record at byte offset 52",
         ),
     ] {
-        let run = dedup(&ARGS, input);
-        assert!(
-            run.error()
-                .starts_with(&format!("standard input, {message}")),
-            "{}",
-            run.error()
-        );
+        let run = dedup(ARGS, input);
+        run.fails(&format!("standard input, {message}"));
     }
     // Every cut is an error, or the end of a record.
     for cut in 1..good.len() {
-        let run = dedup(&ARGS, &good[..cut]);
+        let run = dedup(ARGS, &good[..cut]);
         assert_eq!(run.code == 0, [52, 63].contains(&cut), "{cut}");
     }
-    let limited = [&ARGS[..], &["--max-record", "11"]].concat();
-    assert_eq!(dedup(&limited, &good).bytes(), good);
-    let limited = [&ARGS[..], &["--max-record", "10"]].concat();
-    let run = dedup(&limited, &good);
-    assert!(
-        run.error()
-            .contains("record 1: the record that begins here is longer than 10 bytes")
-    );
+    let limited = |most: u32| dedup(format!("{ARGS} --max-record {most}"), &good);
+    assert_eq!(limited(11).bytes(), good);
+    let run = limited(10);
+    run.fails("record 1: the record that begins here is longer than 10 bytes");
     assert_eq!(run.stdout, good[..52]);
 }

@@ -1,46 +1,45 @@
 //! Options of the filter: they change its capacity and speed, not the verdicts while nothing is
 //! evicted.
 
-use serde_json::Value;
-
-use crate::run::{command, dedup, echoless, file, run};
+use crate::run::{Folder, command, dedup, echoless, run};
 
 fn stream() -> String {
-    (0..50_000u32)
-        .map(|i| format!("{}\n", i.wrapping_mul(2_654_435_761) >> 17))
-        .collect()
+    let line = |i: u32| format!("{}\n", i.wrapping_mul(2_654_435_761) >> 17);
+    (0..50_000).map(line).collect()
 }
 
 #[test]
 fn options_that_do_not_change_the_output() {
     let input = stream();
-    let expected = dedup("", input.as_bytes()).bytes();
+    let expected = dedup("", &input).bytes();
     assert!(expected.len() < input.len());
     for args in [
-        ["--kernel", "auto"],
-        ["--kernel", "scalar"],
-        ["--kernel", "portable"],
-        ["--seed", "12345"],
-        ["--fpr", "1e-9"],
-        ["--replacement", "fifo"],
-        ["--memory", "3MB"],
+        "--kernel auto",
+        "--kernel scalar",
+        "--kernel portable",
+        "--seed 12345",
+        "--fpr 1e-9",
+        "--replacement fifo",
+        "--memory 3MB",
     ] {
-        let run = echoless(
-            &[&["dedup", "-q", "-m", "2MiB"][..2], &args].concat(),
-            input.as_bytes(),
-        );
-        assert!(run.bytes() == expected, "{args:?}");
+        let memory = if args.starts_with("--memory") {
+            ""
+        } else {
+            "-m 2MiB"
+        };
+        let run = echoless(format!("dedup -q {memory} {args}"), &input);
+        assert!(run.bytes() == expected, "{args}");
     }
 }
 
 #[test]
 fn kernels_of_some_machines() {
     let input = stream();
-    let expected = dedup(&["--kernel", "scalar"], input.as_bytes()).bytes();
+    let expected = dedup("--kernel scalar", &input).bytes();
     for kernel in ["avx2", "avx512"] {
-        let run = dedup(&["--kernel", kernel], input.as_bytes());
+        let run = dedup(format!("--kernel {kernel}"), &input);
         if run.code == 2 {
-            assert!(run.error().contains("on this machine"), "{}", run.error());
+            run.fails("on this machine");
             let required = std::env::var_os("ECHOLESS_REQUIRE_KERNELS").is_some();
             assert!(
                 !required,
@@ -55,30 +54,16 @@ fn kernels_of_some_machines() {
 
 #[test]
 fn a_filter_that_is_too_small_reports_evictions() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "stats", b"");
     // 64 lines of 16 slots, and keys that recur 4000 keys later.
     let input: String = (0..50_000).map(|i| format!("{}\n", i % 4000)).collect();
+    let folder = Folder::with(&[("in", input)]);
     for replacement in ["fifo", "lru", "qqhtd"] {
-        let args = [
-            "dedup",
-            "-m",
-            "4k",
-            "--replacement",
-            replacement,
-            "--count",
-            "--stats",
-            &path,
-        ];
-        let run = echoless(&args, input.as_bytes());
+        let args = format!("dedup -m 4k --replacement {replacement} --count --stats stats in");
+        let run = folder.echoless(args);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        let fresh: u64 = String::from_utf8(run.stdout)
-            .unwrap()
-            .trim()
-            .parse()
-            .unwrap();
-        let stats: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!(stats["fresh"], fresh);
+        let stats = folder.json("stats");
+        let fresh = stats["fresh"].as_u64().unwrap();
+        assert_eq!(run.stdout, format!("{fresh}\n").as_bytes());
         assert!(stats["evictions"].as_u64().unwrap() > 40_000);
         // So few keys are all followed.
         for field in ["", "_low", "_high"] {
@@ -96,8 +81,7 @@ fn a_filter_that_is_too_small_reports_evictions() {
 
 #[test]
 fn missed_duplicates_have_bounds_and_are_unknown_where_the_samples_are_too_small() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "stats", b"");
+    let folder = Folder::new();
     // 300,000 keys that come once, and one that comes `hot` times, each time evicted before.
     for (hot, words) in [
         (1, "unknown how many duplicates were missed, at most "),
@@ -109,10 +93,9 @@ fn missed_duplicates_have_bounds_and_are_unknown_where_the_samples_are_too_small
                 _ => format!("{number}\n"),
             })
             .collect();
-        let args = ["dedup", "-m", "256", "--count", "--stats", &path];
-        let run = echoless(&args, input.as_bytes());
+        let run = folder.echoless_on("dedup -m 256 --count --stats stats", input);
         assert!(run.stderr.contains(words), "{}", run.stderr);
-        let stats: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let stats = folder.json("stats");
         let truth = f64::from(hot - 1);
         let field = |end: &str| &stats[format!("estimated_missed_duplicates{end}")];
         let bound = |end: &str| field(end).as_f64().unwrap();
@@ -124,46 +107,42 @@ fn missed_duplicates_have_bounds_and_are_unknown_where_the_samples_are_too_small
 
 #[test]
 fn short_files_get_little_memory_and_streams_of_unknown_length_the_default() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = file(directory.path(), "stats", b"");
     let input = stream();
-    let records = file(directory.path(), "records", input.as_bytes());
-    let empty = file(directory.path(), "empty", b"");
-    let expected = echoless(&["dedup", "-q", "-m", "256MiB"], input.as_bytes()).bytes();
-    let run = |args: &[&str], input: &[u8]| {
-        let args = [&["dedup", "-q", "--stats", &path], args].concat();
-        assert!(echoless(&args, input).bytes() == expected, "{args:?}");
-        let stats: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    // Records are counted: the same number of longer ones needs no more.
+    let longer = input.replace('\n', &format!("{}\n", "x".repeat(100)));
+    let folder = Folder::with(&[
+        ("records", &input),
+        ("copy", &input),
+        ("longer", &longer),
+        ("empty", &String::new()),
+    ]);
+    let expected = echoless("dedup -q -m 256MiB", &input).bytes();
+    let memory = || folder.json("stats")["memory_bytes"].as_u64().unwrap();
+    let run = |args: &str| {
+        let run = folder.echoless_on(format!("dedup -q --stats stats {args}"), &input);
+        assert!(run.bytes() == expected, "{args}");
+        let stats = folder.json("stats");
         assert_eq!(
             (&stats["evictions"], &stats["slot_bits"]),
             (&0.into(), &32.into())
         );
-        stats["memory_bytes"].as_u64().unwrap()
+        memory()
     };
-    let of_file = run(&[&records], b"");
+    let of_file = run("records");
     assert!((64 << 10..4 << 20).contains(&of_file), "{of_file}");
-    assert!(run(&["--replacement", "fifo", &records], b"") == of_file);
-    assert!(run(&["--threads", "3", &records], b"") == of_file);
-    let copy = file(directory.path(), "copy", input.as_bytes());
-    assert!(run(&[&records, &copy], b"") > of_file);
-    // Records are counted: the same number of longer ones needs no more.
-    let longer = input.replace('\n', &format!("{}\n", "x".repeat(100)));
-    let longer = file(directory.path(), "longer", longer.as_bytes());
-    let args = ["dedup", "-q", "--stats", &path, "-o", "/dev/null", &longer];
-    assert_eq!(echoless(&args, b"").text(), "");
-    let stats: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    let of_longer = stats["memory_bytes"].as_u64().unwrap();
-    assert!(of_longer < of_file + of_file / 100, "{of_longer}");
+    assert!(run("--replacement fifo records") == of_file);
+    assert!(run("--threads 3 records") == of_file);
+    assert!(run("records copy") > of_file);
+    folder
+        .echoless("dedup -q --stats stats -o /dev/null longer")
+        .text();
+    assert!(memory() < of_file + of_file / 100, "{}", memory());
     // Nothing bounds the number of keys of a pipe, of a file that may have more than its length,
     // and of a replacement that stores repeated keys.
-    for args in [
-        &[][..],
-        &[&records[..], &empty],
-        &["--replacement", "qqhtd", &records[..]],
-    ] {
-        assert_eq!(run(args, input.as_bytes()), 256 << 20, "{args:?}");
+    for args in ["", "records empty", "--replacement qqhtd records"] {
+        assert_eq!(run(args), 256 << 20, "{args}");
     }
-    assert_eq!(run(&["-m", "8MiB", &records], b""), 8 << 20);
+    assert_eq!(run("-m 8MiB records"), 8 << 20);
 }
 
 #[cfg(target_os = "linux")]
@@ -171,7 +150,7 @@ fn short_files_get_little_memory_and_streams_of_unknown_length_the_default() {
 fn memory_does_not_grow_with_the_input() {
     use std::io::{Read, Write};
 
-    let mut child = command(&["dedup", "-q", "-m", "8MiB"]).spawn().unwrap();
+    let mut child = command("dedup -q -m 8MiB").spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut peaks = Vec::new();
@@ -200,12 +179,8 @@ fn memory_does_not_grow_with_the_input() {
 
 #[test]
 fn impossible_memory_is_rejected() {
-    let mut without_input = command(&["dedup", "-m", "1P", "--fpr", "0.1"]);
+    let mut without_input = command("dedup -m 1P --fpr 0.1");
     without_input.stdin(std::process::Stdio::null());
     let run = run(without_input);
-    assert!(
-        run.error().starts_with("invalid --memory=1P: expected "),
-        "{}",
-        run.error()
-    );
+    run.fails("invalid --memory=1P: expected ");
 }

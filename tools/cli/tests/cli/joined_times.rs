@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::run::{assert_errors, dedup, echoless};
+use crate::run::{assert_errors, assert_runs, dedup};
 
 /// Lines of number, time of day, key and date, and the same with one time in front.
 fn calls() -> (String, String) {
@@ -33,17 +33,17 @@ fn joined_fields_are_one_time() {
     for window in ["10m", "1h", "1d"] {
         // Without the time, with it, and an open range.
         for key in ["3", "1-3", "3-"] {
-            let window = ["--window", window, "-k", key, "--late", "pass"];
-            let time = ["--time-field", "2", "--time-format", format];
-            let expected = dedup(&[&window[..], &time].concat(), whole.as_bytes()).text();
+            let window = format!("--window {window} -k {key} --late pass");
+            let time = format!("--time-field 2 --time-format '{format}'");
+            let expected = dedup(format!("{window} {time}"), &whole).text();
             let fresh = numbers(&expected).len();
-            assert_eq!(fresh == 3000, key == "1-3", "{window:?}");
+            assert_eq!(fresh == 3000, key == "1-3", "{window}");
             for (fields, format) in [("4,2", format), ("2,4", "%H:%M:%S %d.%m.%Y")] {
                 for threads in ["1", "3"] {
-                    let time = ["--time-field", fields, "--time-format", format];
-                    let args = [&window[..], &time, &["--threads", threads]].concat();
-                    let run = dedup(&args, apart.as_bytes()).text();
-                    assert_eq!(numbers(&run), numbers(&expected), "{args:?}");
+                    let time = format!("--time-field {fields} --time-format '{format}'");
+                    let args = format!("{window} {time} --threads {threads}");
+                    let run = dedup(&args, &apart).text();
+                    assert_eq!(numbers(&run), numbers(&expected), "{args}");
                 }
             }
         }
@@ -52,73 +52,48 @@ fn joined_fields_are_one_time() {
 
 #[test]
 fn fields_are_joined_by_name_in_every_format() {
-    let window = ["--window", "10s"];
-    let csv =
-        "id,day,at\n1,2026-11-01,\" 12:00:00 \"\n1,2026-11-01,12:00:09\n1,2026-11-02,12:00:09\n";
-    let args = ["--csv", "--header", "-k", "id", "--time-field", "day,at"];
-    let expected = csv.replace("1,2026-11-01,12:00:09\n", "");
-    assert_eq!(
-        dedup(&[&window[..], &args].concat(), csv.as_bytes()).text(),
-        expected
-    );
-
+    assert_runs(&[
+        "--window 10s --csv --header -k id --time-field day,at | id,day,at\n1,2026-11-01,\" 12:00:00 \"\n1,2026-11-01,12:00:09\n1,2026-11-02,12:00:09\n | id,day,at\n1,2026-11-01,\" 12:00:00 \"\n1,2026-11-02,12:00:09\n",
+        "--window 10s --format fixed:16 -k 0 --time-field 8-15,1-6 --time-format '%Y%m%d %H%M%S' | a120000k20261101a120009k20261101a120009k20261102 | a120000k20261101a120009k20261102",
+        // Without a key, whole records are compared.
+        "--window 10s -w --time-field 2,1 | 12:00 2026-11-01\n12:00 2026-11-01\n12:00 2026-11-01\n | 12:00 2026-11-01\n",
+    ]);
     let json = concat!(
         "{\"k\":1,\"at\":{\"d\":\"2026-11-01\",\"t\":\"12:00:00\"}}\n",
         "{\"at\":{\"t\":\"12:00:09\",\"d\":\"2026-11-01\"},\"k\":1}\n",
         "{\"k\":1,\"at\":{\"d\":\"2026-11-02\",\"t\":\"12:00:09\"}}\n",
     );
-    let args = ["--format", "jsonl", "-k", "k", "--time-field", "at.d,at.t"];
     let lines: Vec<&str> = json.split_inclusive('\n').collect();
-    let run = dedup(&[&window[..], &args].concat(), json.as_bytes());
-    assert_eq!(run.text(), [lines[0], lines[2]].concat());
-
-    let fixed = b"a120000k20261101a120009k20261101a120009k20261102";
-    let format = ["--time-format", "%Y%m%d %H%M%S"];
-    let args = [
-        "--format",
-        "fixed:16",
-        "-k",
-        "0",
-        "--time-field",
-        "8-15,1-6",
-    ];
-    let run = dedup(&[&window[..], &args, &format].concat(), fixed);
-    assert_eq!(run.bytes(), [&fixed[..16], &fixed[32..]].concat());
-
-    // Without a key, whole records are compared.
-    let lines = b"12:00 2026-11-01\n12:00 2026-11-01\n12:00 2026-11-01\n";
-    let args = ["-w", "--time-field", "2,1"];
-    assert_eq!(
-        dedup(&[&window[..], &args].concat(), lines).bytes(),
-        lines[..17]
+    let run = dedup(
+        "--window 10s --format jsonl -k k --time-field at.d,at.t",
+        json,
     );
+    assert_eq!(run.text(), [lines[0], lines[2]].concat());
 }
 
 #[test]
 fn a_record_without_one_of_the_fields_has_no_time() {
-    let args = ["-k", "1", "--window", "10s", "--time-field", "3,2"];
-    let input = b"a,12:00:00,2026-11-01\na,12:00:01\na,12:00:02,2026-11-01\n";
-    let run = dedup(&args, input);
-    assert_eq!(
-        run.error(),
-        "standard input, line 2: field 3, the time, is missing: the record has 2 \
-         (--missing skip or empty allows that)"
-    );
-    let skip = [&args[..], &["--missing", "skip"]].concat();
-    assert_eq!(dedup(&skip, input).bytes(), &input[..33]);
-    let empty = [&args[..], &["--missing", "empty"]].concat();
-    assert_eq!(dedup(&empty, input).bytes(), &input[..22]);
-    let run = dedup(&args, b"a,noon,2026-11-01\n");
-    assert_eq!(
-        run.error(),
-        "standard input, line 1: field 3, joined with 1 more, is not a time of --time-format auto: \
-         `2026-11-01 noon` (--missing skip or empty allows that)"
-    );
+    let args = "-k 1 --window 10s --time-field 3,2";
+    let lines = [
+        "a,12:00:00,2026-11-01\n",
+        "a,12:00:01\n",
+        "a,12:00:02,2026-11-01\n",
+    ];
+    let (input, first) = (lines.concat(), lines[0]);
+    assert_runs(&[
+        &format!(
+            "{args} | {input} | {first}!! standard input, line 2: field 3, the time, is missing: the record has 2 (--missing skip or empty allows that)"
+        ),
+        &format!("{args} --missing skip | {input} | {first}{}", lines[1]),
+        &format!("{args} --missing empty | {input} | {first}"),
+        &format!(
+            "{args} | a,noon,2026-11-01\n | !! standard input, line 1: field 3, joined with 1 more, is not a time of --time-format auto: `2026-11-01 noon` (--missing skip or empty allows that)"
+        ),
+    ]);
 }
 
 #[test]
 fn fields_that_cannot_be_joined() {
-    let run = |args: &[&str]| echoless(&[&["dedup"], args].concat(), b"1,a\n");
     let cases = [
         "--window 1m --time-field 1,2-3 | invalid --time-field=`1,2-3`: expected one field, a number",
         "--window 1m --time-field 1, | invalid --time-field=``: expected one field, a number from 1",
@@ -128,5 +103,5 @@ fn fields_that_cannot_be_joined() {
         "--format fixed:4 --window 1m --time-field 0-1,4 | invalid --time-field=`4`: expected bytes",
         "--format ber -k 0x80 --window 1m --time-field 0x81,0x82 | invalid --time-field=`0x81,0x82`",
     ];
-    assert_errors(run, &cases);
+    assert_errors(|args| dedup(args, "1,a\n"), &cases);
 }

@@ -4,119 +4,100 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::run::{command, dedup, echoless, file, path};
+use crate::run::{Folder, assert_runs, dedup, echoless};
 
-pub(crate) const INPUT: &[u8] = b"a\nb\na\nc\nb\na\n";
+pub(crate) const INPUT: &str = "a\nb\na\nc\nb\na\n";
 
 #[test]
 fn invert_count_and_exit_code() {
-    assert_eq!(dedup(&["--invert"], INPUT).text(), "a\nb\na\n");
-    assert_eq!(dedup(&["--count"], INPUT).text(), "3\n");
-    assert_eq!(
-        dedup(&["--count", "--invert"], b"a\na\na\nb\n").text(),
-        "2\n"
-    );
-    assert_eq!(dedup(&["--fail-on-duplicates"], b"a\nb\n").text(), "a\nb\n");
-    let run = dedup(&["--fail-on-duplicates"], INPUT);
+    assert_runs(&[
+        &format!("--invert | {INPUT} | a\nb\na\n"),
+        &format!("--count | {INPUT} | 3\n"),
+        "--count --invert | a\na\na\nb\n | 2\n",
+        "--fail-on-duplicates | a\nb\n | a\nb\n",
+        "--header --invert | h\na\na\n | h\na\n",
+        "--header --count | h\na\na\n | 1\n",
+        // Two outputs on one pipe.
+        &format!("--duplicates /dev/stdout | {INPUT} | !! /dev/stdout: is also another output"),
+        &format!("-o /dev/null --duplicates /dev/null | {INPUT} | "),
+    ]);
+    let run = dedup("--fail-on-duplicates", INPUT);
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     assert_eq!(run.stdout, b"a\nb\nc\n");
 }
 
 #[test]
 fn output_and_duplicates_in_files() {
-    let directory = tempfile::tempdir().unwrap();
-    let fresh = file(
-        directory.path(),
-        "fresh",
-        b"the old content, which is longer",
+    let folder = Folder::with(&[
+        ("in", INPUT),
+        ("header", "h\na\na\n"),
+        ("fresh", "the old content, which is longer"),
+    ]);
+    for (args, expected, dropped) in [
+        ("-o fresh --duplicates dropped in", "", "a\nb\na\n"),
+        ("-o - --duplicates dropped --count in", "3\n", "a\nb\na\n"),
+        // Every output has the header.
+        ("--header --duplicates dropped header", "h\na\n", "h\na\n"),
+    ] {
+        assert_eq!(folder.dedup(args).text(), expected, "{args}");
+        assert_eq!(folder.read("dropped"), dropped, "{args}");
+        assert_eq!(folder.read("fresh"), "a\nb\nc\n");
+    }
+    assert_eq!(
+        folder.dedup("-o fresh --duplicates - in").text(),
+        "a\nb\na\n"
     );
-    let dropped = path(&directory, "dropped");
-    let args = ["-o", &fresh, "--duplicates", &dropped];
-    assert_eq!(dedup(&args, INPUT).text(), "");
-    assert_eq!(fs::read(&fresh).unwrap(), b"a\nb\nc\n");
-    assert_eq!(fs::read(&dropped).unwrap(), b"a\nb\na\n");
-
-    let args = ["-o", "-", "--duplicates", &dropped, "--count"];
-    assert_eq!(dedup(&args, INPUT).text(), "3\n");
-    assert_eq!(fs::read(&dropped).unwrap(), b"a\nb\na\n");
-
-    let args = ["-o", &fresh, "--duplicates", "-"];
-    assert_eq!(dedup(&args, INPUT).text(), "a\nb\na\n");
-}
-
-#[test]
-fn every_output_has_the_header() {
-    let directory = tempfile::tempdir().unwrap();
-    let dropped = path(&directory, "dropped");
-    let input = b"h\na\na\n";
-    let args = ["--header", "--duplicates", &dropped];
-    assert_eq!(dedup(&args, input).text(), "h\na\n");
-    assert_eq!(fs::read(&dropped).unwrap(), b"h\na\n");
-    assert_eq!(dedup(&["--header", "--invert"], input).text(), "h\na\n");
-    assert_eq!(dedup(&["--header", "--count"], input).text(), "1\n");
 }
 
 #[test]
 fn many_short_runs() {
     // Every other record is a duplicate, which makes more runs than fit in one system call.
     let input: String = (0..20_000).map(|i| format!("{i}\nx\n")).collect();
-    let expected = input
-        .replacen("x\n", "_", 1)
-        .replace("x\n", "")
-        .replace('_', "x\n");
-    assert!(dedup("", input.as_bytes()).text() == expected);
-    assert!(dedup(&["--invert"], input.as_bytes()).text() == "x\n".repeat(19_999));
+    let marked = input.replacen("x\n", "_", 1);
+    let expected = marked.replace("x\n", "").replace('_', "x\n");
+    assert!(dedup("", &input).text() == expected);
+    assert!(dedup("--invert", &input).text() == "x\n".repeat(19_999));
 }
 
 #[test]
 fn help_version_completions_and_manual() {
     let version = format!("echoless {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(echoless(&["--version"], b"").text(), version);
+    assert_eq!(echoless("--version", b"").text(), version);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = echoless(&["completions", shell], b"").text();
+        let script = echoless(format!("completions {shell}"), b"").text();
         assert!(script.contains("fail-on-duplicates"), "{shell}");
     }
     for (args, word) in [
-        (&["--help"][..], "Exit codes"),
-        (&["dedup", "--help"], "--fail-on-duplicates"),
-        (&["man"], ".TH echoless 1"),
-        (&["man", "dedup"], "fail\\-on\\-duplicates"),
-        (&["man", "gen"], "distribution"),
+        ("--help", "Exit codes"),
+        ("dedup --help", "--fail-on-duplicates"),
+        ("man", ".TH echoless 1"),
+        ("man dedup", "fail\\-on\\-duplicates"),
+        ("man gen", "distribution"),
     ] {
         let text = echoless(args, b"").text();
-        assert!(text.contains(word), "{args:?}");
-        assert!(!text.contains('\x1b'), "colours: {args:?}");
+        assert!(text.contains(word), "{args}");
+        assert!(!text.contains('\x1b'), "colours: {args}");
     }
-    let run = echoless(&["man", "dedupe"], b"");
-    assert!(
-        run.error().contains("dedup, packets, gen"),
-        "{}",
-        run.error()
-    );
+    let run = echoless("man dedupe", b"");
+    run.fails("dedup, packets, gen");
 }
 
 #[cfg(unix)]
 #[test]
 fn an_output_that_is_standard_error_is_rejected() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("log");
-    let log = path.to_str().unwrap();
-    for args in [
-        &["-o", log][..],
-        &["-o", "/dev/null", "--duplicates", "/dev/stderr"],
-        &["-o", "/dev/null", "--stats", log],
+    let folder = Folder::new();
+    for (args, name) in [
+        ("-o log", "log"),
+        ("-o /dev/null --duplicates /dev/stderr", "/dev/stderr"),
+        ("-o /dev/null --stats log", "log"),
     ] {
-        let stderr = fs::File::create(&path).unwrap();
-        let mut child = command(&[&["dedup"], args].concat())
-            .stderr(stderr)
-            .spawn()
-            .unwrap();
+        let stderr = fs::File::create(folder.path("log")).unwrap();
+        let mut command = folder.command(format!("dedup {args}"));
+        let mut child = command.stderr(stderr).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"a\na\n").ok();
-        assert_eq!(child.wait().unwrap().code(), Some(2), "{args:?}");
-        let message = fs::read_to_string(&path).unwrap();
-        let name = args.last().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{args}");
         assert_eq!(
-            message,
+            folder.read("log"),
             format!("echoless: {name}: is also standard error\n")
         );
     }
@@ -128,8 +109,7 @@ fn an_output_that_is_standard_error_is_rejected() {
 fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
     use std::process::Command;
 
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("log");
+    let folder = Folder::new();
     for (redirected, arguments, is_rejected) in [
         (">log 2>log", "-q", true),
         (">log 2>log", "", true),
@@ -149,19 +129,19 @@ fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
         let mut shell = Command::new("sh");
         let dedup = format!("rm -f log && \"$0\" dedup -m 64k {arguments} {redirected}");
         shell.args(["-c", &dedup, env!("CARGO_BIN_EXE_echoless")]);
-        shell.env_remove("ECHOLESS_OPTS").current_dir(&directory);
+        shell
+            .env_remove("ECHOLESS_OPTS")
+            .current_dir(folder.path(""));
         let mut child = shell.stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"a\na\nb\n").ok();
         let expected = if is_rejected { 2 } else { 0 };
         let code = child.wait().unwrap().code();
         assert_eq!(code, Some(expected), "{redirected} {arguments}");
-        let log = fs::read_to_string(&path).unwrap_or_default();
+        let log = fs::read_to_string(folder.path("log")).unwrap_or_default();
         if is_rejected {
             assert!(log.starts_with("echoless: "), "{redirected}: {log}");
-            assert!(
-                log.ends_with(": is also standard error\n"),
-                "{redirected}: {log}"
-            );
+            let end = ": is also standard error\n";
+            assert!(log.ends_with(end), "{redirected}: {log}");
         } else if redirected.contains("log") && !arguments.contains("-o") {
             assert_eq!(log, "a\nb\n", "{redirected} {arguments}");
         }
@@ -174,39 +154,28 @@ fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
 fn concurrent_runs_may_share_one_file() {
     use std::process::Command;
 
-    let directory = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let runs = "for run in 1 2 3 4 5 6 7 8; do echo a | \"$0\" dedup -q -m 64k & done; wait";
     let mut shell = Command::new("sh");
     let script = format!("for round in 1 2 3 4 5 6 7 8; do {runs}; done >log 2>&1");
     shell.args(["-c", &script, env!("CARGO_BIN_EXE_echoless")]);
-    shell.env_remove("ECHOLESS_OPTS").current_dir(&directory);
+    shell
+        .env_remove("ECHOLESS_OPTS")
+        .current_dir(folder.path(""));
     assert!(shell.status().unwrap().success());
-    let log = fs::read_to_string(directory.path().join("log")).unwrap();
+    let log = folder.read("log");
     assert!(!log.contains("echoless"), "{log}");
 }
 
 #[test]
 fn a_run_without_one_of_its_outputs_creates_none() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name);
-    fs::write(path("old"), "old").unwrap();
-    let missing = path("missing/x");
+    let folder = Folder::with(&[("old", "old")]);
     for name in ["new", "old"] {
-        let output = path(name);
-        let (output, missing) = (output.to_str().unwrap(), missing.to_str().unwrap());
-        let run = dedup(&["-o", output, "--duplicates", missing], b"a\n");
-        assert!(run.error().starts_with(missing), "{}", run.stderr);
+        let run = folder.dedup_on(format!("-o {name} --duplicates missing/x"), "a\n");
+        run.fails("missing/x");
     }
-    assert!(!path("new").exists());
-    assert_eq!(fs::read(path("old")).unwrap(), b"old");
-}
-
-#[test]
-fn two_outputs_on_one_pipe_are_rejected() {
-    let run = dedup(&["--duplicates", "/dev/stdout"], INPUT);
-    assert_eq!(run.error(), "/dev/stdout: is also another output");
-    let run = dedup(&["-o", "/dev/null", "--duplicates", "/dev/null"], INPUT);
-    assert_eq!(run.text(), "");
+    assert!(!folder.has("new"));
+    assert_eq!(folder.read("old"), "old");
 }
 
 #[cfg(target_os = "linux")]
@@ -214,22 +183,13 @@ fn two_outputs_on_one_pipe_are_rejected() {
 fn a_full_side_output_is_an_error_even_if_the_reader_left() {
     use std::io::Read;
 
-    let directory = tempfile::tempdir().unwrap();
     let lines: String = (0..400_000)
         .map(|index| format!("{}\n", index / 2))
         .collect();
-    let input = file(directory.path(), "input", lines.as_bytes());
+    let folder = Folder::with(&[("in", lines)]);
     for codec in ["zstd", "gzip", "lz4", "xz:0", "bzip2"] {
-        let args = [
-            "dedup",
-            "-q",
-            "--compress",
-            codec,
-            "--duplicates",
-            "/dev/full",
-            &input,
-        ];
-        let mut child = crate::run::command(&args).spawn().unwrap();
+        let args = format!("dedup -q --compress {codec} --duplicates /dev/full in");
+        let mut child = folder.command(args).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         // The pipe is closed whether or not anything came.
         let _ = stdout.read(&mut [0; 10]).unwrap();
@@ -237,9 +197,7 @@ fn a_full_side_output_is_an_error_even_if_the_reader_left() {
         let output = child.wait_with_output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{codec}: {message}");
-        assert!(
-            message.starts_with("echoless: /dev/full: "),
-            "{codec}: {message}"
-        );
+        let begin = "echoless: /dev/full: ";
+        assert!(message.starts_with(begin), "{codec}: {message}");
     }
 }

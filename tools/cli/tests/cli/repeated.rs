@@ -2,79 +2,47 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use serde_json::Value;
 
-use crate::run::{assert_errors, dedup, echoless, file, path};
+use crate::run::{Folder, assert_errors, assert_runs, dedup, echoless};
 
-const INPUT: &[u8] = b"a\nb\na\nc\nb\na\na\n";
+const INPUT: &str = "a\nb\na\nc\nb\na\na\n";
 
 #[test]
 fn one_record_for_each_key_that_occurs_again() {
-    assert_eq!(dedup(&["--repeated"], INPUT).text(), "a\nb\n");
-    assert_eq!(dedup(&["--repeated", "--count"], INPUT).text(), "2\n");
-    assert_eq!(dedup(&["--repeated"], b"a\nb\n").text(), "");
-    // The record is the first duplicate, not the first record of the key.
-    let args = ["--repeated", "--header", "-k", "1"];
-    assert_eq!(dedup(&args, b"k,v\n1,a\n1,b\n1,c\n").text(), "k,v\n1,b\n");
-    // Records without a key are not duplicates.
-    let args = ["--repeated", "-k", "2", "--missing", "skip"];
-    assert_eq!(dedup(&args, b"x\nx\n1,a\nx\n2,a\n").text(), "2,a\n");
+    assert_runs(&[
+        &format!("--repeated | {INPUT} | a\nb\n"),
+        &format!("--repeated --count | {INPUT} | 2\n"),
+        "--repeated | a\nb\n | ",
+        // The record is the first duplicate, not the first record of the key.
+        "--repeated --header -k 1 | k,v\n1,a\n1,b\n1,c\n | k,v\n1,b\n",
+        // Records without a key are not duplicates.
+        "--repeated -k 2 --missing skip | x\nx\n1,a\nx\n2,a\n | 2,a\n",
+        // Once in each window: passed at 0 and 12; written at 1 and, as the second filter forgets
+        // too, at 13.
+        "--repeated -k 2 --time-field 1 --window 10s --filter stamped:bits=64 | 0,a\n1,a\n9,a\n12,a\n13,a\n14,a\n | 1,a\n13,a\n",
+    ]);
+    let folder = Folder::with(&[("known", "a\na\nz\n"), ("in", "b\na\nb\na\n")]);
+    folder.assert_runs(&["--repeated --known known in | a\nb\n"]);
 }
 
 #[test]
 fn keys_are_counted_and_other_outputs_are_as_without_it() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name| path(&directory, name);
-    let (dropped, stats) = (path("dropped"), path("stats"));
-    let args = ["--repeated", "--duplicates", &dropped, "--stats", &stats];
-    assert_eq!(dedup(&args, INPUT).text(), "a\nb\n");
-    assert_eq!(fs::read(&dropped).unwrap(), b"a\nb\na\na\n");
-    let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-    for (field, expected) in [
-        ("repeated", 2),
-        ("duplicates", 4),
-        ("fresh", 3),
-        ("bytes_out", 4),
-    ] {
-        assert_eq!(stats[field], expected, "{field}");
-    }
-    let run = echoless(&["dedup", "-m", "64k", "--repeated"], INPUT);
+    let folder = Folder::with(&[("in", INPUT)]);
+    folder.assert_runs(&["--repeated --duplicates dropped --stats stats in | a\nb\n"]);
+    assert_eq!(folder.read("dropped"), "a\nb\na\na\n");
+    let stats = folder.json("stats");
+    let names = ["repeated", "duplicates", "fresh", "bytes_out"];
+    assert_eq!(
+        names.map(|name| stats[name].as_u64().unwrap()),
+        [2, 4, 3, 4]
+    );
+    let run = echoless("dedup -m 64k --repeated", INPUT);
     let first = run.stderr.lines().next().unwrap();
     assert!(first.ends_with(", 2 keys with duplicates"), "{first}");
-    assert_eq!(
-        dedup(&["--repeated", "--fail-on-duplicates"], INPUT).code,
-        1
-    );
-}
-
-#[test]
-fn known_keys_count_once() {
-    let directory = tempfile::tempdir().unwrap();
-    let known = file(directory.path(), "known", b"a\na\nz\n");
-    let args = ["--repeated", "--known", &known];
-    assert_eq!(dedup(&args, b"b\na\nb\na\n").text(), "a\nb\n");
-}
-
-#[test]
-fn a_key_is_written_once_in_each_window() {
-    let args = [
-        "--repeated",
-        "-k",
-        "2",
-        "--time-field",
-        "1",
-        "--window",
-        "10s",
-        "--filter",
-        "stamped:bits=64",
-    ];
-    // Passed at 0 and 12; written at 1 and, as the second filter forgets too, at 13.
-    let input = b"0,a\n1,a\n9,a\n12,a\n13,a\n14,a\n";
-    assert_eq!(dedup(&args, input).text(), "1,a\n13,a\n");
+    assert_eq!(dedup("--repeated --fail-on-duplicates", INPUT).code, 1);
 }
 
 #[test]
@@ -115,14 +83,10 @@ proptest! {
                 let _ = writeln!(expected, "{key}");
             }
         }
-        let length = window.map(|window| window.to_string());
-        let options = length.as_ref().map(|length| {
-            ["--window", length.as_str(), "--filter", "stamped:bits=64"]
-        });
+        let options = window.map(|window| format!("--window {window} --filter stamped:bits=64"));
         for threads in ["1", "3"] {
-            let args = ["--repeated", "--threads", threads];
-            let options: &[&str] = options.as_ref().map_or(&[], |options| &options[..]);
-            let run = dedup(&[&args[..], options].concat(), input.as_bytes());
+            let options = options.as_deref().unwrap_or_default();
+            let run = dedup(format!("--repeated --threads {threads} {options}"), &input);
             prop_assert_eq!(run.text(), expected.as_str(), "{} threads", threads);
         }
     }

@@ -339,14 +339,24 @@ impl Folder {
 
     /// Runs the command in the folder.
     pub(crate) fn echoless(&self, args: impl Words) -> Run {
-        run(self.command(args))
+        self.echoless_on(args, "")
+    }
+
+    /// Runs the command on `input` in the folder.
+    pub(crate) fn echoless_on(&self, args: impl Words, input: impl AsRef<[u8]>) -> Run {
+        run_on(self.command(args), input.as_ref())
     }
 
     /// Runs `echoless dedup` in the folder, quietly and with little memory.
     pub(crate) fn dedup(&self, args: impl Words) -> Run {
+        self.dedup_on(args, "")
+    }
+
+    /// Runs `echoless dedup` on `input` in the folder, quietly and with little memory.
+    pub(crate) fn dedup_on(&self, args: impl Words, input: impl AsRef<[u8]>) -> Run {
         let mut command = quiet(args);
         command.current_dir(self.0.path());
-        run(command)
+        run_on(command, input.as_ref())
     }
 
     /// Checks runs of `dedup` in the folder, each `ARGS | OUTPUT`, as those of [`assert_runs`].

@@ -11,7 +11,7 @@ use crate::run::{command, dedup, file, path, send};
 
 /// Feeds the command, sends the signal once its output arrives, and waits for its end while its
 /// input is open.
-fn end_by(signal: &str, args: &[&str], input: &str, answer: &str) -> (Vec<u8>, Output) {
+fn end_by(signal: &str, args: &str, input: &str, answer: &str) -> (Vec<u8>, Output) {
     let mut child = command(args).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
@@ -30,14 +30,7 @@ fn after_a_signal_the_run_completes() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"");
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
-        let args = [
-            "dedup",
-            "-m",
-            "64k",
-            "--fail-on-duplicates",
-            "--stats",
-            &stats,
-        ];
+        let args = format!("dedup -m 64k --fail-on-duplicates --stats {stats}");
         // An incomplete record is dropped.
         let (output_bytes, output) = end_by(signal, &args, "a\na\nb\nhalf of a rec", "a\nb\n");
         assert_eq!(output_bytes, b"a\nb\n");
@@ -88,15 +81,7 @@ fn a_signal_ends_a_count() {
         return;
     }
     let dropped = dropped.to_str().unwrap();
-    let args = [
-        "dedup",
-        "-q",
-        "-m",
-        "64k",
-        "--count",
-        "--duplicates",
-        dropped,
-    ];
+    let args = format!("dedup -q -m 64k --count --duplicates {dropped}");
     let mut child = command(&args).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"a\nb\na\n").unwrap();
@@ -145,7 +130,7 @@ fn a_signal_ends_the_wait_for_the_writer_of_a_pipe() {
     }
     // The record of the first input shows that the second is open.
     let first = file(directory.path(), "first", b"a\na\n");
-    let mut child = command(&["dedup", "-q", "-m", "64k", &first, &pipe])
+    let mut child = command(format!("dedup -q -m 64k {first} {pipe}"))
         .spawn()
         .unwrap();
     let mut stdout = child.stdout.take().unwrap();
@@ -155,7 +140,7 @@ fn a_signal_ends_the_wait_for_the_writer_of_a_pipe() {
     assert_eq!(output.status.code(), Some(130));
 
     // A pipe whose writer comes late is read.
-    let mut child = command(&["dedup", "-q", "-m", "64k", &first, &pipe])
+    let mut child = command(format!("dedup -q -m 64k {first} {pipe}"))
         .spawn()
         .unwrap();
     let mut stdout = child.stdout.take().unwrap();
@@ -198,7 +183,7 @@ fn a_non_blocking_input_is_waited_for() {
 
     let (mut here, there) = UnixStream::pair().unwrap();
     there.set_nonblocking(true).unwrap();
-    let mut command = command(&["dedup", "-q", "-m", "64k"]);
+    let mut command = command("dedup -q -m 64k");
     command.stdin(Stdio::from(OwnedFd::from(there)));
     let mut child = command.spawn().unwrap();
     // Closes this process's copy of the child's end.
@@ -224,15 +209,7 @@ fn a_run_that_goes_on_reports_when_asked() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"");
     for threads in ["1", "2"] {
-        let args = [
-            "dedup",
-            "-m",
-            "64k",
-            "--threads",
-            threads,
-            "--stats",
-            &stats,
-        ];
+        let args = format!("dedup -m 64k --threads {threads} --stats {stats}");
         let mut child = command(&args).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"a\na\nb\n").unwrap();
@@ -262,16 +239,7 @@ fn a_run_that_goes_on_reports_when_asked() {
 fn statistics_are_written_while_a_run_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"");
-    let args = [
-        "dedup",
-        "-q",
-        "-m",
-        "64k",
-        "--stats",
-        &stats,
-        "--stats-every",
-        "1ms",
-    ];
+    let args = format!("dedup -q -m 64k --stats {stats} --stats-every 1ms");
     let mut child = command(&args).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"a\na\nb\n").unwrap();
@@ -299,7 +267,7 @@ fn statistics_are_written_while_a_run_goes_on() {
 #[test]
 fn statistics_of_an_earlier_run_are_replaced_before_the_input_arrives() {
     let directory = tempfile::tempdir().unwrap();
-    let earlier = dedup(&["-q", "-o", "/dev/null", "--stats", "-"], b"a\n").bytes();
+    let earlier = dedup("-q -o /dev/null --stats -", b"a\n").bytes();
     // What is no statistics is left alone as long as the run may be rejected.
     for (name, content, replaced) in [
         ("new", None, true),
@@ -311,7 +279,7 @@ fn statistics_of_an_earlier_run_are_replaced_before_the_input_arrives() {
             fs::write(&path, content).unwrap();
         }
         let path = path.to_str().unwrap();
-        let args = ["dedup", "-k", "name", "--header", "--csv", "--stats", path];
+        let args = format!("dedup -k name --header --csv --stats {path}");
         let mut child = command(&args).spawn().unwrap();
         let started = (0..20_000).any(|_| {
             std::thread::sleep(Duration::from_millis(1));

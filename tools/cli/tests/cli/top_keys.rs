@@ -2,29 +2,33 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::run::{assert_errors, dedup, file};
+use crate::run::Folder;
 
-/// The lines of the list that a run with these options writes.
+/// The lines of the list that a run with these options in the folder writes.
 #[track_caller]
-fn top_keys(options: &[&str], input: &[u8]) -> Vec<Value> {
-    let directory = tempfile::tempdir().unwrap();
-    let run = |threads: &str| {
-        let list = directory.path().join(threads);
-        let args = ["--threads", threads, "--top-keys", list.to_str().unwrap()];
-        dedup(&[options, &args].concat(), input).bytes();
-        fs::read_to_string(list).unwrap()
+fn listed(folder: &Folder, options: &str) -> Vec<Value> {
+    let run = |threads: u32| {
+        let args = format!("{options} --threads {threads} --top-keys list");
+        folder.dedup(args).bytes();
+        folder.read("list")
     };
-    let list = run("1");
-    assert_eq!(list, run("3"));
-    list.lines()
+    let list = run(1);
+    assert_eq!(list, run(3));
+    let lines = list.lines();
+    lines
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
+}
+
+/// The same of this input.
+#[track_caller]
+fn top_keys(options: &str, input: impl AsRef<[u8]>) -> Vec<Value> {
+    listed(&Folder::with(&[("in", input)]), &format!("{options} in"))
 }
 
 fn line(duplicates: u64, key: &[&str]) -> Value {
@@ -33,70 +37,57 @@ fn line(duplicates: u64, key: &[&str]) -> Value {
 
 #[test]
 fn the_most_frequent_keys_come_first_with_exact_counts() {
-    let input = b"a\nb\na\nc\nb\na\n";
-    assert_eq!(top_keys(&[], input), [line(2, &["a"]), line(1, &["b"])]);
-    assert_eq!(
-        top_keys(&["--top", "1", "--invert"], input),
-        [line(2, &["a"])]
-    );
-    assert_eq!(top_keys(&[], b""), [] as [Value; 0]);
-    assert_eq!(top_keys(&[], b"a\nb\n"), [] as [Value; 0]);
+    let input = "a\nb\na\nc\nb\na\n";
+    assert_eq!(top_keys("", input), [line(2, &["a"]), line(1, &["b"])]);
+    assert_eq!(top_keys("--top 1 --invert", input), [line(2, &["a"])]);
+    assert_eq!(top_keys("", ""), [] as [Value; 0]);
+    assert_eq!(top_keys("", "a\nb\n"), [] as [Value; 0]);
     // Fields by name, as the first duplicate has them; a record without a key has none.
     let csv = b"\xef\xbb\xbft,k,v\n1,x,A\n2,\"x\",a\n3\n3\n4,x,A\n5,\xff\t,z\n6,\xff\t,z\n";
-    let options = ["--csv", "--header", "-k", "v,k", "-i", "--missing", "skip"];
-    assert_eq!(
-        top_keys(&options, csv),
-        [line(2, &["x", "a"]), line(1, &["\\xff\t", "z"])]
-    );
-    let json = b"{\"a\":1,\"b\":\"x\"}\n{\"b\":\"\\u0078\",\"a\":1.0}\n";
-    let options = ["--format", "jsonl", "-k", "a,b"];
-    assert_eq!(top_keys(&options, json), [line(1, &["1", "\"x\""])]);
-    let long = [b"y".repeat(1000), b"y".repeat(1000)].join(&b'\n');
-    let cut = top_keys(&[], &long);
-    assert_eq!(
-        (&cut[0]["cut"], &cut[0]["key"]),
-        (&true.into(), &json!(["y".repeat(256)]))
-    );
+    let found = top_keys("--csv --header -k v,k -i --missing skip", csv);
+    assert_eq!(found, [line(2, &["x", "a"]), line(1, &["\\xff\t", "z"])]);
+    let json = "{\"a\":1,\"b\":\"x\"}\n{\"b\":\"\\u0078\",\"a\":1.0}\n";
+    let found = top_keys("--format jsonl -k a,b", json);
+    assert_eq!(found, [line(1, &["1", "\"x\""])]);
+    let long = "y".repeat(1000);
+    let cut = top_keys("", format!("{long}\n{long}"));
+    let key = json!(["y".repeat(256)]);
+    assert_eq!((&cut[0]["cut"], &cut[0]["key"]), (&true.into(), &key));
 }
 
 #[test]
 fn all_selections_count_what_they_call_duplicates() {
-    let directory = tempfile::tempdir().unwrap();
-    let input = file(directory.path(), "in", b"a\nb\na\nc\nb\na\n");
-    let known = file(directory.path(), "known", b"c\nc\nc\n");
-    let list = |options: &[&str]| top_keys(&[options, &[&input]].concat(), b"");
-    assert_eq!(
-        list(&["--keep", "last"]),
-        [line(2, &["a"]), line(1, &["b"])]
-    );
-    assert_eq!(list(&["--unique"]), [line(3, &["a"]), line(2, &["b"])]);
-    assert_eq!(list(&["--repeated"]), [line(2, &["a"]), line(1, &["b"])]);
-    assert_eq!(
-        list(&["--known", &known]),
-        [line(2, &["a"]), line(1, &["b"]), line(1, &["c"])]
-    );
-    // `a` is forgotten before its last record, and `b` before its second one.
-    assert_eq!(
-        list(&["--window", "2", "--filter", "stamped:bits=64"]),
-        [line(1, &["a"])]
-    );
+    let folder = Folder::with(&[("in", "a\nb\na\nc\nb\na\n"), ("known", "c\nc\nc\n")]);
+    for (options, expected) in [
+        ("--keep last", &[line(2, &["a"]), line(1, &["b"])][..]),
+        ("--unique", &[line(3, &["a"]), line(2, &["b"])]),
+        ("--repeated", &[line(2, &["a"]), line(1, &["b"])]),
+        (
+            "--known known",
+            &[line(2, &["a"]), line(1, &["b"]), line(1, &["c"])],
+        ),
+        // `a` is forgotten before its last record, and `b` before its second one.
+        ("--window 2 --filter stamped:bits=64", &[line(1, &["a"])]),
+    ] {
+        assert_eq!(
+            listed(&folder, &format!("{options} in")),
+            expected,
+            "{options}"
+        );
+    }
 }
 
 #[test]
 fn contradictions_are_errors() {
-    let directory = tempfile::tempdir().unwrap();
-    let input = file(directory.path(), "in", b"a\na\n");
-    assert_errors(
-        |args| dedup(args, b""),
-        &[
-            "--top 5 | --top-keys",
-            "--top-keys f --top 0 | invalid --top=0: expected a whole number from 1 to 10000",
-            "--top-keys f --top 10001 | invalid --top=10001: expected",
-            "--top-keys f --top-keys g | cannot be used multiple times",
-            &format!("--top-keys {input} {input} | {input}: is also an input"),
-        ],
-    );
-    assert_eq!(fs::read(&input).unwrap(), b"a\na\n");
+    let folder = Folder::with(&[("in", "a\na\n")]);
+    folder.assert_runs(&[
+        "--top 5 | !! --top-keys",
+        "--top-keys f --top 0 | !! invalid --top=0: expected a whole number from 1 to 10000",
+        "--top-keys f --top 10001 | !! invalid --top=10001: expected",
+        "--top-keys f --top-keys g | !! cannot be used multiple times",
+        "--top-keys in in | !! in: is also an input",
+    ]);
+    assert_eq!(folder.read("in"), "a\na\n");
 }
 
 proptest! {
@@ -106,7 +97,7 @@ proptest! {
     fn counts_are_those_of_a_map_or_bounds_of_them(
         hot in vec(0_u64..40, 0..4000),
         cold in prop_oneof![Just(0_u64), 5000_u64..16_000],
-        listed in 1_usize..60,
+        most_lines in 1_usize..60,
     ) {
         // Cold keys come twice; more than 10,000 of them do not fit in the table.
         let mut input = String::new();
@@ -123,13 +114,10 @@ proptest! {
             *counts.entry(key).or_default() += 1;
         }
         counts.retain(|_, count| *count > 1);
-        let directory = tempfile::tempdir().unwrap();
-        let stats = file(directory.path(), "stats", b"{}");
-        let most = listed.to_string();
-        let options = ["--top", &most, "--stats", &stats];
-        let lines = top_keys(&options, input.as_bytes());
-        prop_assert_eq!(lines.len(), counts.len().min(listed));
-        let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+        let folder = Folder::with(&[("in", &input)]);
+        let lines = listed(&folder, &format!("--top {most_lines} --stats stats in"));
+        prop_assert_eq!(lines.len(), counts.len().min(most_lines));
+        let stats = folder.json("stats");
         let unlisted = stats["unlisted_duplicates_high"].as_u64().unwrap();
         let number = |line: &Value, field: &str| line[field].as_u64().unwrap();
         let exact = counts.len() <= 10_000;

@@ -1,29 +1,17 @@
 //! What a run with a window reports: its summary and its statistics, against the truth.
 
 use std::fmt::Write as _;
-use std::fs;
 
 use serde_json::Value;
 
-use crate::run::{dedup, echoless, file};
+use crate::run::Folder;
 
 #[test]
 fn statistics_and_summary_name_the_window() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
-    let args = [
-        "dedup",
-        "--window",
-        "10m",
-        "--time-field",
-        "1",
-        "-k",
-        "2",
-        "--stats",
-        &stats,
-    ];
+    let folder = Folder::new();
+    let args = "dedup --window 10m --time-field 1 -k 2 --stats stats";
     let input = b"2025-01-01T00:00:00Z,a\n2025-01-01T00:20:00Z,a\n2025-01-01T00:00:01Z,a\n";
-    let run = echoless(&[&args[..], &["-m", "1MiB"]].concat(), input);
+    let run = folder.echoless_on(format!("{args} -m 1MiB"), input);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
         run.stderr
@@ -31,7 +19,7 @@ fn statistics_and_summary_name_the_window() {
         "{}",
         run.stderr
     );
-    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    let json = folder.json("stats");
     for (field, expected) in [
         ("window", Value::from(600.0)),
         ("granule", Value::from(120.0)),
@@ -49,18 +37,18 @@ fn statistics_and_summary_name_the_window() {
         spec.starts_with("clocked:window=3000,refresh=false,bits="),
         "{spec}"
     );
-    let again = echoless(&[&args[..], &["--filter", spec]].concat(), input);
+    let again = folder.echoless_on(format!("{args} --filter {spec}"), input);
     assert_eq!((again.code, again.stdout), (0, run.stdout));
-    let args = ["dedup", "-q", "--window", "1000000", "--stats", &stats];
-    assert_eq!(echoless(&args, b"a\na\n").text(), "a\n");
-    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    let args = "dedup -q --window 1000000 --stats stats";
+    assert_eq!(folder.echoless_on(&args, "a\na\n").text(), "a\n");
+    let json = folder.json("stats");
     assert_eq!(
         (&json["window"], &json["window_unit"]),
         (&1e6.into(), &"records".into())
     );
     assert_eq!(json["clock_from"], Value::Null);
-    assert_eq!(dedup(&["--stats", &stats], b"").code, 0);
-    let json: Value = serde_json::from_slice(&std::fs::read(&stats).unwrap()).unwrap();
+    assert_eq!(folder.dedup("--stats stats").code, 0);
+    let json = folder.json("stats");
     assert_eq!(
         (&json["window"], &json["late"]),
         (&Value::Null, &Value::Null)
@@ -69,16 +57,17 @@ fn statistics_and_summary_name_the_window() {
 
 #[test]
 fn times_of_the_clock_have_no_digits_that_the_input_lacks() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
+    let folder = Folder::new();
     for (window, from, to) in [
         ("10m", "1700000000", "1700000001.8"),
         ("1s", "1700000000.12", "1700000001.875"),
         ("1us", "1700000000.12", "1700000001.875"),
     ] {
-        let args = ["--window", window, "--time-field", "1", "--stats", &stats];
-        dedup(&args, b"1700000000.12,a\n1700000001.875,b\n").text();
-        let text = fs::read_to_string(&stats).unwrap();
+        let args = format!("--window {window} --time-field 1 --stats stats");
+        folder
+            .dedup_on(&args, b"1700000000.12,a\n1700000001.875,b\n")
+            .text();
+        let text = folder.read("stats");
         for (name, expected) in [("clock_from", from), ("clock_to", to)] {
             let value = text.split(&format!("\"{name}\": ")).nth(1).unwrap();
             let value = value.split(',').next().unwrap();
@@ -89,8 +78,7 @@ fn times_of_the_clock_have_no_digits_that_the_input_lacks() {
 
 #[test]
 fn the_busiest_window_has_no_more_keys_than_records() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
+    let folder = Folder::new();
     let lines = |from: u64, to: u64| {
         (from..to).fold(String::new(), |mut text, number| {
             let _ = writeln!(text, "{number}");
@@ -99,25 +87,17 @@ fn the_busiest_window_has_no_more_keys_than_records() {
     };
     let times = |count: u64| lines(1_700_000_000, 1_700_000_000 + count);
     for (options, input, most) in [
-        (&["--window", "100000"][..], lines(0, 400_000), 100_000),
-        (&["--window", "3000"], lines(0, 400_000), 3000),
-        (
-            &["--window", "3000", "--refresh", "--dense"],
-            lines(0, 400_000),
-            3000,
-        ),
-        (
-            &["--window", "10d", "--time-field", "1"],
-            times(90_000),
-            90_000,
-        ),
+        ("--window 100000", lines(0, 400_000), 100_000),
+        ("--window 3000", lines(0, 400_000), 3000),
+        ("--window 3000 --refresh --dense", lines(0, 400_000), 3000),
+        ("--window 10d --time-field 1", times(90_000), 90_000),
     ] {
-        let options = [options, &["-m", "16MiB", "--count", "--stats", &stats]].concat();
-        dedup(&options, input.as_bytes()).text();
-        let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+        let args = format!("{options} -m 16MiB --count --stats stats");
+        folder.dedup_on(args, input).text();
+        let json = folder.json("stats");
         let busiest = json["busiest_window_keys"].as_u64().unwrap();
-        assert!(busiest <= most, "{options:?}: {busiest}");
-        assert!(busiest * 10 >= most * 9, "{options:?}: {busiest}");
+        assert!(busiest <= most, "{options}: {busiest}");
+        assert!(busiest * 10 >= most * 9, "{options}: {busiest}");
     }
 }
 
@@ -137,25 +117,14 @@ fn repeats_at_the_end_of_the_window() -> (String, u64) {
 }
 
 /// Runs a filter without enough memory, then with the memory that its summary suggests.
-fn assert_suggestion(options: &[&str], little: &str, suggested: &str, most_missed: f64) {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
+fn assert_suggestion(options: &str, little: &str, suggested: &str, most_missed: f64) {
+    let folder = Folder::new();
     let (input, repeats) = repeats_at_the_end_of_the_window();
-    let args = [
-        "dedup",
-        "--window",
-        "1000s",
-        "--time-field",
-        "1",
-        "-k",
-        "2",
-        "--count",
-    ];
+    let args = format!("dedup --window 1000s --time-field 1 -k 2 --count {options} --stats stats");
     let run = |memory: &str| {
-        let memory = ["-m", memory, "--stats", &stats];
-        let run = echoless(&[&args[..], options, &memory].concat(), input.as_bytes());
+        let run = folder.echoless_on(format!("{args} -m {memory}"), &input);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+        let stats = folder.json("stats");
         let missed = repeats - stats["duplicates"].as_u64().unwrap();
         (missed as f64 / repeats as f64, stats, run.stderr)
     };
@@ -202,8 +171,7 @@ fn burst(delay: u64) -> (f64, f64) {
 /// The same in the filter of these options.
 fn burst_in(filter: &str, delay: u64) -> (f64, f64) {
     const KEYS: u64 = 40_000;
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
+    let folder = Folder::new();
     let mut records = Vec::new();
     for burst in 0..3 {
         let start = 1_700_000_000_000_000 + burst * 200_000_000;
@@ -218,11 +186,9 @@ fn burst_in(filter: &str, delay: u64) -> (f64, f64) {
         let _ = writeln!(text, "{time},{burst}-{key}");
         text
     });
-    let args = "-d , -k 2 --window 100s --time-field 1 -m 256KiB --count";
-    let args = args.split(' ').chain(filter.split_whitespace());
-    let args: Vec<&str> = args.chain(["--stats", &*stats]).collect();
-    dedup(&args, input.as_bytes()).text();
-    let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    let args = "-d , -k 2 --window 100s --time-field 1 -m 256KiB --count --stats stats";
+    folder.dedup_on(format!("{args} {filter}"), input).text();
+    let json = folder.json("stats");
     let found = json["duplicates"].as_f64().unwrap();
     let age = json["busiest_window_miss_age"].as_f64().unwrap();
     (1.0 - found / (3 * KEYS) as f64, age)
@@ -248,41 +214,35 @@ fn the_age_at_which_misses_begin_holds_in_a_burst() {
 
 #[test]
 fn the_memory_of_a_small_window_is_a_page_of_dense_lines() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
-    for (options, unit) in [(&["--dense"][..], 4096), (&[], 64)] {
+    let folder = Folder::new();
+    for (options, unit) in [("--dense", 4096), ("", 64)] {
         for (input, window) in [("a\nb\nc\n", "2"), ("", "100"), ("a\n", "1000")] {
-            let args = [
-                "--window", window, "-m", "1MiB", "--count", "--stats", &stats,
-            ];
-            dedup(&[&args[..], options].concat(), input.as_bytes()).text();
-            let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
-            let memory = json["busiest_window_memory_bytes"].as_u64().unwrap();
+            let args = format!("{options} --window {window} --count");
+            folder
+                .dedup_on(format!("{args} --stats stats"), input)
+                .text();
+            let memory = folder.json("stats")["busiest_window_memory_bytes"]
+                .as_u64()
+                .unwrap();
             assert!(
                 memory > 0 && memory.is_multiple_of(unit),
-                "{options:?}: {memory}"
+                "{options}: {memory}"
             );
-            let memory = memory.to_string();
-            let args = ["--window", window, "-m", &memory, "--count"];
-            dedup(&[&args[..], options].concat(), input.as_bytes()).text();
+            folder.dedup_on(format!("{args} -m {memory}"), input).text();
         }
     }
 }
 
 #[test]
 fn bounds_that_say_nothing_are_not_printed() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
+    let folder = Folder::new();
     let input: String = (0..300)
         .map(|number| format!("{}\n", number % 200))
         .collect();
     // Of 1 key in 64 it is known whether it was seen before, so all duplicates may be false.
-    let options = ["--filter", "bloom:k=4", "-m", "1KiB", "--stats", &stats];
-    let run = echoless(
-        &[&["dedup", "--summary", "full"], &options[..]].concat(),
-        input.as_bytes(),
-    );
-    let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    let options = "--filter bloom:k=4 -m 1KiB --stats stats";
+    let run = folder.echoless_on(format!("dedup --summary full {options}"), &input);
+    let json = folder.json("stats");
     let duplicates = json["duplicates"].as_u64().unwrap();
     assert!((100..340).contains(&duplicates), "{duplicates}");
     for end in ["", "_low", "_high"] {
@@ -304,25 +264,28 @@ fn bounds_that_say_nothing_are_not_printed() {
 #[test]
 fn the_memory_that_the_summary_suggests_is_enough_for_the_busiest_window() {
     // Where every key recurs, a missed duplicate takes a second slot and displaces others.
-    assert_suggestion(&[], "256KiB", "2MiB", 6e-3);
+    assert_suggestion("", "256KiB", "2MiB", 6e-3);
 }
 
 #[test]
 fn the_memory_that_is_suggested_for_dense_lines_is_half_and_enough() {
-    assert_suggestion(&["--dense"], "128KiB", "1MiB", 1e-3);
+    assert_suggestion("--dense", "128KiB", "1MiB", 1e-3);
 }
 
 #[test]
 fn records_without_a_key_at_the_end_move_the_clock() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"{}");
+    let folder = Folder::new();
     let input = format!("a,1\nb,2\n{}", "c\n".repeat(300));
     for (window, is_empty) in [("100", true), ("1000", false)] {
         for threads in ["1", "3"] {
-            let options = ["-k", "2", "--missing", "skip", "--window", window];
-            let options = [&options[..], &["--threads", threads, "--stats", &stats]].concat();
-            assert_eq!(dedup(&options, input.as_bytes()).code, 0);
-            let json: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+            let args = format!("-k 2 --missing skip --window {window} --threads {threads}");
+            assert_eq!(
+                folder
+                    .dedup_on(format!("{args} --stats stats"), &input)
+                    .code,
+                0
+            );
+            let json = folder.json("stats");
             assert_eq!(json["fill"].as_f64().unwrap() == 0.0, is_empty, "{window}");
         }
     }
