@@ -26,7 +26,7 @@ fn input(records: u32, record: impl Fn(u32, &str, &mut Vec<u8>)) -> Vec<u8> {
 /// What `echoless gen` writes with these arguments.
 fn generated(args: &str) -> Vec<u8> {
     let words: Vec<&str> = args.split(' ').collect();
-    echoless(&[&["gen"], &words[..]].concat(), b"").bytes()
+    echoless([&["gen"], &words[..]].concat(), b"").bytes()
 }
 
 /// The options of a run, without its files, and an input, for every format.
@@ -216,7 +216,7 @@ fn digests(args: &str, more: &str, input: &str, directory: &std::path::Path) -> 
         "--explain",
         input,
     ];
-    let kept = echoless(&[&words[..], &side].concat(), b"").bytes();
+    let kept = echoless([&words[..], &side].concat(), b"").bytes();
     let outputs = [
         kept,
         fs::read(&dropped).unwrap(),

@@ -121,7 +121,7 @@ fn all_values_on_a_path_are_compared() {
     ];
     let input = [&records.concat()[..], &records.concat()].concat();
     let args = "--format ber -k 0xA5/0x04?";
-    assert_eq!(dedup(&args, &input).bytes(), records.concat());
+    assert_eq!(dedup(args, &input).bytes(), records.concat());
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn malformed_records_end_the_run_with_their_position() {
     assert_eq!(skip.bytes(), input[..input.len() - good.len()]);
     let limit = "--format ber --max-record 300000";
     let long = [&good[..], b"\xa0\x84\xff\xff\xff\xff", &vec![b'x'; 1 << 20]].concat();
-    dedup(&limit, &long).fails("record 2: the record that begins here is longer");
+    dedup(limit, &long).fails("record 2: the record that begins here is longer");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn times_of_call_records_are_a_clock() {
     assert!(half > 18_000, "{half}");
     let run = dedup(
         "--format ber --window 1s --time-field 0x80 --time-format bcd",
-        &record(0xa0, 1, b"x"),
+        record(0xa0, 1, b"x"),
     );
     run.fails("`0x80` is not a time of --time-format bcd: `");
 }

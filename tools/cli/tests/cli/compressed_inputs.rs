@@ -27,7 +27,7 @@ fn binary() -> Vec<u8> {
 fn every_codec_reads_like_the_plain_file() {
     let directory = tempfile::tempdir().unwrap();
     for (format, plain) in [("lines", lines()), ("fixed:12", binary())] {
-        let expected = dedup(&["--format", format], &plain).bytes();
+        let expected = dedup(["--format", format], &plain).bytes();
         assert!(expected.len() > plain.len() / 2 && expected.len() < plain.len());
         let middle = plain.len() / 2 + 5;
         for codec in CODECS {
@@ -37,9 +37,9 @@ fn every_codec_reads_like_the_plain_file() {
             let path = file(directory.path(), codec, &parts);
             for threads in ["1", "2", "3", "8"] {
                 let args = ["--format", format, "--threads", threads, &path];
-                assert!(dedup(&args, b"").bytes() == expected, "{codec} {threads}");
+                assert!(dedup(args, b"").bytes() == expected, "{codec} {threads}");
             }
-            let run = dedup(&["--format", format], &compress(codec, &plain));
+            let run = dedup(["--format", format], compress(codec, &plain));
             assert!(run.bytes() == expected, "{codec}");
         }
     }
@@ -67,7 +67,7 @@ fn plain_and_compressed_inputs_are_one_stream() {
 #[test]
 fn an_empty_file_stays_empty_and_zeros_may_pad_some_codecs() {
     for codec in CODECS {
-        assert_eq!(dedup("", &compress(codec, b"")).text(), "", "{codec}");
+        assert_eq!(dedup("", compress(codec, b"")).text(), "", "{codec}");
     }
     for codec in ["gzip", "xz", "bzip2"] {
         let padded = [
@@ -76,7 +76,7 @@ fn an_empty_file_stays_empty_and_zeros_may_pad_some_codecs() {
             &compress(codec, b"a\nb\n"),
             &[0; 8],
         ];
-        assert_eq!(dedup("", &padded.concat()).text(), "a\nb\n", "{codec}");
+        assert_eq!(dedup("", padded.concat()).text(), "a\nb\n", "{codec}");
     }
 }
 
@@ -85,7 +85,7 @@ fn a_regular_file_as_standard_input() {
     let directory = tempfile::tempdir().unwrap();
     for codec in CODECS {
         let path = file(directory.path(), "input", &compress(codec, b"a\na\nb\n"));
-        let mut command = command(&["dedup", "-q"]);
+        let mut command = command(["dedup", "-q"]);
         command.stdin(Stdio::from(File::open(path).unwrap()));
         assert_eq!(run(command).text(), "a\nb\n", "{codec}");
     }
@@ -99,7 +99,7 @@ fn assert_damaged(codec: &str, damaged: &[u8], whole: Option<&[u8]>) {
     let path = file(directory.path(), "damaged", damaged);
     let mut outputs = Vec::new();
     for threads in ["1", "3"] {
-        let run = dedup(&["--threads", threads, &path], b"");
+        let run = dedup(["--threads", threads, &path], b"");
         let line = run.error();
         let start = format!("{path}: the {codec} data is cut or damaged after byte ");
         let rest = line
@@ -170,7 +170,7 @@ fn data_of_a_slow_producer_is_passed_on_at_once() {
     for codec in CODECS {
         for threads in ["1", "2"] {
             let args = ["dedup", "-q", "-m", "64k", "--threads", threads];
-            let mut child = command(&args).spawn().unwrap();
+            let mut child = command(args).spawn().unwrap();
             let mut stdin = child.stdin.take().unwrap();
             let mut stdout = child.stdout.take().unwrap();
             let mut parts = Parts::new(codec);
@@ -193,7 +193,7 @@ fn data_of_a_slow_producer_is_passed_on_at_once() {
 
 #[test]
 fn text_that_begins_like_a_signature_is_not_waited_for() {
-    let mut child = command(&["dedup", "-q", "-m", "64k"]).spawn().unwrap();
+    let mut child = command(["dedup", "-q", "-m", "64k"]).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     for sent in ["BZ\n", "BZh9\n"] {
@@ -224,16 +224,16 @@ fn formats_that_are_not_decoded_are_refused() {
             "standard input: compressed in a format that is not decoded: expected its plain bytes on \
              standard input, as from {command}, or --no-decompress"
         );
-        let without_option = echoless(&["packets"], &input);
+        let without_option = echoless(["packets"], &input);
         assert!(
             without_option
                 .error()
                 .ends_with(&format!(", as from {command}"))
         );
         for threads in ["1", "2"] {
-            assert_eq!(dedup(&["--threads", threads], &input).error(), expected);
+            assert_eq!(dedup(["--threads", threads], &input).error(), expected);
         }
-        assert_eq!(dedup(&["--no-decompress"], &input).bytes(), input);
+        assert_eq!(dedup(["--no-decompress"], &input).bytes(), input);
     }
 }
 
@@ -241,18 +241,18 @@ fn formats_that_are_not_decoded_are_refused() {
 fn no_decompress_reads_records_as_they_are() {
     // Records of 4 bytes, the first of them the signature of zstd.
     let records = b"\x28\xb5\x2f\xfdabcdabcd";
-    let run = dedup(&["--format", "fixed:4"], records);
+    let run = dedup(["--format", "fixed:4"], records);
     let line = run.error();
     assert!(line.starts_with("standard input: the zstd data is cut or damaged after byte 0 "));
     let args = ["--format", "fixed:4", "--no-decompress"];
-    assert_eq!(dedup(&args, records).bytes(), b"\x28\xb5\x2f\xfdabcd");
+    assert_eq!(dedup(args, records).bytes(), b"\x28\xb5\x2f\xfdabcd");
     let directory = tempfile::tempdir().unwrap();
     for codec in CODECS {
         let compressed = compress(codec, &lines());
         let records = format!("fixed:{}", compressed.len());
         let path = file(directory.path(), "twice", &compressed.repeat(2));
         let args = ["--format", &records, "--no-decompress", &path];
-        assert!(dedup(&args, b"").bytes() == compressed, "{codec}");
+        assert!(dedup(args, b"").bytes() == compressed, "{codec}");
     }
 }
 
@@ -289,7 +289,7 @@ fn eval_reads_compressed_files() {
     let run = |content: &[u8]| {
         let path = file(directory.path(), "input", content);
         let args = ["eval", "-q", "--input", &path, "bloom:k=2,memory=2KiB"];
-        echoless(&args, b"")
+        echoless(args, b"")
     };
     // The line of the stream: its records and how many of them are distinct.
     let stream = |run: Run| run.text().lines().nth(1).map(str::to_owned);
@@ -335,7 +335,7 @@ fn frames_that_decoders_skip_hold_no_records() {
         assert!(dedup("", &frames).bytes() == expected);
         for read_bytes in ["1000", "3"] {
             let path = file(directory.path(), "frames", &frames);
-            let run = dedup(&["--read-bytes", read_bytes, &path], b"");
+            let run = dedup(["--read-bytes", read_bytes, &path], b"");
             assert!(run.bytes() == expected);
         }
         // The last of them is cut.
@@ -358,16 +358,16 @@ fn frames_before_the_first_one_are_of_any_length_and_arrive_in_any_parts() {
         let directory = tempfile::tempdir().unwrap();
         let path = file(directory.path(), "input", &whole);
         let other = if codec == "lz4" { "zstd" } else { "lz4" };
-        let run = dedup(&["--in-place", "--compress", other, &path], b"");
+        let run = dedup(["--in-place", "--compress", other, &path], b"");
         assert!(
             run.error()
                 .contains(&format!("expected --compress {codec} beside"))
         );
-        let run = dedup(&["--in-place", "--compress", codec, &path], b"");
+        let run = dedup(["--in-place", "--compress", codec, &path], b"");
         assert_eq!(run.text(), "");
         assert_eq!(decompress(codec, &fs::read(&path).unwrap()), b"a\nb\n");
 
-        let mut child = command(&["dedup", "-q", "-m", "64k"]).spawn().unwrap();
+        let mut child = command(["dedup", "-q", "-m", "64k"]).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // A signature in pieces, and then byte after byte around the end of each frame.
         let short = [&skipped_frame(b"x")[..], &skipped_frame(b""), &frame].concat();
@@ -404,12 +404,12 @@ fn codecs_that_are_only_read() {
         let path = file(directory.path(), "input", &whole);
         for threads in ["1", "3"] {
             assert!(
-                dedup(&["--threads", threads, &path], b"").bytes() == expected,
+                dedup(["--threads", threads, &path], b"").bytes() == expected,
                 "{codec}"
             );
         }
         assert!(
-            dedup(&["--read-bytes", "7"], &whole).bytes() == expected,
+            dedup(["--read-bytes", "7"], &whole).bytes() == expected,
             "{codec}"
         );
         let cut = dedup("", &whole[..whole.len() / 2]);
@@ -417,23 +417,23 @@ fn codecs_that_are_only_read() {
         let start = format!("standard input: the {name} data is cut or damaged after byte ");
         assert!(cut.error().starts_with(&start), "{}", cut.error());
         assert!(expected.starts_with(&cut.stdout));
-        assert_eq!(dedup("", &read_only(codec, b"")).text(), "", "{codec}");
+        assert_eq!(dedup("", read_only(codec, b"")).text(), "", "{codec}");
         // Only the codecs of outputs can replace a file.
         if name != "lz4" {
-            let run = dedup(&["--in-place", "--compress", "xz", &path], b"");
+            let run = dedup(["--in-place", "--compress", "xz", &path], b"");
             let error =
                 format!("invalid --in-place: expected one input, a regular file, not {name}");
             assert!(run.error().starts_with(&error), "{}", run.error());
         }
-        let run = dedup(&["--no-decompress", "--format", "fixed:4"], &whole);
+        let run = dedup(["--no-decompress", "--format", "fixed:4"], &whole);
         assert!(run.code == 0 || run.error().contains("bytes of the record"));
     }
     // Members of lzip follow each other, other bytes are left.
     let (first, second) = (read_only("lzip", b"a\n"), read_only("lzip", b"a\nb\n"));
-    assert_eq!(dedup("", &[&first[..], &second].concat()).text(), "a\nb\n");
+    assert_eq!(dedup("", [&first[..], &second].concat()).text(), "a\nb\n");
     let run = echoless(
-        &["dedup", "--summary=line"],
-        &[&first[..], b"behind"].concat(),
+        ["dedup", "--summary=line"],
+        [&first[..], b"behind"].concat(),
     );
     assert_eq!((run.code, &run.stdout[..]), (0, &b"a\n"[..]));
     let warning = "standard input: 6 bytes of trailing garbage behind the lzip data, ignored\n";
@@ -441,7 +441,7 @@ fn codecs_that_are_only_read() {
     // Binary records may begin like lzma.
     let records = read_only("lzma", b"a\n");
     let length = format!("fixed:{}", records.len());
-    let run = dedup(&["--format", &length], &records.repeat(2));
+    let run = dedup(["--format", &length], records.repeat(2));
     assert!(run.bytes() == records);
 }
 
@@ -464,16 +464,16 @@ fn bytes_behind_the_last_member_are_left_with_a_warning() {
             let path = file(directory.path(), "input", &[&member, behind].concat());
             for threads in ["1", "2"] {
                 let args = ["dedup", "-m", "64k", "--summary=line", "--threads", threads];
-                let run = echoless(&[&args[..], &[&path, &last]].concat(), b"");
+                let run = echoless([&args[..], &[&path, &last]].concat(), b"");
                 assert_eq!((run.code, &run.stdout[..]), (0, &b"a\nb\nc\n"[..]));
                 let line = format!(
                     "echoless: {path}: {left} bytes of trailing garbage behind the {codec} data, \
                      ignored\n"
                 );
                 assert!(run.stderr.starts_with(&line), "{}", run.stderr);
-                assert_eq!(dedup(&[&path, &last], b"").text(), "a\nb\nc\n");
+                assert_eq!(dedup([&path, &last], b"").text(), "a\nb\nc\n");
             }
-            let strict = dedup(&["--strict", &path, &last], b"");
+            let strict = dedup(["--strict", &path, &last], b"");
             let end = format!("bytes of trailing garbage behind the {codec} data");
             assert!(strict.error().ends_with(&end), "{}", strict.error());
             assert_eq!(strict.stdout, b"a\nb\n");
@@ -482,7 +482,7 @@ fn bytes_behind_the_last_member_are_left_with_a_warning() {
         let stats = file(directory.path(), "stats", b"");
         let long = [&member[..], &vec![b'x'; 1 << 20]].concat();
         let path = file(directory.path(), "input", &long);
-        assert_eq!(dedup(&["--stats", &stats, &path], b"").text(), "a\nb\n");
+        assert_eq!(dedup(["--stats", &stats, &path], b"").text(), "a\nb\n");
         let stats: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
         assert_eq!(stats["bytes_in"], long.len());
         assert_eq!(stats["complete"], true);
@@ -502,6 +502,6 @@ fn a_window_beyond_the_limit_of_zstd_is_named() {
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
     encoder.set_parameter(CParameter::WindowLog(28)).unwrap();
     std::io::Write::write_all(&mut encoder, b"a\n").unwrap();
-    let run = dedup("", &encoder.finish().unwrap());
+    let run = dedup("", encoder.finish().unwrap());
     assert!(run.error().contains("zstd -d --long=31"), "{}", run.error());
 }

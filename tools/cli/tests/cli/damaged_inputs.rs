@@ -1,13 +1,8 @@
 //! Compressed inputs that are cut or damaged, among others: what was decoded passes, the next
 //! inputs are read, and the exit code reports the loss. `--strict` ends the run.
 
-use std::fs;
-use std::path::Path;
-
-use serde_json::Value;
-
 use crate::codecs::{CODECS, compress};
-use crate::run::{Run, command, dedup, file, run};
+use crate::run::{Folder, Run, run};
 
 /// Lines that differ, of more than one block of a decoder.
 fn lines(count: u64, seed: u64) -> Vec<u8> {
@@ -32,22 +27,21 @@ fn assert_lines(run: &Run, files: &[&str]) {
 
 #[test]
 fn the_inputs_behind_a_cut_one_are_read() {
-    let directory = tempfile::tempdir().unwrap();
     let plain = lines(40_000, 0);
     // The first line of the cut file and one of its own.
     let first_line = &plain[..=plain.iter().position(|byte| *byte == b'\n').unwrap()];
-    let last = file(directory.path(), "last", &[first_line, b"last\n"].concat());
+    let folder = Folder::with(&[("last", [first_line, b"last\n"].concat())]);
     for codec in CODECS {
         let whole = compress(codec, &plain);
-        let first = file(directory.path(), "first", &compress(codec, b"first\n"));
+        folder.write("first", compress(codec, b"first\n"));
         for cut in [12, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
-            let damaged = file(directory.path(), "damaged", &whole[..cut]);
+            folder.write("damaged", &whole[..cut]);
             let mut outputs = Vec::new();
             for threads in ["1", "2", "5"] {
-                let args = ["--threads", threads, &first, &damaged, &last];
-                let run = dedup(&args, b"");
+                let args = format!("--threads {threads} first damaged last");
+                let run = folder.dedup(&args);
                 assert_eq!(run.code, 2);
-                assert_lines(&run, &[&damaged]);
+                assert_lines(&run, &["damaged"]);
                 let rest = run.stdout.strip_prefix(b"first\n").unwrap();
                 let passed = rest.strip_suffix(b"last\n").unwrap();
                 let of_last = if passed.len() > first_line.len() {
@@ -59,12 +53,8 @@ fn the_inputs_behind_a_cut_one_are_read() {
                 assert!(plain.starts_with(of_damaged), "{codec} {cut}");
                 assert!(of_damaged.is_empty() || of_damaged.ends_with(b"\n"));
 
-                let strict = dedup(&[&["--strict"], &args[..]].concat(), b"");
-                assert!(
-                    strict
-                        .error()
-                        .starts_with(&format!("{damaged}: the {codec} data"))
-                );
+                let strict = folder.dedup(format!("--strict {args}"));
+                strict.fails(&format!("damaged: the {codec} data"));
                 assert!(strict.stdout == [b"first\n", of_damaged].concat());
                 outputs.push(run.stdout);
             }
@@ -75,14 +65,13 @@ fn the_inputs_behind_a_cut_one_are_read() {
 
 #[test]
 fn every_cut_of_a_small_file_leaves_whole_records() {
-    let directory = tempfile::tempdir().unwrap();
     let plain = lines(40, 0);
-    let other = file(directory.path(), "other", b"other\n");
+    let folder = Folder::with(&[("other", "other\n")]);
     let whole = compress("gzip", &plain);
     for cut in 4..whole.len() {
-        let damaged = file(directory.path(), "damaged", &whole[..cut]);
-        let run = dedup(&[&damaged, &other], b"");
-        assert_lines(&run, &[&damaged]);
+        folder.write("damaged", &whole[..cut]);
+        let run = folder.dedup("damaged other");
+        assert_lines(&run, &["damaged"]);
         let passed = run.stdout.strip_suffix(b"other\n").unwrap();
         assert!(plain.starts_with(passed));
         assert!(passed.is_empty() || passed.ends_with(b"\n"));
@@ -99,40 +88,44 @@ fn every_cut_of_a_small_file_leaves_whole_records() {
 
 #[test]
 fn damage_before_the_first_record_takes_no_header_away() {
-    let directory = tempfile::tempdir().unwrap();
     let table = b"id,name\n1,a\n2,b\n1,c\n";
-    let damaged = file(directory.path(), "damaged", &compress("gzip", table)[..11]);
-    let whole = file(directory.path(), "whole", table);
-    let known = file(directory.path(), "known", b"id,name\n2,z\n");
+    let folder = Folder::with(&[
+        ("damaged", &compress("gzip", table)[..11]),
+        ("whole", table),
+        ("known", b"id,name\n2,z\n"),
+    ]);
     for threads in ["1", "3"] {
-        let args = ["--threads", threads, "--csv", "--header", "-k", "id"];
-        for files in [[&damaged, &whole], [&whole, &damaged]] {
-            let files = files.map(String::as_str);
-            let run = dedup(&[&args[..], &files].concat(), b"");
-            assert_lines(&run, &[&damaged]);
-            assert_eq!(run.stdout, b"id,name\n1,a\n2,b\n");
+        for (files, damaged, expected) in [
+            ("damaged whole", &["damaged"][..], "id,name\n1,a\n2,b\n"),
+            ("whole damaged", &["damaged"], "id,name\n1,a\n2,b\n"),
+            // A known input that is damaged is one, too.
+            (
+                "--known damaged --known known damaged whole",
+                &["damaged", "damaged"],
+                "id,name\n1,a\n",
+            ),
+        ] {
+            let run = folder.dedup(format!("--threads {threads} --csv --header -k id {files}"));
+            assert_lines(&run, damaged);
+            assert_eq!(
+                (run.code, &run.stdout[..]),
+                (2, expected.as_bytes()),
+                "{files}"
+            );
         }
-        // A known input that is damaged is one, too.
-        let known = ["--known", &damaged, "--known", &known, &damaged, &whole];
-        let run = dedup(&[&args[..], &known].concat(), b"");
-        assert_lines(&run, &[&damaged, &damaged]);
-        assert_eq!((run.code, &run.stdout[..]), (2, &b"id,name\n1,a\n"[..]));
     }
-    let run = dedup(&["--header", &damaged], b"");
+    let run = folder.dedup("--header damaged");
     assert_eq!((run.code, &run.stdout[..]), (2, &b""[..]));
 }
 
 #[test]
 fn statistics_report_the_damage() {
-    let directory = tempfile::tempdir().unwrap();
-    let stats = file(directory.path(), "stats", b"");
     let whole = compress("xz", b"a\nb\n");
-    let damaged = file(directory.path(), "damaged", &whole[..whole.len() - 1]);
-    let other = file(directory.path(), "other", b"a\nc\n");
-    let args = ["--stats", &stats, "--fail-on-duplicates", &damaged, &other];
-    let run = dedup(&args, b"");
+    let cut = &whole[..whole.len() - 1];
+    let folder = Folder::with(&[("damaged", cut), ("other", b"a\nc\n")]);
+    let run = folder.dedup("--stats stats --fail-on-duplicates damaged other");
     assert_eq!((run.code, &run.stdout[..]), (2, &b"a\nb\nc\n"[..]));
-    let written: Value = serde_json::from_slice(&fs::read(&stats).unwrap()).unwrap();
+    let written = folder.json("stats");
     assert_eq!(written["complete"], false);
     assert_eq!(written["reason"], "error");
     assert_eq!(written["partial_inputs"], 1);
@@ -140,43 +133,35 @@ fn statistics_report_the_damage() {
     assert!(run.stderr.starts_with(&line), "{}", run.stderr);
     assert_eq!(written["records"], 4);
     assert_eq!(written["duplicates"], 1);
-    assert_eq!(written["bytes_in"], whole.len() as u64 - 1 + 4);
+    assert_eq!(written["bytes_in"], cut.len() + 4);
 }
 
 #[test]
 fn a_damaged_file_is_neither_replaced_nor_seen() {
-    let directory = tempfile::tempdir().unwrap();
     let whole = compress("gzip", b"a\na\nb\n");
     let cut = &whole[..whole.len() - 3];
-    let damaged = file(directory.path(), "damaged", cut);
-    let run = dedup(&["--in-place", "--compress", "gzip", &damaged], b"");
+    let folder = Folder::with(&[("damaged", cut), ("other", b"c\n")]);
+    let run = folder.dedup("--in-place --compress gzip damaged");
     let lines: Vec<&str> = run.stderr.lines().collect();
-    assert!(
-        lines[0].contains("the gzip data is cut or damaged after byte 6 "),
-        "{lines:?}"
-    );
-    let left = format!("echoless: {damaged}: left as it was, as it was not read to its end");
-    assert_eq!((run.code, &lines[1..]), (2, &[&left[..]][..]));
-    assert!(fs::read(&damaged).unwrap() == cut);
+    let damage = "the gzip data is cut or damaged after byte 6 ";
+    assert!(lines[0].contains(damage), "{lines:?}");
+    let left = "echoless: damaged: left as it was, as it was not read to its end";
+    assert_eq!((run.code, &lines[1..]), (2, &[left][..]));
+    assert!(folder.bytes("damaged") == cut);
 
-    let seen = directory.path().join("seen");
-    let other = file(directory.path(), "other", b"c\n");
-    let list = seen.to_str().unwrap();
-    let run = dedup(&["--skip-seen-files", list, &damaged, &other], b"");
+    let run = folder.dedup("--skip-seen-files seen damaged other");
     assert_eq!((run.code, &run.stdout[..]), (2, &b"a\nb\nc\n"[..]));
-    assert!(!Path::new(&seen).exists());
+    assert!(!folder.has("seen"));
 }
 
 #[test]
 fn strict_may_stand_in_the_variable() {
-    let directory = tempfile::tempdir().unwrap();
-    let cut = file(directory.path(), "cut", &compress("gzip", b"a\n")[..15]);
-    let other = file(directory.path(), "other", b"b\n");
+    let folder = Folder::with(&[("cut", &compress("gzip", b"a\n")[..15]), ("other", b"b\n")]);
     for (variable, expected) in [("--strict", &b"a\n"[..]), ("-q", b"a\nb\n")] {
-        let mut strict = command(&["dedup", "-q", "-m", "64k", &cut, &other]);
+        let mut strict = folder.command("dedup -q -m 64k cut other");
         strict.env("ECHOLESS_OPTS", variable);
         let run = run(strict);
-        assert_lines(&run, &[&cut]);
+        assert_lines(&run, &["cut"]);
         assert_eq!((run.code, &run.stdout[..]), (2, expected));
     }
 }

@@ -9,7 +9,7 @@ use crate::run::echoless;
 
 /// The example lines in the help of a subcommand.
 fn examples(subcommand: &str) -> Vec<String> {
-    let help = echoless(&[subcommand, "--help"], b"").text();
+    let help = echoless([subcommand, "--help"], b"").text();
     let (_, examples) = help.split_once("Examples:\n").unwrap();
     let examples = examples.lines().take_while(|line| !line.is_empty());
     examples.map(|line| line.trim().to_owned()).collect()

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::run::{dedup, echoless};
 
 fn generate(args: &[&str]) -> Vec<u8> {
-    echoless(&[&["gen"], args].concat(), b"").bytes()
+    echoless([&["gen"], args].concat(), b"").bytes()
 }
 
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
@@ -131,7 +131,7 @@ fn call_records_fit_their_header() {
     let mean = bytes.len() as f64 / lines.len() as f64;
     assert!((95.0..105.0).contains(&mean), "{mean}");
     let args = ["--header", "-k", "record_id,start_time"];
-    assert!(dedup(&args, &bytes).bytes() == bytes);
+    assert!(dedup(args, &bytes).bytes() == bytes);
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn options(text: &str) -> BTreeSet<String> {
 
 /// The options that the help of a subcommand lists.
 fn listed(subcommand: &str) -> BTreeSet<String> {
-    let help = echoless(&[subcommand, "--help"], b"").text();
+    let help = echoless([subcommand, "--help"], b"").text();
     let lines = help.lines().map(str::trim_start);
     let of_option = lines.filter(|line| line.starts_with('-'));
     let mut all = BTreeSet::new();

@@ -27,7 +27,7 @@ fn any_key_finds_the_duplicates_on_any_number_of_threads() {
             let key = file(directory.path(), "key", key);
             for threads in ["1", "2", "3"] {
                 let keyed = ["--hash-key", &key, "--threads", threads];
-                let run = dedup(&[args, &keyed].concat(), input.as_bytes());
+                let run = dedup([args, &keyed].concat(), input.as_bytes());
                 assert!(run.bytes() == expected, "{args:?}, {threads} threads");
             }
         }
@@ -73,7 +73,7 @@ fn crafted_records_are_dropped_with_a_seed_and_pass_with_a_key() {
     }
     let passed = |args: &[&str]| {
         let all = ["dedup", "-q", "-m", "4k", "--fpr", "1e-3"];
-        let text = echoless(&[&all, args].concat(), input.as_bytes()).text();
+        let text = echoless([&all, args].concat(), input.as_bytes()).text();
         text.lines().filter(|line| line.contains("made up")).count()
     };
     assert_eq!(passed(&[]), 0);
@@ -129,7 +129,7 @@ fn invalid_keys_are_rejected_and_not_shown() {
         ),
     ] {
         let path = file(directory.path(), "key", content);
-        let run = dedup(&["--hash-key", &path], b"a\n");
+        let run = dedup(["--hash-key", &path], b"a\n");
         let expected = format!("invalid --hash-key={path} ({found}): {allowed}");
         assert_eq!(run.error(), expected);
         assert!(!run.stderr.contains("ffee"));
@@ -141,7 +141,7 @@ fn invalid_keys_are_rejected_and_not_shown() {
         (folder, "s a directory"),
         ("/dev/zero", "/dev/zero (more than 4096 bytes)"),
     ] {
-        let run = dedup(&["--hash-key", path], b"");
+        let run = dedup(["--hash-key", path], b"");
         let line = run.error();
         assert!(line.contains(path) && line.contains(reason), "{line}");
     }
@@ -151,14 +151,14 @@ fn invalid_keys_are_rejected_and_not_shown() {
 fn a_key_excludes_a_seed_and_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let key = file(directory.path(), "key", ONE);
-    let run = dedup(&["--hash-key", &key, "--seed", "0"], b"");
+    let run = dedup(["--hash-key", &key, "--seed", "0"], b"");
     assert!(
         run.error().contains("--hash-key") && run.error().contains("--seed"),
         "{}",
         run.error()
     );
     for option in ["-o", "--duplicates", "--stats"] {
-        let run = dedup(&["--hash-key", &key, option, &key], b"a\n");
+        let run = dedup(["--hash-key", &key, option, &key], b"a\n");
         assert_eq!(
             run.error(),
             format!("{key}: is also a file that an option reads")

@@ -245,7 +245,7 @@ proptest! {
         };
         let (fresh, _) = split_seen(&records, key);
         let range = format!("{first}-{}", first + more);
-        let run = dedup(&["-k", &range, "--missing", "empty"], input.as_bytes());
+        let run = dedup(["-k", &range, "--missing", "empty"], input.as_bytes());
         prop_assert_eq!(run.bytes(), fresh);
     }
 }

@@ -41,7 +41,7 @@ fn draw(seed: u64, bound: u64) -> u64 {
 /// and its exit code.
 fn killed(signal: &str, threads: &str, after: u64) -> (Vec<u8>, Option<i32>) {
     let args = ["dedup", "-q", "-m", "1MiB", "--threads", threads];
-    let mut child = command(&args).spawn().unwrap();
+    let mut child = command(args).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let reading = thread::spawn(move || {

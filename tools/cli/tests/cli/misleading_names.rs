@@ -25,13 +25,13 @@ fn a_file_that_is_cut_in_its_first_bytes_is_a_cut_one() {
     for (extension, codec, begin) in FILES {
         for len in 1..=begin.len() {
             let path = file(directory.path(), &format!("log.{extension}"), &begin[..len]);
-            let run = dedup(&[&path], b"");
+            let run = dedup([&path], b"");
             assert!(run.stdout.is_empty(), "{extension} {len}");
             let found = format!("{path}: the {codec} data is cut or damaged after byte 0");
             assert!(run.stderr.contains(&found), "{len}: {}", run.stderr);
             assert_eq!(run.code, 2, "{extension} {len}");
             // As it is, for those who want that.
-            let run = dedup(&["--no-decompress", "-z", &path], b"");
+            let run = dedup(["--no-decompress", "-z", &path], b"");
             assert_eq!(run.bytes(), &begin[..len]);
         }
     }
@@ -42,7 +42,7 @@ fn a_file_that_is_not_what_its_name_says_is_named() {
     let directory = tempfile::tempdir().unwrap();
     for (extension, codec, _) in FILES {
         let path = file(directory.path(), &format!("log.{extension}"), b"B\na\nB\n");
-        let run = echoless(&["dedup", "-m", "64k", "--summary=line", &path], b"");
+        let run = echoless(["dedup", "-m", "64k", "--summary=line", &path], b"");
         let warning = format!(
             "echoless: {path} has the name of a {codec} file, but its bytes are no {codec} data, and \
              are read as they are\n"
@@ -55,13 +55,13 @@ fn a_file_that_is_not_what_its_name_says_is_named() {
             (format!("{extension}.txt"), b"B\n"),
         ] {
             let path = file(directory.path(), &name, bytes);
-            let run = echoless(&["dedup", "-m", "64k", "--summary=line", &path], b"");
+            let run = echoless(["dedup", "-m", "64k", "--summary=line", &path], b"");
             assert!(!run.stderr.contains("no "), "{}", run.stderr);
         }
     }
     // Another codec than that of the name is no matter.
     let path = file(directory.path(), "log.gz", &compress("bzip2", b"a\na\n"));
-    assert_eq!(dedup(&[&path], b"").text(), "a\n");
+    assert_eq!(dedup([&path], b"").text(), "a\n");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn bytes_behind_lzma_data_take_no_record_with_them() {
     let directory = tempfile::tempdir().unwrap();
     for behind in [&b"garbage"[..], b"\0\0\0", b"\x5dno", b""] {
         let path = file(directory.path(), "log.lzma", &[&lzma[..], behind].concat());
-        let run = echoless(&["dedup", "-m", "64k", "--summary=line", &path], b"");
+        let run = echoless(["dedup", "-m", "64k", "--summary=line", &path], b"");
         assert_eq!((run.code, &run.stdout[..]), (0, &b"a\nb"[..]));
         let warned = run
             .stderr
@@ -82,7 +82,7 @@ fn bytes_behind_lzma_data_take_no_record_with_them() {
     }
     // Another stream is read.
     let path = file(directory.path(), "log.lzma", &[&lzma[..], &lzma].concat());
-    assert_eq!(dedup(&[&path], b"").text(), "a\nba\nb");
+    assert_eq!(dedup([&path], b"").text(), "a\nba\nb");
 }
 
 #[test]
@@ -103,14 +103,14 @@ fn streams_of_lzma_with_any_properties_follow_one_another() {
         let next = lzma_of(&format!("--lzma1={options}"), b"b\nc\n").unwrap();
         let whole = [&first[..], &next, &first, &next].concat();
         let path = file(directory.path(), "log", &whole);
-        let run = dedup(&["--summary=line", &path], b"");
+        let run = dedup(["--summary=line", &path], b"");
         assert!(!run.stderr.contains("garbage"), "{options}: {}", run.stderr);
         assert_eq!(run.text(), "a\nb\nc\n", "{options}");
         // What has a header is no garbage, cut or damaged.
         let start = first.len();
         for len in [13, 14, 17, next.len() - 1] {
             let path = file(directory.path(), "log", &whole[..start + len]);
-            let run = dedup(&["--strict", &path], b"");
+            let run = dedup(["--strict", &path], b"");
             assert!(
                 run.error()
                     .contains("the lzma data is cut or damaged after byte "),
@@ -121,7 +121,7 @@ fn streams_of_lzma_with_any_properties_follow_one_another() {
         let mut damaged = whole.clone();
         damaged[start + 13] = 1;
         let path = file(directory.path(), "log", &damaged);
-        assert_ne!(dedup(&["--strict", &path], b"").code, 0, "{options}");
+        assert_ne!(dedup(["--strict", &path], b"").code, 0, "{options}");
     }
 }
 
@@ -161,7 +161,7 @@ fn a_key_without_fields_is_named() {
     ] {
         for threads in ["1", "3"] {
             let more = ["dedup", "-m", "64k", "--summary=line", "--threads", threads];
-            let run = echoless(&[&more[..], options].concat(), input.as_bytes());
+            let run = echoless([&more[..], options].concat(), input.as_bytes());
             let warned = run
                 .stderr
                 .contains("no record has a field beside those behind `!`");

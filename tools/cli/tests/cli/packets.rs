@@ -169,7 +169,7 @@ fn the_keyed_hash_gives_the_same_packets() {
 #[test]
 fn help_and_guide_list_every_field() {
     let guide = include_str!("../../GUIDE.md");
-    let help = echoless(&["packets", "--help"], b"").text();
+    let help = echoless(["packets", "--help"], b"").text();
     for field in Field::ALL {
         let name = field.name();
         assert!(guide.contains(&format!("`{name}`")), "{name}");

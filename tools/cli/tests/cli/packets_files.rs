@@ -210,7 +210,7 @@ fn packets_of_a_slow_capture_are_written_at_once() {
         let expected = packets(&[], &capture).bytes();
         for threads in ["1", "2"] {
             let args = ["packets", "-q", "-m", "64k", "--threads", threads];
-            let mut child = command(&args).spawn().unwrap();
+            let mut child = command(args).spawn().unwrap();
             let mut stdin = child.stdin.take().unwrap();
             let mut stdout = child.stdout.take().unwrap();
             let mut written = Vec::new();
@@ -243,7 +243,7 @@ fn the_output_does_not_depend_on_how_the_bytes_arrive() {
         // One byte at a time for the first packets only.
         let length = if step < 20 { 2000 } else { capture.len() };
         let args = ["packets", "-q", "-m", "64k", "--window-packets", "1000"];
-        let mut child = command(&args).spawn().unwrap();
+        let mut child = command(args).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let reading = std::thread::spawn(move || {

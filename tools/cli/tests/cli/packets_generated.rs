@@ -96,7 +96,7 @@ fn lengths_times_and_snap_lengths() {
 #[test]
 fn invalid_options_are_one_line() {
     assert_errors(
-        |args| echoless(&[&["gen"], args].concat(), b""),
+        |args| echoless([&["gen"], args].concat(), b""),
         &[
             "packets --frame-bytes 59 | invalid --frame-bytes=59: expected imix or 60 to 9216",
             "packets --frame-bytes x | invalid --frame-bytes=x: expected imix or 60",

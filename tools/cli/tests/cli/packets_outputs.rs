@@ -96,7 +96,7 @@ fn statistics_of_a_run() {
     assert_eq!(counted["window_unit"], "packets");
     assert_eq!(counted["window_packets"], Value::Null);
     assert_eq!(counted["clock_from"], Value::Null);
-    let records = echoless(&["packets"], &capture);
+    let records = echoless(["packets"], &capture);
     assert_eq!(records.code, 0);
     let summary = records.stderr;
     assert!(summary.contains("5 packets (354 B) in "), "{summary}");
@@ -166,7 +166,7 @@ fn packets_that_are_not_compared_as_usual_are_counted() {
     };
     assert_eq!(counts(&[]), [2, 2, 1, 0].map(Some));
     assert_eq!(counts(&["--snap-safe", "60"]), [2, 2, 1, 2].map(Some));
-    let run = echoless(&["packets"], &capture);
+    let run = echoless(["packets"], &capture);
     assert!(
         run.stderr.contains("4 fresh, 1 duplicate"),
         "{}",
@@ -175,7 +175,7 @@ fn packets_that_are_not_compared_as_usual_are_counted() {
     let line = "echoless: packets that were not compared as usual: 2 without the layer of --from, \
                 2 truncated, 1 malformed\n";
     assert!(run.stderr.contains(line), "{}", run.stderr);
-    let usual = echoless(&["packets"], &numbered(&[1]));
+    let usual = echoless(["packets"], numbered(&[1]));
     assert!(!usual.stderr.contains("not compared"), "{}", usual.stderr);
 }
 
@@ -188,7 +188,7 @@ fn files_that_are_not_in_the_order_of_time_are_reported() {
     // Equal packets five seconds apart are no copies, also if both are before the clock.
     let early = write("early", &[(1_000_000, frame(3)), (6_000_000, frame(3))]);
     let empty = write("empty", &[]);
-    let run = |args: &[&str]| echoless(&[&["packets", "--count", "-m", "64k"], args].concat(), b"");
+    let run = |args: &[&str]| echoless([&["packets", "--count", "-m", "64k"], args].concat(), b"");
     let wrong = run(&[&late, &empty, &early]);
     assert_eq!(wrong.stdout, b"4\n");
     let warning = format!(
@@ -279,7 +279,7 @@ fn the_report_tells_where_duplicates_come_from() {
     });
     assert_eq!(report, expected);
     assert_eq!(stats(&[], &file)["copies"], Value::Null);
-    let summary = echoless(&["packets", "--report"], &file).stderr;
+    let summary = echoless(["packets", "--report"], &file).stderr;
     for line in [
         "duplicates by distance in packets: to 1: 2; to 4: 1",
         "duplicates by distance in time: to 1 us: 1; to 20 us: 1; without time: 1",
@@ -289,7 +289,7 @@ fn the_report_tells_where_duplicates_come_from() {
         assert!(summary.contains(line), "{summary}");
     }
     // The report was requested, so it follows a summary of one line.
-    let line = echoless(&["packets", "--summary", "line", "--report"], &file).stderr;
+    let line = echoless(["packets", "--summary", "line", "--report"], &file).stderr;
     let report = |summary: &str| {
         let lines = summary
             .lines()
@@ -303,7 +303,7 @@ fn the_report_tells_where_duplicates_come_from() {
         "missing --stats: expected --stats FILE beside --report and --quiet: the report goes \
          nowhere else"
     );
-    let none = echoless(&["packets", "--report"], &numbered(&[1])).stderr;
+    let none = echoless(["packets", "--report"], numbered(&[1])).stderr;
     assert!(
         none.contains("duplicates by differing fields: none"),
         "{none}"
@@ -332,7 +332,7 @@ fn a_signal_completes_the_run() {
     let expected = numbered(&[1]);
     for threads in ["1", "2"] {
         let args = ["packets", "-m", "64k", "--threads", threads];
-        let mut child = command(&args).spawn().unwrap();
+        let mut child = command(args).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         stdin.write_all(cut).unwrap();

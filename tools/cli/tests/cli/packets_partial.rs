@@ -234,7 +234,7 @@ fn statistics_and_summary_count_partial_captures() {
     ] {
         let mut args = vec!["--summary", "line", "-m", "64k", "--stats", &stats];
         args.extend(names.iter().map(|name| name.as_str()));
-        let run = crate::run::echoless(&[&["packets"], &args[..]].concat(), b"");
+        let run = crate::run::echoless([&["packets"], &args[..]].concat(), b"");
         let plural = if partial == 1 { "" } else { "s" };
         let counted = format!("; {partial} input{plural} not read to the end\n");
         assert!(run.stderr.ends_with(&counted), "{}", run.stderr);

@@ -51,7 +51,7 @@ fn generate(args: &[&str]) -> Vec<u8> {
         "--gap",
         "9",
     ];
-    echoless(&[&all, args].concat(), b"").bytes()
+    echoless([&all, args].concat(), b"").bytes()
 }
 
 #[test]

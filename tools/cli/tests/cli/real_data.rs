@@ -18,12 +18,12 @@ fn access_log() -> Option<String> {
 #[test]
 fn distinct_lines_of_the_access_log() {
     let Some(log) = access_log() else { return };
-    assert_eq!(dedup(&["--count", &log], b"").text(), "9981\n");
-    let lines = dedup(&[&log], b"").bytes();
+    assert_eq!(dedup(["--count", &log], b"").text(), "9981\n");
+    let lines = dedup([&log], b"").bytes();
     assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 9981);
     for threads in ["1", "2", "3", "8"] {
         assert!(
-            dedup(&["--threads", threads, &log], b"").bytes() == lines,
+            dedup(["--threads", threads, &log], b"").bytes() == lines,
             "{threads} threads"
         );
     }
@@ -33,5 +33,5 @@ fn distinct_lines_of_the_access_log() {
 fn distinct_clients_and_paths_of_the_access_log() {
     let Some(log) = access_log() else { return };
     let args = ["--count", "-d", " ", "--key", "1,7", &log];
-    assert_eq!(dedup(&args, b"").text(), "7910\n");
+    assert_eq!(dedup(args, b"").text(), "7910\n");
 }

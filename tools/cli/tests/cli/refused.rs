@@ -51,13 +51,13 @@ fn standard_input_is_read_once_under_another_name_too() {
         ],
     );
     // Once is enough, and a device is the same for every reader.
-    assert_eq!(dedup(&["/dev/stdin"], b"a\na\n").text(), "a\n");
-    assert_eq!(dedup(&["--known", "/dev/null", "-"], b"a\n").text(), "a\n");
+    assert_eq!(dedup(["/dev/stdin"], b"a\na\n").text(), "a\n");
+    assert_eq!(dedup(["--known", "/dev/null", "-"], b"a\n").text(), "a\n");
 }
 
 #[test]
 fn the_first_is_what_is_kept_anyway() {
-    assert_eq!(dedup(&["--keep", "first"], b"a\nb\na\n").text(), "a\nb\n");
+    assert_eq!(dedup(["--keep", "first"], b"a\nb\na\n").text(), "a\nb\n");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn options_of_similar_programs_are_answered_with_ours() {
         ],
     );
     assert_errors(
-        |args| echoless(&[&["packets"], args].concat(), b""),
+        |args| echoless([&["packets"], args].concat(), b""),
         &[
             "-d | --window-packets 4 compares with as many packets as -d of editcap",
             "-D 100 in out | --window-packets N compares with the N packets before",
@@ -98,7 +98,7 @@ fn options_of_similar_programs_are_answered_with_ours() {
 fn a_file_that_begins_with_a_dash_is_named_if_it_exists() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("-Z"), "a\n").unwrap();
-    let mut command = crate::run::command(&["dedup", "-q", "-Z"]);
+    let mut command = crate::run::command(["dedup", "-q", "-Z"]);
     command.current_dir(directory.path());
     let expected = "unexpected argument '-Z' found; tip: for the file of this name, use './-Z'";
     assert_eq!(crate::run::run(command).error(), expected);
@@ -106,7 +106,7 @@ fn a_file_that_begins_with_a_dash_is_named_if_it_exists() {
 
 #[test]
 fn help_does_not_offer_them() {
-    let help = echoless(&["dedup", "--help"], b"").text();
+    let help = echoless(["dedup", "--help"], b"").text();
     for option in ["--last", "-c,"] {
         assert!(!help.contains(option), "{option}");
     }

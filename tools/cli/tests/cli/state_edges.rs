@@ -135,7 +135,7 @@ fn an_export_replaces_regular_files_alone_and_no_killed_one_blocks_it() {
     // A failed export leaves the old file.
     let failed = folder.echoless("state export none -o ex");
     assert!(failed.error().starts_with("none"), "{}", failed.stderr);
-    assert!(folder.read("ex") != "");
+    assert!(!folder.read("ex").is_empty());
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Files<'_> {
     /// new, and counts that.
     fn has_ended(&self, prefix: &str) -> bool {
         let state = self.path(&format!("{prefix}.state"));
-        let shown = run(command(&["state", "show", "--json", &state]));
+        let shown = run(command(["state", "show", "--json", &state]));
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
         shown["run"]["ended"] == true
     }
@@ -140,13 +140,10 @@ fn killed_at_any_instant_a_run_goes_on_as_if_it_had_not_been() {
             options.extend([window, compress, interval].concat());
             options
         };
-        run(command(&strs(
-            &files.args("whole", &options("2", "100000")),
-        )))
-        .text();
+        run(command(strs(&files.args("whole", &options("2", "100000"))))).text();
         // How long a run takes decides only where it is killed.
         let start = Instant::now();
-        run(command(&strs(
+        run(command(strs(
             &files.args("timed", &options(threads, "3000")),
         )))
         .text();
@@ -154,7 +151,7 @@ fn killed_at_any_instant_a_run_goes_on_as_if_it_had_not_been() {
         let args = files.args("killed", &options(threads, "3000"));
         let mut of_case = 0;
         loop {
-            let mut child = command(&strs(&args)).spawn().unwrap();
+            let mut child = command(strs(&args)).spawn().unwrap();
             drop(child.stdin.take());
             let pause = draw(kills ^ case << 32, most);
             thread::sleep(Duration::from_micros(pause));
@@ -177,7 +174,7 @@ fn killed_at_any_instant_a_run_goes_on_as_if_it_had_not_been() {
             }
             // With seldom commits, a run gets no further.
             if of_case == 8 {
-                run(command(&strs(&args))).text();
+                run(command(strs(&args))).text();
                 break;
             }
         }

@@ -102,7 +102,7 @@ impl Place {
             "dedup", "-q", "-m", "64KiB", "--csv", "--header", "-k", "name",
         ];
         let files = ["--state", "state", "-o", output, input];
-        let mut command = command(&[&args[..], self.compress, &files].concat());
+        let mut command = command([&args[..], self.compress, &files].concat());
         command.current_dir(folder);
         run(command)
     }
@@ -323,7 +323,7 @@ fn counts_are_those_of_the_run_beside_the_totals_of_the_state() {
                 "dedup", "-q", "-m", "64KiB", "--csv", "--header", "-k", "name",
             ];
             let files = ["--state", "state", "--stats", "st", "-o", "out", input];
-            let mut command = command(&[&args[..], place.compress, &files].concat());
+            let mut command = command([&args[..], place.compress, &files].concat());
             command.current_dir(place.folder.path());
             run(command).text();
             let text = fs::read_to_string(place.path("st")).unwrap();
@@ -371,7 +371,7 @@ impl Place {
             "dedup", "-q", "-m", "64KiB", "--follow", "--csv", "--header", "-k", "name",
         ];
         let files = ["--state", "state", "-o", "out", input];
-        let mut command = command(&[&args[..], options, self.compress, &files].concat());
+        let mut command = command([&args[..], options, self.compress, &files].concat());
         command.current_dir(self.folder.path());
         Follower(command.spawn().unwrap())
     }
@@ -396,7 +396,7 @@ impl Place {
 
     /// What is told of the state; nothing if a file of it was removed meanwhile.
     fn shown(&self) -> Value {
-        let mut command = command(&["state", "show", "--json", "state"]);
+        let mut command = command(["state", "show", "--json", "state"]);
         command.current_dir(self.folder.path());
         serde_json::from_slice(&run(command).stdout).unwrap_or_default()
     }
@@ -642,7 +642,7 @@ fn open_frames_of_a_killed_run_go_to_the_next_output_whatever_its_name() {
         "out",
         "log",
     ];
-    let mut command = command(&[&args[..], &files].concat());
+    let mut command = command([&args[..], &files].concat());
     command.current_dir(place.folder.path());
     run(command).text();
     assert_eq!(read("again"), format!("{HEADER}10,name 3\n12,name 5\n"));
@@ -680,7 +680,7 @@ fn a_run_whose_statistics_cannot_be_written_has_closed_its_outputs() {
         "out",
         "one",
     ];
-    let mut command = command(&[&args[..], &files].concat());
+    let mut command = command([&args[..], &files].concat());
     command.current_dir(place.folder.path());
     let failed = run(command);
     assert!(
@@ -719,7 +719,7 @@ fn nothing_is_cut_behind_a_run_that_has_failed_and_closed_its_outputs() {
                     "dedup", "-q", "-m", "64KiB", "--csv", "--header", "-k", "name",
                 ];
                 let files = ["--state", "state", "-o", "out", "two"];
-                let mut command = command(&[&args[..], compress, &files].concat());
+                let mut command = command([&args[..], compress, &files].concat());
                 command.current_dir(place.folder.path());
                 let reason = match failing {
                     Failing::Fault => {
@@ -776,7 +776,7 @@ fn nothing_is_cut_behind_a_run_whose_reader_left_or_whose_disk_is_full() {
                         "dedup", "-q", "-m", "64KiB", "--csv", "--header", "-k", "name",
                     ];
                     let files = ["--state", "state", "--duplicates", "dropped", "in"];
-                    let mut command = command(&[&args[..], compress, &files].concat());
+                    let mut command = command([&args[..], compress, &files].concat());
                     command.current_dir(place.folder.path()).stdout(output);
                     command.output().unwrap()
                 };
@@ -850,7 +850,7 @@ fn a_fault_in_the_first_chunk_begins_no_output() {
         ),
     ] {
         let in_folder = |args: &[&str]| {
-            let mut command = command(&[&["dedup", "-q", "-m", "64KiB"], options, args].concat());
+            let mut command = command([&["dedup", "-q", "-m", "64KiB"], options, args].concat());
             command.current_dir(folder.path());
             run(command)
         };

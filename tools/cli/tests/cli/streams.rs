@@ -19,7 +19,7 @@ fn a_partly_read_file_as_standard_input_goes_on_from_there() {
     for threads in ["1", "2"] {
         let mut input = File::open(&path).unwrap();
         input.seek(SeekFrom::Start(200_000)).unwrap();
-        let mut command = command(&["dedup", "-q", "--threads", threads]);
+        let mut command = command(["dedup", "-q", "--threads", threads]);
         command.stdin(Stdio::from(input));
         assert!(run(command).bytes() == lines[200_000..]);
     }
@@ -27,7 +27,7 @@ fn a_partly_read_file_as_standard_input_goes_on_from_there() {
 
 #[test]
 fn records_of_a_slow_producer_are_written_at_once() {
-    let mut child = command(&["dedup", "-q", "-m", "64k"]).spawn().unwrap();
+    let mut child = command(["dedup", "-q", "-m", "64k"]).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     for (sent, expected) in [
@@ -52,7 +52,7 @@ fn records_of_a_slow_producer_are_written_at_once() {
 
 #[test]
 fn a_slow_producer_of_quoted_fields_after_a_mark() {
-    let mut child = command(&["dedup", "-q", "-m", "64k", "--csv", "-k", "1,2"])
+    let mut child = command(["dedup", "-q", "-m", "64k", "--csv", "-k", "1,2"])
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -101,10 +101,10 @@ fn a_reader_that_closes_the_pipe_ends_the_run_quietly() {
 
 #[test]
 fn a_reader_of_packets_that_closes_the_pipe_ends_the_run_quietly() {
-    let mut generator = command(&["gen", "packets", "-n", "100000000"])
+    let mut generator = command(["gen", "packets", "-n", "100000000"])
         .spawn()
         .unwrap();
-    let mut packets = command(&["packets", "-q", "-m", "1MiB"]);
+    let mut packets = command(["packets", "-q", "-m", "1MiB"]);
     packets.stdin(generator.stdout.take().unwrap());
     let mut child = packets.spawn().unwrap();
     // The command still has the end of the pipe that the generator's packets are read from.
@@ -121,7 +121,7 @@ fn a_reader_of_packets_that_closes_the_pipe_ends_the_run_quietly() {
 
 #[test]
 fn a_closed_standard_error_changes_nothing() {
-    let mut child = command(&["dedup", "-m", "64k"]).spawn().unwrap();
+    let mut child = command(["dedup", "-m", "64k"]).spawn().unwrap();
     drop(child.stderr.take());
     child.stdin.take().unwrap().write_all(b"a\na\n").unwrap();
     let output = child.wait_with_output().unwrap();
@@ -138,8 +138,8 @@ fn several_inputs_are_one_stream() {
     let empty = file(directory.path(), "empty", b"");
     let two = file(directory.path(), "two", b"b\nc\n");
     let args = [one.as_str(), &empty, "-", &two, &one];
-    assert_eq!(dedup(&args, b"c\nd\na\n").text(), "a\nb\nc\nd\n");
-    assert_eq!(dedup(&["-"], b"a\na\n").text(), "a\n");
+    assert_eq!(dedup(args, b"c\nd\na\n").text(), "a\nb\nc\nd\n");
+    assert_eq!(dedup(["-"], b"a\na\n").text(), "a\n");
 }
 
 #[cfg(unix)]
@@ -181,19 +181,19 @@ fn records_of_different_inputs_do_not_merge() {
     let two = file(directory.path(), "two", b"c");
     let again = file(directory.path(), "again", b"a");
     let duplicates = file(directory.path(), "duplicates", b"");
-    assert_eq!(dedup(&[&one, &two], b"").text(), "a\nb\nc");
-    assert_eq!(dedup(&[&one, &two, &again], b"").text(), "a\nb\nc");
+    assert_eq!(dedup([&one, &two], b"").text(), "a\nb\nc");
+    assert_eq!(dedup([&one, &two, &again], b"").text(), "a\nb\nc");
     let crlf = file(directory.path(), "crlf", b"d\r\ne");
     for framing in ["--crlf", "--csv"] {
         // The terminator is that of the record before, although that was dropped.
-        assert_eq!(dedup(&[framing, &one, &two], b"").text(), "a\nb\nc");
+        assert_eq!(dedup([framing, &one, &two], b"").text(), "a\nb\nc");
         let args = [framing, &crlf, &two, &one];
-        assert_eq!(dedup(&args, b"").text(), "d\r\ne\r\nc\r\na\nb");
+        assert_eq!(dedup(args, b"").text(), "d\r\ne\r\nc\r\na\nb");
     }
-    assert_eq!(dedup(&["--crlf", &two, &again], b"").text(), "c\r\na");
-    assert_eq!(dedup(&["-z", &two, &again], b"").text(), "c\0a");
+    assert_eq!(dedup(["--crlf", &two, &again], b"").text(), "c\r\na");
+    assert_eq!(dedup(["-z", &two, &again], b"").text(), "c\0a");
     let args = ["--duplicates", &duplicates, &again, &again, &two, &two];
-    assert_eq!(dedup(&args, b"").text(), "a\nc");
+    assert_eq!(dedup(args, b"").text(), "a\nc");
     assert_eq!(std::fs::read(&duplicates).unwrap(), b"a\nc");
 }
 
@@ -202,14 +202,14 @@ fn an_input_without_terminator_equals_one_with() {
     let directory = tempfile::tempdir().unwrap();
     let one = file(directory.path(), "one", b"x\na");
     let two = file(directory.path(), "two", b"a\nb\n");
-    assert_eq!(dedup(&[&one, &two], b"").text(), "x\na\nb\n");
+    assert_eq!(dedup([&one, &two], b"").text(), "x\na\nb\n");
 }
 
 #[test]
 fn a_file_as_standard_input() {
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "input", b"a\na\nb\n");
-    let mut command = command(&["dedup", "-q", "-m", "64k"]);
+    let mut command = command(["dedup", "-q", "-m", "64k"]);
     command.stdin(Stdio::from(File::open(path).unwrap()));
     assert_eq!(run(command).text(), "a\nb\n");
 }
@@ -244,7 +244,7 @@ fn closed_standard_streams_are_errors_and_not_empty_files() {
 fn a_capture_read_as_text_draws_a_warning() {
     let dedup = |args: &[&str], input: &[u8]| {
         let run = echoless(
-            &[&["dedup", "-m", "64k", "--summary=line"], args].concat(),
+            [&["dedup", "-m", "64k", "--summary=line"], args].concat(),
             input,
         );
         assert_eq!(run.code, 0, "{}", run.stderr);

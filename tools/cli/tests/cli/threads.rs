@@ -165,7 +165,7 @@ fn many_threads_and_long_records_give_the_same_output() {
     let path = file(directory.path(), "input", &input);
     let passed = |threads: &str| {
         let args = ["-m", "4MiB", "--threads", threads, &path];
-        dedup(&args, b"").bytes()
+        dedup(args, b"").bytes()
     };
     let expected = passed("1");
     assert!(expected.len() < input.len() - 3_000_000);
@@ -178,7 +178,7 @@ fn many_threads_and_long_records_give_the_same_output() {
 fn records_of_a_slow_producer_are_written_at_once_on_many_threads() {
     for filter in [&[][..], &["--filter", "lru"]] {
         let args = ["dedup", "-q", "-m", "64k", "--threads", "4"];
-        let mut child = command(&[&args, filter].concat()).spawn().unwrap();
+        let mut child = command([&args, filter].concat()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         for index in 0..50 {
@@ -202,7 +202,7 @@ fn bursts_of_a_producer_that_pauses_inside_a_record_are_written_at_once() {
     for filter in [&[][..], &["--filter", "lru"], &window, &["--window", "5"]] {
         for threads in ["2", "3", "8"] {
             let args = ["dedup", "-q", "-m", "1MiB", "--threads", threads];
-            let mut child = command(&[&args, filter].concat()).spawn().unwrap();
+            let mut child = command([&args, filter].concat()).spawn().unwrap();
             let mut stdin = child.stdin.take().unwrap();
             let mut stdout = child.stdout.take().unwrap();
             let mut number = 0_u32;
@@ -256,7 +256,7 @@ fn a_pipe_after_a_file_holds_nothing_back() {
                 &long_file,
                 "-",
             ];
-            let mut child = command(&[&args, filter].concat()).spawn().unwrap();
+            let mut child = command([&args, filter].concat()).spawn().unwrap();
             let mut stdin = child.stdin.take().unwrap();
             let mut stdout = child.stdout.take().unwrap();
             let mut answer = vec![0; long.len()];
@@ -278,7 +278,7 @@ fn a_pipe_after_a_file_holds_nothing_back() {
 fn a_reader_that_closes_the_pipe_ends_many_threads_while_the_producer_stays() {
     for filter in [&[][..], &["--filter", "lru"]] {
         let args = ["dedup", "-q", "-m", "64k", "--threads", "3"];
-        let mut child = command(&[&args, filter].concat()).spawn().unwrap();
+        let mut child = command([&args, filter].concat()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         drop(child.stdout.take());
         // One write suffices to detect it; then the producer writes nothing and keeps the pipe
@@ -295,14 +295,14 @@ fn threads_are_pinned_if_there_is_a_core_for_each() {
     let expected = dedup("", &input).bytes();
     let cores = available_parallelism().unwrap().get();
     for threads in 1..=cores.min(3) {
-        let pinned = dedup(&["--pin", "--threads", &threads.to_string()], &input).bytes();
+        let pinned = dedup(["--pin", "--threads", &threads.to_string()], &input).bytes();
         assert!(pinned == expected, "{threads} threads");
     }
     let threads = (cores + 1).to_string();
     let expected_error =
         format!("invalid --threads={threads}: expected 1 to {cores} with --pin, one for each core");
     assert_eq!(
-        dedup(&["--pin", "--threads", &threads], &input).error(),
+        dedup(["--pin", "--threads", &threads], &input).error(),
         expected_error
     );
 }
@@ -310,7 +310,7 @@ fn threads_are_pinned_if_there_is_a_core_for_each() {
 #[test]
 fn invalid_numbers_of_threads_are_rejected() {
     for count in ["0", "1025", "18446744073709551615"] {
-        let run = dedup(&["--threads", count], b"");
+        let run = dedup(["--threads", count], b"");
         assert_eq!(
             run.error(),
             format!("invalid --threads={count}: expected a whole number from 1 to 1024")
@@ -319,7 +319,7 @@ fn invalid_numbers_of_threads_are_rejected() {
     let lines = ["-m", "64", "--filter", "bloom:form=line"];
     // No more threads start than there are lines.
     for threads in [&[][..], &["--threads", "2"]] {
-        let run = echoless(&[&["dedup", "-q"][..], &lines, threads].concat(), b"a\na\n");
+        let run = echoless([&["dedup", "-q"][..], &lines, threads].concat(), b"a\na\n");
         assert_eq!(run.bytes(), b"a\n");
     }
 }
@@ -331,7 +331,7 @@ fn no_more_threads_start_than_can_have_work() {
     let directory = tempfile::tempdir().unwrap();
     let input = file(directory.path(), "input", b"a\na\n");
     let stats = file(directory.path(), "stats", b"");
-    let run = dedup(&["--threads", "1024", "--stats", &stats, &input], b"");
+    let run = dedup(["--threads", "1024", "--stats", &stats, &input], b"");
     assert_eq!(run.text(), "a\n");
     let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
     assert_eq!(stats["threads"], 1);
@@ -346,7 +346,7 @@ fn a_short_pipe_gets_no_more_threads_than_are_cheap() {
     writer.write_all(b"a\nb\na\n").unwrap();
     // Its last writer is gone before the run begins.
     drop(writer);
-    let mut many = command(&["dedup", "-q", "--threads", "1024", "--stats", &stats]);
+    let mut many = command(["dedup", "-q", "--threads", "1024", "--stats", &stats]);
     let output = many.stdin(reader).output().unwrap();
     assert_eq!(
         (output.stdout, output.status.code()),

@@ -40,7 +40,7 @@ fn statistics_and_summary_name_the_window() {
     let again = folder.echoless_on(format!("{args} --filter {spec}"), input);
     assert_eq!((again.code, again.stdout), (0, run.stdout));
     let args = "dedup -q --window 1000000 --stats stats";
-    assert_eq!(folder.echoless_on(&args, "a\na\n").text(), "a\n");
+    assert_eq!(folder.echoless_on(args, "a\na\n").text(), "a\n");
     let json = folder.json("stats");
     assert_eq!(
         (&json["window"], &json["window_unit"]),
