@@ -233,10 +233,6 @@ fn what_cannot_have_a_state_is_rejected_before_anything_is_written() {
             "expected a format of records that are not inside of other elements",
         ),
         ("--commit-interval soon", "invalid --commit-interval=soon"),
-        (
-            "one",
-            "one: is also an input before it, and a state reads each once",
-        ),
     ] {
         dedup(&folder, &format!("{args} -o out one")).fails(expected);
         assert!(!folder.has("out") && !folder.has("state"), "{args}");
