@@ -202,7 +202,6 @@ pub mod theory;
 #[cfg(feature = "threads")]
 pub mod transport;
 pub mod verdicts;
-mod window;
 
 #[cfg(feature = "threads")]
 pub use assembly::{
@@ -217,10 +216,9 @@ pub use hash::{KeyHash, KeyHasher};
 pub use isa::Kernel;
 pub use kernels::LookAhead;
 pub use partition::{Partitioned, Partitioning};
-pub use report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
+pub use report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally, Window};
 pub use routing::RoutedBatch;
 pub use shared::{SharedFilter, SharedLayout, SharedSpec};
 pub use spec::{FilterSpec, FingerprintSpec};
 pub use theory::fingerprints::{FingerprintGeometry, SlotWidth};
 pub use verdicts::{Verdict, Verdicts};
-pub use window::Window;

@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
 use crate::kernels::LookAhead;
+use crate::report::Window;
 use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
-use crate::window::Window;
 
 // Not derived: the macro would be a dependency that is compiled before everything else.
 macro_rules! as_struct {

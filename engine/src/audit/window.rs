@@ -7,9 +7,9 @@ use super::sampling::{KeyMap, is_sampled};
 use super::saved::saved;
 use super::turnover::Turnover;
 use crate::hash::KeyHash;
+use crate::report::Window;
 use crate::report::{MissAge, Report};
 use crate::verdicts::Verdict;
-use crate::window::Window;
 
 /// The most keys in the sample of a window, about 3 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;

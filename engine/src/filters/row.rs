@@ -12,8 +12,8 @@ use crate::extend;
 use crate::limits::MOST_HASHES;
 use crate::memory::LINE_BYTES;
 use crate::options::{Allowed, OptionInfo, Options, Value, value_of, write_named};
+use crate::report::Window;
 use crate::theory::RateModel;
-use crate::window::Window;
 
 /// Where the bits of a key lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! The units that a filter with a window counts time in, and the window that it promises with them.
 
 use super::row::OptionRow;
-use crate::window::Window;
+use crate::report::Window;
 
 /// The units of a clock, and how many of them a key stays alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 #![doc = include_str!("../../FILTERS.md")]
 
 mod build;
-mod catalogue;
 mod filter;
 mod fingerprint;
 mod information;
@@ -19,6 +18,6 @@ pub use crate::filters::adapters::tracked::TrackedFraction;
 pub use crate::filters::{Facts, Form};
 pub use crate::options::{OptionInfo, Options};
 pub use crate::size::{format_bytes, parse_bytes};
-pub use catalogue::{CatalogueEntry, catalogue};
 pub use filter::FilterSpec;
 pub use fingerprint::FingerprintSpec;
+pub use information::{CatalogueEntry, catalogue};

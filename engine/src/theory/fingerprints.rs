@@ -152,12 +152,6 @@ impl FingerprintGeometry {
         f64::from(self.width.slots()) * self.match_probability()
     }
 
-    /// The false positive rate with `occupied` slots occupied in the whole filter.
-    #[must_use]
-    pub fn fpr_at(self, occupied: u64) -> f64 {
-        self.fpr_with(false, occupied as f64 / self.lines as f64)
-    }
-
     /// The false positive rate with `occupied` slots occupied in each line. A line holds each
     /// fingerprint once or, `with_copies`, once for each arrival.
     pub(crate) fn fpr_with(self, with_copies: bool, occupied: f64) -> f64 {

@@ -315,7 +315,7 @@ impl Object {
             Self::Shared(shared) => shared.spec().to_string(),
             Self::Ordered(ordered) => ordered.spec.to_string(),
             Self::Engine(workers) => workers.spec.to_string(),
-            Self::Partitions(filter) => exclusive(FILTER, filter)?.spec().to_string(),
+            Self::Partitions(filter) => exclusive(FILTER, filter)?.identity.spec.to_string(),
             _ => self.as_filter()?.spec().to_string(),
         })
     }

@@ -147,12 +147,6 @@ impl Partitions {
         ((u128::from(key.get()) * count as u128) >> 64) as usize
     }
 
-    /// The specification of the whole filter.
-    #[must_use]
-    pub const fn spec(&self) -> &FilterSpec {
-        &self.identity.spec
-    }
-
     /// The memory of the owned partitions, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {

@@ -3,9 +3,9 @@
 
 use crate::filters::replacement::ReplacementPolicy;
 use crate::memory::{LINE_BYTES, Line};
+use crate::report::Window;
 use crate::report::{Cells, MissAge, RateSum, Report, Tally};
 use crate::theory::fingerprints;
-use crate::window::Window;
 
 /// A line has fewer slots than this.
 const MOST_SLOTS: usize = 32;
