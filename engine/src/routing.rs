@@ -320,6 +320,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::filters::{Batch, Ticks};
     use crate::isa::tested::kernels;
 
     /// Numbers of partitions: few, many, and far more.
@@ -430,6 +431,40 @@ mod tests {
                     prop_assert_eq!(ones(verdicts.words()), &expected[..]);
                     prop_assert_eq!(verdicts.count_unknown(), 0);
                 }
+            }
+        }
+
+        #[test]
+        fn batches_of_some_partitions_are_divided_as_those_of_all(
+            batches in vec(hashes(300), 1..=2),
+            lines in 600u64..1000,
+            count in partitions(),
+            cuts in any::<[prop::sample::Index; 2]>(),
+        ) {
+            let partitioning = Partitioning::new(lines, count).unwrap();
+            let [one, other] = cuts.map(|cut| cut.index(count));
+            let range = one.min(other)..one.max(other) + 1;
+            let mut routed = RoutedBatch::new(partitioning.clone(), range.clone());
+            for hashes in &batches {
+                let mut keys = keys(hashes, &partitioning);
+                keys.retain(|key| range.contains(&partitioning.partition_of(*key)));
+                let ticks: Vec<u64> = (7..).take(keys.len()).collect();
+                let batch = Batch::at_each(&keys, &ticks);
+                routed.route(batch);
+                let owned = &owned(&partitioning, &keys)[range.clone()];
+                for (index, owned) in owned.iter().enumerate() {
+                    let sent: Vec<KeyHash> = owned.iter().map(|position| keys[*position]).collect();
+                    prop_assert_eq!(routed.pieces(index).collect::<Vec<_>>().concat(), &sent[..]);
+                    let (part, words) = routed.part(index, batch.ticks());
+                    prop_assert_eq!(part.keys(), &sent[..]);
+                    let of_part: Vec<u64> = owned.iter().map(|position| ticks[*position]).collect();
+                    prop_assert_eq!(part.ticks(), Ticks::Each(&of_part));
+                    part.observe_each(words, |key| key.0 & 1 == 1);
+                    routed.answer(index);
+                }
+                let expected: Vec<usize> =
+                    (0..keys.len()).filter(|index| keys[*index].0 & 1 == 1).collect();
+                prop_assert_eq!(ones(routed.finish().words()), expected);
             }
         }
 

@@ -49,6 +49,11 @@ impl RoutedBatch {
     /// If there are no such partitions.
     #[must_use]
     pub fn new(partitioning: Partitioning, partitions: Range<usize>) -> Self {
+        let count = partitioning.count();
+        assert!(
+            !partitions.is_empty() && partitions.end <= count,
+            "partitions {partitions:?} of {count}"
+        );
         Self {
             router: Router::to(partitioning, partitions),
             selections: Selections::default(),
@@ -62,7 +67,8 @@ impl RoutedBatch {
     /// Divides the next batch.
     ///
     /// # Panics
-    /// If it has 2^31 keys or more, or a key of another partition.
+    /// If it has 2^31 keys or more; with a key of another partition, here or in the filter that
+    /// gets it, unless the key gets no verdict.
     pub fn route(&mut self, batch: Batch<'_>) {
         let keys = batch.keys();
         self.verdicts.reset(keys.len());
