@@ -11,8 +11,6 @@ mod offsets;
 #[cfg(feature = "threads")]
 mod round_trip;
 
-use std::ops::Range;
-
 use crate::hash::KeyHash;
 use crate::isa::DetectedKernel;
 use crate::partition::Partitioning;
@@ -43,19 +41,15 @@ pub enum RoutingWay {
 }
 
 /// Divides the keys of one batch into messages to their owners. Its buffers are reused from batch
-/// to batch. Owners count from the first partition that it routes to.
+/// to batch.
 #[derive(Debug)]
 pub(crate) struct Router {
     partitioning: Partitioning,
-    /// The partitions of all keys.
-    routed: Range<usize>,
     kernel: DetectedKernel,
     /// A buffer for each partition; empty if there are too many to be compared.
     buffers: Vec<KeyBuffer>,
     /// In use if `buffers` is empty.
     messages: Vec<KeyHash>,
-    /// The ticks of the keys in `messages`, if they have some.
-    ticks: Vec<u64>,
 }
 
 /// Which keys of a batch each partition owns, and how many of them are answered.
@@ -115,39 +109,25 @@ impl MessageIndex {
 }
 
 impl Router {
-    /// A router to all partitions.
     pub(crate) fn new(partitioning: Partitioning) -> Self {
-        let routed = 0..partitioning.count();
-        Self::to(partitioning, routed)
-    }
-
-    /// A router of keys that are all of these partitions.
-    fn to(partitioning: Partitioning, routed: Range<usize>) -> Self {
-        let way = if routed.len() <= MAX_COMPARED_PARTITIONS {
+        let way = if partitioning.count() <= MAX_COMPARED_PARTITIONS {
             RoutingWay::Compare
         } else {
             RoutingWay::Write
         };
-        Self::with(partitioning, routed, DetectedKernel::best(), way)
+        Self::with(partitioning, DetectedKernel::best(), way)
     }
 
     /// A router that uses this kernel and this way.
-    fn with(
-        partitioning: Partitioning,
-        routed: Range<usize>,
-        kernel: DetectedKernel,
-        way: RoutingWay,
-    ) -> Self {
+    fn with(partitioning: Partitioning, kernel: DetectedKernel, way: RoutingWay) -> Self {
         let buffers = match way {
-            RoutingWay::Compare => routed.len(),
+            RoutingWay::Compare => partitioning.count(),
             RoutingWay::Write => 0,
         };
         Self {
             buffers: vec![KeyBuffer::default(); buffers],
             messages: Vec::new(),
-            ticks: Vec::new(),
             partitioning,
-            routed,
             kernel,
         }
     }
@@ -155,7 +135,7 @@ impl Router {
     /// Gives back the memory of the last batch, all messages of which are sent.
     pub(crate) fn release(&mut self) {
         self.buffers.fill_with(KeyBuffer::default);
-        (self.messages, self.ticks) = (Vec::new(), Vec::new());
+        self.messages = Vec::new();
     }
 
     /// Divides the keys of a batch, of fewer than 2^31 keys, into messages, and resets `selections`
@@ -167,49 +147,14 @@ impl Router {
         if self.buffers.is_empty() {
             self.kernel.run(WriteMessages {
                 partitioning: &self.partitioning,
-                routed: self.routed.clone(),
                 keys,
                 messages: &mut self.messages,
                 offsets,
             });
         } else {
-            let starts = &self.partitioning.starts()[self.routed.clone()];
+            let starts = self.partitioning.starts();
             masks::route(self.kernel, starts, keys, &mut self.buffers, masks);
         }
-    }
-
-    /// Prepares to divide the ticks of the last routed batch as its keys.
-    pub(crate) fn route_ticks(&mut self, ticks: &[u64], selections: &Selections) {
-        if self.buffers.is_empty() {
-            self.ticks.resize(self.messages.len(), 0);
-            selections.offsets.write_ticks(ticks, &mut self.ticks);
-        }
-    }
-
-    /// The ticks of the keys of a partition, in the order of [`keys_of`](Self::keys_of). `ticks`
-    /// are those that were [routed](Self::route_ticks).
-    pub(crate) fn ticks_of<'a>(
-        &self,
-        ticks: &[u64],
-        selections: &Selections,
-        owner: usize,
-        copied: &'a mut Vec<u64>,
-    ) -> &'a [u64] {
-        copied.clear();
-        if let Some(mask) = selections.masks.get(owner) {
-            mask.copy_owned(ticks, copied);
-        } else {
-            let mut index = None;
-            loop {
-                let (keys, next) = selections.offsets.message(owner, index);
-                copied.extend_from_slice(&self.ticks[keys]);
-                if next.is_none() {
-                    break;
-                }
-                index = next;
-            }
-        }
-        copied
     }
 
     pub(crate) const fn kernel(&self) -> DetectedKernel {
@@ -231,25 +176,6 @@ impl Router {
                 (&self.messages[keys], next)
             }
         }
-    }
-
-    /// All keys of a partition in the last routed batch, in the order of its messages. `copied`
-    /// takes them if the messages are not in one place.
-    pub(crate) fn keys_of<'a>(
-        &'a self,
-        selections: &Selections,
-        owner: usize,
-        copied: &'a mut Vec<KeyHash>,
-    ) -> &'a [KeyHash] {
-        if let Some(buffer) = self.buffers.get(owner) {
-            return buffer.keys();
-        }
-        copied.clear();
-        let mut messages = Messages::to(owner);
-        while let Some(keys) = messages.next(self, selections) {
-            copied.extend_from_slice(keys);
-        }
-        copied
     }
 }
 
@@ -363,8 +289,7 @@ mod tests {
         let mut routers = vec![Router::new(partitioning.clone())];
         for kernel in kernels() {
             let kernel = kernel.detect().unwrap();
-            let all = 0..partitioning.count();
-            let with = |way| Router::with(partitioning.clone(), all.clone(), kernel, way);
+            let with = |way| Router::with(partitioning.clone(), kernel, way);
             routers.extend([RoutingWay::Compare, RoutingWay::Write].map(with));
         }
         routers
@@ -402,14 +327,6 @@ mod tests {
                 let expected: Vec<usize> = (0..keys.len()).filter(|index| keys[*index].0 & 1 == 1).collect();
                 for (router, selections) in routers.iter_mut().zip(&mut selections) {
                     router.route(&keys, selections);
-                    let ticks: Vec<u64> = (7..).take(keys.len()).collect();
-                    router.route_ticks(&ticks, selections);
-                    let mut copied = vec![1];
-                    for (owner, owned) in owned.iter().enumerate() {
-                        let expected: Vec<u64> = owned.iter().map(|position| ticks[*position]).collect();
-                        let found = router.ticks_of(&ticks, selections, owner, &mut copied);
-                        prop_assert_eq!(found, expected);
-                    }
                     let mut verdicts = Verdicts::new();
                     verdicts.reset(keys.len());
                     for (owner, owned) in owned.iter().enumerate() {
@@ -454,7 +371,7 @@ mod tests {
                 let owned = &owned(&partitioning, &keys)[range.clone()];
                 for (index, owned) in owned.iter().enumerate() {
                     let sent: Vec<KeyHash> = owned.iter().map(|position| keys[*position]).collect();
-                    prop_assert_eq!(routed.pieces(index).collect::<Vec<_>>().concat(), &sent[..]);
+                    prop_assert_eq!((routed.count(index), routed.keys(index)), (sent.len(), &sent[..]));
                     let (part, words) = routed.part(index, batch.ticks());
                     prop_assert_eq!(part.keys(), &sent[..]);
                     let of_part: Vec<u64> = owned.iter().map(|position| ticks[*position]).collect();

@@ -1,12 +1,25 @@
-//! A batch that one thread passes through the partitions of its keys, one after the other.
+//! A batch that one thread passes through the partitions of its keys, one after the other: each
+//! partition gets its keys in one piece.
+//!
+//! Few partitions have [`masks`](super::masks), as the messages of ports. For many, the keys are
+//! sorted by partition, and the number of each in the batch beside them:
+//!
+//! ```text
+//!   batch            k0 k1 k2 k3 k4 k5 k6 k7
+//!   owners            2  1  1  0  1  2  0  1
+//!   keys             k3 k6 | k1 k2 k4 k7 | k0 k5
+//!   numbers           3  6    1  2  4  7    0  5        where the verdicts go
+//! ```
 
 use std::ops::Range;
 
-use super::{Messages, Router, Selections};
+use super::masks::{KeyBuffer, KeyMask, route};
+use super::{MAX_COMPARED_PARTITIONS, MESSAGE_KEYS};
 use crate::filters::{Batch, Ticks};
 use crate::hash::KeyHash;
+use crate::isa::{DetectedKernel, HotLoop};
 use crate::partition::Partitioning;
-use crate::verdicts::{Verdicts, bits_of_words};
+use crate::verdicts::{Verdicts, bits_of_words, clear_tail, scatter};
 
 /// Divides a batch by the partitions that own its keys, and puts the verdicts of the partitions
 /// back into the order of the batch: the router of ordered filters, of restored states and of tasks
@@ -30,15 +43,35 @@ use crate::verdicts::{Verdicts, bits_of_words};
 /// ```
 #[derive(Debug)]
 pub struct RoutedBatch {
-    router: Router,
-    selections: Selections,
+    partitioning: Partitioning,
+    /// The partitions of all keys.
+    partitions: Range<usize>,
+    kernel: DetectedKernel,
+    parts: Parts,
     verdicts: Verdicts,
-    /// The keys of one partition, if the router does not have them in one place.
-    keys: Vec<KeyHash>,
-    /// The ticks of these keys.
-    ticks: Vec<u64>,
     /// The verdict bits of one partition.
     words: Vec<u64>,
+}
+
+/// The keys of each partition.
+#[derive(Debug)]
+enum Parts {
+    /// A buffer and a mask for each, and the ticks of one of them.
+    Compared(Vec<KeyBuffer>, Vec<KeyMask>, Vec<u64>),
+    Sorted(Sorted),
+}
+
+/// The keys of a batch, those of each partition together, in their order.
+#[derive(Debug, Default)]
+struct Sorted {
+    /// The partition of each key of the batch, counted from the first one.
+    owners: Vec<u32>,
+    /// Where the keys of each partition end.
+    ends: Vec<u32>,
+    keys: Vec<KeyHash>,
+    ticks: Vec<u64>,
+    /// The numbers of these keys in the batch.
+    numbers: Vec<u32>,
 }
 
 impl RoutedBatch {
@@ -49,17 +82,17 @@ impl RoutedBatch {
     /// If there are no such partitions.
     #[must_use]
     pub fn new(partitioning: Partitioning, partitions: Range<usize>) -> Self {
-        let count = partitioning.count();
+        let (count, all) = (partitions.len(), partitioning.count());
         assert!(
-            !partitions.is_empty() && partitions.end <= count,
-            "partitions {partitions:?} of {count}"
+            count > 0 && partitions.end <= all,
+            "partitions {partitions:?} of {all}"
         );
         Self {
-            router: Router::to(partitioning, partitions),
-            selections: Selections::default(),
+            parts: Parts::new(count),
+            partitioning,
+            partitions,
+            kernel: DetectedKernel::best(),
             verdicts: Verdicts::new(),
-            keys: Vec::new(),
-            ticks: Vec::new(),
             words: Vec::new(),
         }
     }
@@ -71,23 +104,45 @@ impl RoutedBatch {
     /// gets it, unless the key gets no verdict.
     pub fn route(&mut self, batch: Batch<'_>) {
         let keys = batch.keys();
+        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
         self.verdicts.reset(keys.len());
-        self.router.route(keys, &mut self.selections);
-        if let Ticks::Each(ticks) = batch.ticks() {
-            self.router.route_ticks(ticks, &self.selections);
+        match &mut self.parts {
+            Parts::Compared(buffers, masks, _) => {
+                let starts = &self.partitioning.starts()[self.partitions.clone()];
+                route(self.kernel, starts, keys, buffers, masks);
+            }
+            Parts::Sorted(sorted) => {
+                let count = self.partitions.len();
+                self.kernel.run(Sort {
+                    partitioning: &self.partitioning,
+                    first: self.partitions.start as u32,
+                    count,
+                    batch,
+                    sorted,
+                });
+            }
         }
     }
 
     /// The keys of a partition in the order of the batch, at its `ticks`, and the words for their
     /// verdicts, which are zero.
     pub fn part<'a>(&'a mut self, index: usize, ticks: Ticks<'a>) -> (Batch<'a>, &'a mut [u64]) {
-        let selections = &self.selections;
-        let keys = self.router.keys_of(selections, index, &mut self.keys);
-        let batch = match ticks {
-            Ticks::Each(all) => {
-                let of_keys = (self.router).ticks_of(all, selections, index, &mut self.ticks);
-                Batch::at_each(keys, of_keys)
+        let (keys, of_keys): (&[KeyHash], &[u64]) = match &mut self.parts {
+            Parts::Compared(buffers, masks, copied) => {
+                if let Ticks::Each(all) = ticks {
+                    copied.clear();
+                    masks[index].copy_owned(all, copied);
+                }
+                (buffers[index].keys(), copied)
             }
+            Parts::Sorted(sorted) => {
+                let range = sorted.range(index);
+                let ticks = sorted.ticks.get(range.clone()).unwrap_or_default();
+                (&sorted.keys[range], ticks)
+            }
+        };
+        let batch = match ticks {
+            Ticks::Each(_) => Batch::at_each(keys, of_keys),
             Ticks::One(tick) => Batch::at(keys, tick),
             Ticks::Unmoved => Batch::new(keys),
         };
@@ -96,47 +151,159 @@ impl RoutedBatch {
         (batch, &mut self.words)
     }
 
-    /// The keys of a partition, in pieces: to [prefetch](crate::Filter::prefetch) their lines
-    /// before its turn.
-    pub fn pieces(&self, index: usize) -> impl Iterator<Item = &[KeyHash]> {
-        let mut messages = Messages::to(index);
-        std::iter::from_fn(move || messages.next(&self.router, &self.selections))
+    /// The number of keys of a partition; 0 if there is no such partition.
+    #[must_use]
+    #[inline]
+    pub fn count(&self, index: usize) -> usize {
+        match &self.parts {
+            Parts::Compared(buffers, ..) => {
+                buffers.get(index).map_or(0, |buffer| buffer.keys().len())
+            }
+            Parts::Sorted(sorted) => match sorted.ends.get(index) {
+                Some(end) => (end - index.checked_sub(1).map_or(0, |at| sorted.ends[at])) as usize,
+                None => 0,
+            },
+        }
+    }
+
+    /// The keys of a partition: to [prefetch](crate::Filter::prefetch) their lines before its turn.
+    #[must_use]
+    pub fn keys(&self, index: usize) -> &[KeyHash] {
+        match &self.parts {
+            Parts::Compared(buffers, ..) => buffers[index].keys(),
+            Parts::Sorted(sorted) => &sorted.keys[sorted.range(index)],
+        }
     }
 
     /// Takes the verdicts of a partition: the words of the [`part`](Self::part) that was returned
     /// last.
     pub fn answer(&mut self, index: usize) {
-        // The router cuts the keys of a partition into messages, with a word of verdicts for each.
-        let (kernel, mut start) = (self.router.kernel(), 0);
-        let mut messages = Messages::to(index);
-        while let Some(keys) = messages.next(&self.router, &self.selections) {
-            let bits = bits_of_words(&self.words, start, keys.len());
-            start += keys.len();
-            (self.selections).answer(index, kernel, bits, &mut self.verdicts);
+        match &mut self.parts {
+            Parts::Compared(buffers, masks, _) => {
+                let count = buffers[index].keys().len();
+                for start in (0..count).step_by(MESSAGE_KEYS) {
+                    let bits = bits_of_words(&self.words, start, MESSAGE_KEYS.min(count - start));
+                    masks[index].deposit(self.kernel, bits, self.verdicts.words_mut());
+                }
+            }
+            Parts::Sorted(sorted) => {
+                let numbers = &sorted.numbers[sorted.range(index)];
+                // A filter from outside this crate may set bits past its last key.
+                clear_tail(&mut self.words, numbers.len());
+                let number = |index: usize| numbers[index] as usize;
+                scatter(&self.words, self.verdicts.words_mut(), number);
+            }
         }
     }
 
     /// The keys of a partition have no verdict. Returns whether there are any.
+    #[cfg(feature = "threads")]
     #[cold]
     pub(crate) fn answer_unknown(&mut self, index: usize) -> bool {
-        let has_keys = !self.selections.is_empty(index);
+        let has_keys = self.count(index) > 0;
         if has_keys {
-            (self.selections).mark_unsent(index, None, &mut self.verdicts);
+            let unknown = self.verdicts.unknown_words_mut();
+            match &self.parts {
+                Parts::Compared(_, masks, _) => masks[index].mark_unsent(None, unknown),
+                Parts::Sorted(sorted) => {
+                    for number in &sorted.numbers[sorted.range(index)] {
+                        unknown[*number as usize / 64] |= 1 << (number % 64);
+                    }
+                }
+            }
         }
         has_keys
     }
 
     /// The verdicts of the batch, once each partition with keys has answered.
-    pub fn finish(&mut self) -> &mut Verdicts {
-        (self.selections).finish(self.router.kernel(), &mut self.verdicts);
+    pub const fn finish(&mut self) -> &mut Verdicts {
         &mut self.verdicts
     }
 
     /// Gives back the memory of the last batch.
     pub fn release(&mut self) {
-        self.router.release();
-        self.selections = Selections::default();
-        self.verdicts = Verdicts::new();
-        (self.keys, self.ticks, self.words) = (Vec::new(), Vec::new(), Vec::new());
+        self.parts = Parts::new(self.partitions.len());
+        (self.verdicts, self.words) = (Verdicts::new(), Vec::new());
     }
+}
+
+impl Parts {
+    fn new(count: usize) -> Self {
+        if count > MAX_COMPARED_PARTITIONS {
+            return Self::Sorted(Sorted::default());
+        }
+        let (buffers, masks) = (KeyBuffer::default(), KeyMask::default());
+        Self::Compared(vec![buffers; count], vec![masks; count], Vec::new())
+    }
+}
+
+impl Sorted {
+    fn range(&self, index: usize) -> Range<usize> {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start as usize..self.ends[index] as usize
+    }
+}
+
+/// Sorts the keys of a batch by partition.
+struct Sort<'a> {
+    partitioning: &'a Partitioning,
+    first: u32,
+    count: usize,
+    batch: Batch<'a>,
+    sorted: &'a mut Sorted,
+}
+
+impl HotLoop for Sort<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let keys = self.batch.keys();
+        let Sorted {
+            owners,
+            ends,
+            keys: sorted,
+            ticks,
+            numbers,
+        } = self.sorted;
+        owners.resize(keys.len(), 0);
+        sorted.resize(keys.len(), KeyHash(0));
+        numbers.resize(keys.len(), 0);
+        ends.clear();
+        ends.resize(self.count, 0);
+        // Slices: vectors would be read again after each store.
+        let (owners, ends) = (&mut owners[..], &mut ends[..]);
+        let (sorted, numbers) = (&mut sorted[..], &mut numbers[..]);
+        self.partitioning.partitions_of(keys, self.first, owners);
+        for owner in &*owners {
+            ends[*owner as usize] += 1;
+        }
+        // Where the keys of each partition begin, and once they are written, where they end.
+        let mut next = 0;
+        for end in &mut *ends {
+            next += std::mem::replace(end, next);
+        }
+        if let Ticks::Each(each) = self.batch.ticks() {
+            ticks.resize(keys.len(), 0);
+            let ticks = &mut ticks[..];
+            for (number, (owner, (key, tick))) in
+                owners.iter().zip(keys.iter().zip(each)).enumerate()
+            {
+                let at = take_next(&mut ends[*owner as usize]);
+                (sorted[at], ticks[at], numbers[at]) = (*key, *tick, number as u32);
+            }
+        } else {
+            ticks.clear();
+            for (number, (owner, key)) in owners.iter().zip(keys).enumerate() {
+                let at = take_next(&mut ends[*owner as usize]);
+                (sorted[at], numbers[at]) = (*key, number as u32);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+const fn take_next(next: &mut u32) -> usize {
+    *next += 1;
+    *next as usize - 1
 }

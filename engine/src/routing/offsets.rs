@@ -55,8 +55,6 @@ pub(super) struct Offsets {
 /// Writes the keys of a batch, of fewer than 2^31 keys, to messages of their owners.
 pub(super) struct WriteMessages<'a> {
     pub(super) partitioning: &'a Partitioning,
-    /// The partitions of all keys.
-    pub(super) routed: Range<usize>,
     pub(super) keys: &'a [KeyHash],
     /// The messages, [`MESSAGE_KEYS`] keys each. Behind the keys of a message are some of earlier
     /// batches.
@@ -71,12 +69,11 @@ impl HotLoop for WriteMessages<'_> {
     fn run(self) {
         let Self {
             partitioning,
-            routed,
             keys,
             messages,
             offsets,
         } = self;
-        let (first, free) = (routed.start as u32, offsets.reset(routed.len(), keys.len()));
+        let free = offsets.reset(partitioning.count(), keys.len());
         if messages.len() < offsets.answers.len() {
             messages.resize(offsets.answers.len(), KeyHash(0));
         }
@@ -96,11 +93,11 @@ impl HotLoop for WriteMessages<'_> {
         let (blocks, last) = keys.as_chunks::<BLOCK>();
         let (offsets_of_blocks, last_offsets) = offsets.as_chunks_mut::<BLOCK>();
         for (keys, offsets) in blocks.iter().zip(offsets_of_blocks) {
-            partitioning.partitions_of(keys, first, &mut owners);
+            partitioning.partitions_of(keys, 0, &mut owners);
             open.write(keys, &owners, offsets);
         }
         let owners = &mut owners[..last.len()];
-        partitioning.partitions_of(last, first, owners);
+        partitioning.partitions_of(last, 0, owners);
         open.write(last, owners, last_offsets);
     }
 }
@@ -159,13 +156,6 @@ impl Offsets {
         self.answers.resize(messages * MESSAGE_KEYS, 0);
         self.unknown.clear();
         owners
-    }
-
-    /// Writes the ticks of the batch to the offsets of their keys.
-    pub(super) fn write_ticks(&self, ticks: &[u64], messages: &mut [u64]) {
-        for (tick, offset) in ticks.iter().zip(&self.offsets) {
-            messages[*offset as usize] = *tick;
-        }
     }
 
     /// The offsets of a message of an owner, its first one for `None`, and the next message. Only

@@ -32,9 +32,7 @@ impl RoundTrip {
             partitions,
             router: match with {
                 None => Router::new(partitioning),
-                Some((kernel, way)) => {
-                    Router::with(partitioning, 0..partitions, kernel.detect()?, way)
-                }
+                Some((kernel, way)) => Router::with(partitioning, kernel.detect()?, way),
             },
             selections: Selections::default(),
             verdicts: Verdicts::new(),

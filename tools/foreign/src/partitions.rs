@@ -166,9 +166,7 @@ impl Partitions {
     ) -> Result<u64, Failure> {
         check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
         self.with_hashes(keys, |partitions, hashes| {
-            for (number, key) in hashes.iter().enumerate() {
-                partitions.identity.owner(*key, number)?;
-            }
+            partitions.identity.check_owned(hashes)?;
             let batch = match ticks {
                 Some(ticks) => Batch::at_each(hashes, ticks),
                 None => Batch::new(hashes),
@@ -201,19 +199,17 @@ impl Partitions {
         let routed = &mut self.routed;
         routed.route(batch);
         let held = &mut *lock(&self.filters);
+        let mut keys = routed.count(0);
         for index in 0..held.filters.len() {
+            let next = routed.count(index + 1);
             // A filter looks ahead in long batches; the keys of many partitions are few for each.
-            if let Some(next) = held.filters.get(index + 1)
-                && routed.pieces(index + 1).map(<[_]>::len).sum::<usize>() < LEAST_LOOK_AHEAD
-            {
-                routed
-                    .pieces(index + 1)
-                    .for_each(|keys| next.prefetch(keys));
+            if (1..LEAST_LOOK_AHEAD).contains(&next) {
+                held.filters[index + 1].prefetch(routed.keys(index + 1));
             }
-            let (part, words) = routed.part(index, batch.ticks());
-            if part.keys().is_empty() {
+            if std::mem::replace(&mut keys, next) == 0 {
                 continue;
             }
+            let (part, words) = routed.part(index, batch.ticks());
             let last = match part.ticks() {
                 Ticks::Each(ticks) => ticks.iter().max().copied(),
                 _ => None,
@@ -308,15 +304,33 @@ impl Identity {
         Err(Failure::argument("partition", partition, allowed))
     }
 
-    /// The place of the partition of key number `number` among the owned ones.
-    pub(crate) fn owner(&self, key: KeyHash, number: usize) -> Result<usize, Failure> {
-        let partition = Partitions::partition_of(key, self.count);
-        if self.owned.contains(&partition) {
-            return Ok(partition - self.owned.start);
+    /// The place of the partition of a key among the owned ones.
+    #[inline]
+    pub(crate) fn place(&self, key: KeyHash) -> Option<usize> {
+        let place = Partitions::partition_of(key, self.count).wrapping_sub(self.owned.start);
+        (place < self.owned.len()).then_some(place)
+    }
+
+    /// Checks that all keys are of owned partitions.
+    fn check_owned(&self, keys: &[KeyHash]) -> Result<(), Failure> {
+        let [first, end] = [self.owned.start, self.owned.end]
+            .map(|partition| ((partition as u128) << 64).div_ceil(self.count as u128));
+        let (first, last) = (first as u64, (end - 1) as u64);
+        let is_outside = |key: &KeyHash| (key.get() < first) | (key.get() > last);
+        // Without a branch for each key.
+        if !keys.iter().fold(false, |any, key| any | is_outside(key)) {
+            return Ok(());
         }
+        let number = keys.iter().position(is_outside).unwrap_or_default();
+        Err(self.not_owned(keys[number], number))
+    }
+
+    #[cold]
+    pub(crate) fn not_owned(&self, key: KeyHash, number: usize) -> Failure {
+        let partition = Partitions::partition_of(key, self.count);
         let value = format!("{partition} of key {number}");
         let allowed = format!("one of {}", self.owned_text());
-        Err(Failure::argument("partition", value, allowed))
+        Failure::argument("partition", value, allowed)
     }
 
     fn owned_text(&self) -> String {

@@ -167,9 +167,11 @@ impl Partitions {
                     // Not judged, so it needs no owner.
                     (0, fate::UNJUDGED)
                 } else {
-                    let owner = partitions.identity.owner(*key, number)?;
+                    let Some(place) = partitions.identity.place(*key) else {
+                        return Err(partitions.identity.not_owned(*key, number));
+                    };
                     match &mut partitions.timing {
-                        Some(timing) => timing.place(owner, *time, now)?,
+                        Some(timing) => timing.place(place, *time, now)?,
                         None => (0, 0),
                     }
                 };
