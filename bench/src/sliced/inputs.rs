@@ -7,7 +7,7 @@ use std::path::Path;
 
 use echoless::{KeyHash, KeyHasher};
 use echoless_lab::stream::Stream;
-use echoless_papers::theory::growth;
+use echoless_papers::theory::bloom::cardinality_threshold;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -153,7 +153,7 @@ pub(super) fn inputs(log: &Path, seed: u64) -> Result<Vec<Input>, Failure> {
 
 /// The cells, k for each key, in which `keys` keys have this FPR.
 pub(super) fn cells_for(keys: u64, hashes: u32, fpr: f64) -> f64 {
-    keys as f64 / growth::cardinality_threshold(1, hashes, fpr)
+    keys as f64 / cardinality_threshold(1, hashes, fpr)
 }
 
 #[cfg(test)]

@@ -110,6 +110,26 @@ pub struct Facts {
     pub power_of_two_rows: bool,
 }
 
+impl Facts {
+    /// A filter of any memory of which only this is known: a fresh key touches so many cache lines,
+    /// and the error rates settle.
+    #[must_use]
+    pub const fn touching(cache_lines: f64) -> Self {
+        Self {
+            cache_lines,
+            rate_model: None,
+            fpr_limit: None,
+            most_memory: MOST_SCATTERED,
+            memory_unit: LINE_BYTES,
+            window: None,
+            renews_keys: false,
+            forgets_by_time: false,
+            settles: true,
+            power_of_two_rows: false,
+        }
+    }
+}
+
 /// The most memory of a scattered form whose parts have no limit of their own: less than 2^64 bits.
 pub const MOST_SCATTERED: u64 = u64::MAX / 8;
 

@@ -14,9 +14,9 @@
 //!
 //! To add
 //!
-//! - a scattered filter, write a file in `scattered` with its mechanism
-//!   ([`Filter`](echoless::Filter)) and its row ([`FilterRow`](echoless::extend::FilterRow)): name,
-//!   options, build functions and facts, and name the row in the list below;
+//! - a scattered filter, write a file in `scattered` with its `Mechanism` and its row
+//!   ([`FilterRow`](echoless::extend::FilterRow)): name, options, build functions and facts, and
+//!   name the row in the list below;
 //! - a form in lines, write a file in `lines` with its [`Rule`](echoless::extend::Rule) and a
 //!   `build` function, and name that function in the row of the filter that it is a form of;
 //! - an adapter, write a file in `adapters` with its mechanism and its row

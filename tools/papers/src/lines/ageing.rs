@@ -12,25 +12,12 @@
 
 use std::fmt::Debug;
 
-use super::layout::{BitLayout, Clearing};
+use super::layout::{Arrival, BitLayout, Clearing};
 use super::random::Draw;
 use crate::kernels::{BitOps, LINE_BITS};
 use crate::scattered::bits::Reservoir;
-use echoless::KeyHash;
 use echoless::extend::Scalar;
 use echoless::memory::Line;
-
-/// An arrival at a line, after the probe.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Arrival<B> {
-    pub(super) key: KeyHash,
-    /// The bits of the key, one in each filter.
-    pub(super) own: B,
-    /// Whether all of them were set, so that the key is a duplicate.
-    pub(super) seen: bool,
-    /// The random words of this visit.
-    pub(super) draw: Draw,
-}
 
 /// An ageing policy of paper 000, or none for Bloom.
 /// [`Ageing`](crate::scattered::bits::Ageing) describes the policies.
@@ -40,13 +27,7 @@ pub(super) trait LineAgeing: Copy + Debug + Send + Sync + 'static {
     const COUNTS_ARRIVALS: bool = false;
 
     /// Updates the line for the arrival.
-    fn age<O: BitOps, P: BitLayout>(
-        self,
-        ops: O,
-        layout: P,
-        line: &mut Line,
-        arrival: Arrival<O::Bits>,
-    );
+    fn age<O: BitOps, P: BitLayout>(self, layout: P, line: &mut Line, arrival: Arrival<O>);
 }
 
 /// Sets the bits of the key, and clears others, which are never its own.
@@ -54,7 +35,8 @@ pub(super) trait LineAgeing: Copy + Debug + Send + Sync + 'static {
 /// The own bits of a duplicate are set already, so that only `cleared` depends on the verdict. It
 /// is a mask, because a branch on the verdict could not be predicted.
 #[inline(always)]
-fn replace<O: BitOps>(ops: O, line: &mut Line, cleared: Clearing<O>, own: O::Bits) {
+fn replace<O: BitOps>(line: &mut Line, cleared: Clearing<O>, arrival: Arrival<O>) {
+    let Arrival { ops, own, .. } = arrival;
     let recorded = ops.or(ops.load(line), own);
     ops.store(ops.clear(recorded, cleared.bits, cleared.words), line);
 }
@@ -77,61 +59,35 @@ pub(super) struct ByFill;
 
 impl LineAgeing for Never {
     #[inline(always)]
-    fn age<O: BitOps, P: BitLayout>(
-        self,
-        ops: O,
-        _: P,
-        line: &mut Line,
-        arrival: Arrival<O::Bits>,
-    ) {
-        ops.store(ops.or(ops.load(line), arrival.own), line);
+    fn age<O: BitOps, P: BitLayout>(self, _: P, line: &mut Line, arrival: Arrival<O>) {
+        let Arrival { ops, own, .. } = arrival;
+        ops.store(ops.or(ops.load(line), own), line);
     }
 }
 
 impl LineAgeing for EachFilter {
     #[inline(always)]
-    fn age<O: BitOps, P: BitLayout>(
-        self,
-        ops: O,
-        layout: P,
-        line: &mut Line,
-        arrival: Arrival<O::Bits>,
-    ) {
+    fn age<O: BitOps, P: BitLayout>(self, layout: P, line: &mut Line, arrival: Arrival<O>) {
         let cleared = Clearing {
-            bits: layout.others(ops, arrival.key, arrival.draw),
-            words: ops.words_if(!arrival.seen),
+            bits: layout.others(arrival),
+            words: arrival.ops.words_if(!arrival.seen),
         };
-        replace(ops, line, cleared, arrival.own);
+        replace(line, cleared, arrival);
     }
 }
 
 impl LineAgeing for OneFilter {
     #[inline(always)]
-    fn age<O: BitOps, P: BitLayout>(
-        self,
-        ops: O,
-        layout: P,
-        line: &mut Line,
-        arrival: Arrival<O::Bits>,
-    ) {
-        let Arrival { key, draw, .. } = arrival;
-        let cleared = layout.other_of_one(ops, key, draw, !arrival.seen);
-        replace(ops, line, cleared, arrival.own);
+    fn age<O: BitOps, P: BitLayout>(self, layout: P, line: &mut Line, arrival: Arrival<O>) {
+        replace(line, layout.other_of_one(arrival), arrival);
     }
 }
 
 impl LineAgeing for ByFill {
     #[inline(always)]
-    fn age<O: BitOps, P: BitLayout>(
-        self,
-        ops: O,
-        layout: P,
-        line: &mut Line,
-        arrival: Arrival<O::Bits>,
-    ) {
-        let Arrival { key, draw, .. } = arrival;
-        let cleared = layout.others_by_fill(ops, key, draw, line, !arrival.seen);
-        replace(ops, line, cleared, arrival.own);
+    fn age<O: BitOps, P: BitLayout>(self, layout: P, line: &mut Line, arrival: Arrival<O>) {
+        let cleared = layout.others_by_fill(arrival, line);
+        replace(line, cleared, arrival);
     }
 }
 
@@ -184,13 +140,8 @@ impl LineAgeing for ByReservoir {
     const COUNTS_ARRIVALS: bool = true;
 
     #[inline(always)]
-    fn age<O: BitOps, P: BitLayout>(
-        self,
-        ops: O,
-        layout: P,
-        line: &mut Line,
-        arrival: Arrival<O::Bits>,
-    ) {
+    fn age<O: BitOps, P: BitLayout>(self, layout: P, line: &mut Line, arrival: Arrival<O>) {
+        let ops = arrival.ops;
         let count = next_count(line.0[7] >> COUNT_SHIFT);
         let arrivals = count.min(MOST_ARRIVALS);
         // s, rounded down: the size of the shorter filters.
@@ -200,7 +151,7 @@ impl LineAgeing for ByReservoir {
         let drawn = first_phase || arrival.draw.below(INSERT_STREAM, arrivals) < size;
         // The bits to clear; `None` if the key is not inserted.
         let cleared = match self.0 {
-            Reservoir::Tabled => drawn.then(|| layout.others(ops, arrival.key, arrival.draw)),
+            Reservoir::Tabled => drawn.then(|| layout.others(arrival)),
             // The first phase clears nothing.
             Reservoir::Described { .. } if first_phase => Some(ops.bit(0, false)),
             Reservoir::Described { .. } if arrival.seen => None,
@@ -211,9 +162,7 @@ impl LineAgeing for ByReservoir {
                 Some(ops.load(&set_bits(layout, *line, own, arrival.draw)))
             }
             // The second phase.
-            Reservoir::Described { .. } => {
-                drawn.then(|| layout.others(ops, arrival.key, arrival.draw))
-            }
+            Reservoir::Described { .. } => drawn.then(|| layout.others(arrival)),
         };
         if let Some(cleared) = cleared {
             let kept = ops.without(ops.load(line), cleared);

@@ -2,10 +2,9 @@
 //! of the filters in a line ([`BitLayout`]) and the ageing policy ([`LineAgeing`]).
 
 use super::ageing::{
-    Arrival, ByFill, ByReservoir, COUNTED_LINE_BITS, EachFilter, LineAgeing, MOST_ARRIVALS, Never,
-    OneFilter,
+    ByFill, ByReservoir, COUNTED_LINE_BITS, EachFilter, LineAgeing, MOST_ARRIVALS, Never, OneFilter,
 };
-use super::layout::{BitLayout, ConstCount, Ranges, WholeWords, ones};
+use super::layout::{Arrival, BitLayout, ConstCount, Ranges, WholeWords, ones};
 use super::random::Salt;
 use crate::kernels::{BitOps, LINE_BITS, with_bits};
 use crate::scattered::bits::{Ageing, BitsSpec, Reservoir};
@@ -33,12 +32,13 @@ impl<P: BitLayout, A: LineAgeing> BitRule<P, A> {
         let own = self.layout.of_key(ops, key);
         let seen = ops.covers(bits, own);
         let arrival = Arrival {
+            ops,
             key,
             own,
             seen,
             draw,
         };
-        self.ageing.age(ops, self.layout, line, arrival);
+        self.ageing.age(self.layout, line, arrival);
         seen
     }
 }

@@ -30,6 +30,19 @@ const SECOND_SET: u64 = 16;
 /// The stream of a random filter.
 const FILTER_STREAM: u64 = 32;
 
+/// An arrival at a line, after the probe.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival<O: BitOps> {
+    pub(super) ops: O,
+    pub(super) key: KeyHash,
+    /// The bits of the key, one in each filter.
+    pub(super) own: O::Bits,
+    /// Whether all of them were set, so that the key is a duplicate.
+    pub(super) seen: bool,
+    /// The random words of this visit.
+    pub(super) draw: Draw,
+}
+
 /// Bits to clear, and the words of the line in which to clear them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clearing<O: BitOps> {
@@ -64,30 +77,17 @@ pub(super) trait BitLayout: Copy + Debug + Send + Sync + 'static {
     fn of_key<O: BitOps>(self, ops: O, key: KeyHash) -> O::Bits;
 
     /// One random bit in each filter, never the key's own.
-    fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits;
+    fn others<O: BitOps>(self, arrival: Arrival<O>) -> O::Bits;
 
     /// The bits of [`others`](Self::others), each with a probability equal to the fill of its
-    /// filter; none unless `condition`.
+    /// filter; none for a duplicate.
     ///
     /// No bits are counted. A second random bit of the filter, the witness, decides: the
     /// probability that it is set is exactly the fill.
-    fn others_by_fill<O: BitOps>(
-        self,
-        ops: O,
-        key: KeyHash,
-        draw: Draw,
-        line: &Line,
-        condition: bool,
-    ) -> Clearing<O>;
+    fn others_by_fill<O: BitOps>(self, arrival: Arrival<O>, line: &Line) -> Clearing<O>;
 
-    /// The bit of [`others`](Self::others) in one random filter; none unless `condition`.
-    fn other_of_one<O: BitOps>(
-        self,
-        ops: O,
-        key: KeyHash,
-        draw: Draw,
-        condition: bool,
-    ) -> Clearing<O>;
+    /// The bit of [`others`](Self::others) in one random filter; none for a duplicate.
+    fn other_of_one<O: BitOps>(self, arrival: Arrival<O>) -> Clearing<O>;
 }
 
 /// The number of set bits from `start` up to but not including `end`.
@@ -149,19 +149,14 @@ impl<const K: u32> BitLayout for WholeWords<K> {
     /// xor               | random 1 | random 0 | random 0 | random 1 |    never p3, p2, p1 or p0
     /// ```
     #[inline(always)]
-    fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
+    fn others<O: BitOps>(self, arrival: Arrival<O>) -> O::Bits {
+        let Arrival { ops, key, draw, .. } = arrival;
         ops.in_each::<K>(Self::positions(key) ^ (draw.word(0) | Filters::<K>::LOWEST))
     }
 
     #[inline(always)]
-    fn others_by_fill<O: BitOps>(
-        self,
-        ops: O,
-        key: KeyHash,
-        draw: Draw,
-        line: &Line,
-        condition: bool,
-    ) -> Clearing<O> {
+    fn others_by_fill<O: BitOps>(self, arrival: Arrival<O>, line: &Line) -> Clearing<O> {
+        let Arrival { ops, draw, .. } = arrival;
         // `others` uses the lower half of word 0 where that is enough; the upper half is unused.
         let witnesses = ops.in_each::<K>(if Self::FIT_IN_HALF {
             draw.word(0) >> 32
@@ -170,24 +165,19 @@ impl<const K: u32> BitLayout for WholeWords<K> {
         });
         let found = ops.and(ops.load(line), witnesses);
         Clearing {
-            bits: self.others(ops, key, draw),
-            words: ops.filters_if::<K>(condition, found),
+            bits: self.others(arrival),
+            words: ops.filters_if::<K>(!arrival.seen, found),
         }
     }
 
     #[inline(always)]
-    fn other_of_one<O: BitOps>(
-        self,
-        ops: O,
-        key: KeyHash,
-        draw: Draw,
-        condition: bool,
-    ) -> Clearing<O> {
+    fn other_of_one<O: BitOps>(self, arrival: Arrival<O>) -> Clearing<O> {
+        let Arrival { ops, draw, .. } = arrival;
         let filter = draw.below(FILTER_STREAM, u64::from(K)) as u32;
         let start = ops.bit(self.start(filter), true);
         Clearing {
-            bits: self.others(ops, key, draw),
-            words: ops.filters_if::<K>(condition, start),
+            bits: self.others(arrival),
+            words: ops.filters_if::<K>(!arrival.seen, start),
         }
     }
 }
@@ -335,29 +325,23 @@ impl<C: FilterCount> Ranges<C> {
     #[inline(always)]
     fn by_fill_in_lanes<O: BitOps>(
         self,
-        ops: O,
+        arrival: Arrival<O>,
         lanes: &SideBySide,
-        key: KeyHash,
-        draw: Draw,
         line: &Line,
     ) -> O::Bits {
-        let witnesses = self.words(draw.hash(), SECOND_SET);
+        let ops = arrival.ops;
+        let witnesses = self.words(arrival.draw.hash(), SECOND_SET);
         let witnesses = ops.pieces(witnesses, ops.lanes(&lanes.widths));
         let witnesses = ops.plus(witnesses, ops.lanes(&lanes.starts));
-        let others = self.other_lanes(ops, lanes, key, draw);
+        let others = self.other_lanes(arrival, lanes);
         let others = ops.where_set(line, witnesses, others);
         ops.at_lanes(others, &lanes.spread)
     }
 
     /// [`other`](Self::other) in each filter.
     #[inline(always)]
-    fn other_lanes<O: BitOps>(
-        self,
-        ops: O,
-        lanes: &SideBySide,
-        key: KeyHash,
-        draw: Draw,
-    ) -> O::Lanes {
+    fn other_lanes<O: BitOps>(self, arrival: Arrival<O>, lanes: &SideBySide) -> O::Lanes {
+        let Arrival { ops, key, draw, .. } = arrival;
         let widths = ops.lanes(&lanes.widths);
         let own = ops.pieces(self.words(key, 0), widths);
         let drawn = ops.pieces(self.words(draw.hash(), 0), ops.lanes(&lanes.steps));
@@ -387,10 +371,10 @@ impl<C: FilterCount> Ranges<C> {
     /// The position in the line of a random bit of a filter, never the key's own: 1 to width - 1
     /// steps on from it, wrapping at the end of the filter.
     #[inline(always)]
-    fn other(self, key: KeyHash, draw: Draw, filter: u32) -> u32 {
+    fn other<O: BitOps>(self, arrival: Arrival<O>, filter: u32) -> u32 {
         let width = self.width(filter);
-        let step = 1 + piece(draw.hash(), 0, filter, width - 1);
-        let other = self.bit_of(key, filter) + step;
+        let step = 1 + piece(arrival.draw.hash(), 0, filter, width - 1);
+        let other = self.bit_of(arrival.key, filter) + step;
         if other < self.start(filter) + width {
             other
         } else {
@@ -429,26 +413,21 @@ impl<C: FilterCount> BitLayout for Ranges<C> {
     }
 
     #[inline(always)]
-    fn others<O: BitOps>(self, ops: O, key: KeyHash, draw: Draw) -> O::Bits {
+    fn others<O: BitOps>(self, arrival: Arrival<O>) -> O::Bits {
+        let ops = arrival.ops;
         if let Some(lanes) = self.side_by_side::<O>() {
-            return ops.at_lanes(self.other_lanes(ops, lanes, key, draw), &lanes.spread);
+            return ops.at_lanes(self.other_lanes(arrival, lanes), &lanes.spread);
         }
-        self.each(ops, |filter| (self.other(key, draw, filter), true))
+        self.each(ops, |filter| (self.other(arrival, filter), true))
     }
 
     #[inline(always)]
-    fn others_by_fill<O: BitOps>(
-        self,
-        ops: O,
-        key: KeyHash,
-        draw: Draw,
-        line: &Line,
-        condition: bool,
-    ) -> Clearing<O> {
-        let words = ops.words_if(condition);
+    fn others_by_fill<O: BitOps>(self, arrival: Arrival<O>, line: &Line) -> Clearing<O> {
+        let Arrival { ops, draw, .. } = arrival;
+        let words = ops.words_if(!arrival.seen);
         if let Some(lanes) = self.side_by_side::<O>() {
             return Clearing {
-                bits: self.by_fill_in_lanes(ops, lanes, key, draw, line),
+                bits: self.by_fill_in_lanes(arrival, lanes, line),
                 words,
             };
         }
@@ -456,23 +435,18 @@ impl<C: FilterCount> BitLayout for Ranges<C> {
             let witness = self.position(draw.hash(), SECOND_SET, filter);
             // The remainder proves the index to the compiler, which then omits the bounds check.
             let is_set = line.0[(witness / 64) as usize % 8] >> (witness % 64) & 1 == 1;
-            (self.other(key, draw, filter), is_set)
+            (self.other(arrival, filter), is_set)
         });
         Clearing { bits, words }
     }
 
     #[inline(always)]
-    fn other_of_one<O: BitOps>(
-        self,
-        ops: O,
-        key: KeyHash,
-        draw: Draw,
-        condition: bool,
-    ) -> Clearing<O> {
+    fn other_of_one<O: BitOps>(self, arrival: Arrival<O>) -> Clearing<O> {
+        let Arrival { ops, draw, .. } = arrival;
         let filter = draw.below(FILTER_STREAM, u64::from(self.count.get()));
         Clearing {
-            bits: ops.bit(self.other(key, draw, filter as u32), true),
-            words: ops.words_if(condition),
+            bits: ops.bit(self.other(arrival, filter as u32), true),
+            words: ops.words_if(!arrival.seen),
         }
     }
 }
@@ -517,12 +491,19 @@ mod tests {
                         prop_assert_eq!(in_lanes, each, "{} in {}, 2^{}", count, bits, log2);
                     }
                     let ranges = Ranges::in_bits(count, bits);
+                    let arrival = Arrival {
+                        ops: Scalar,
+                        key,
+                        own: ranges.of_key(Scalar, key),
+                        seen: false,
+                        draw,
+                    };
                     let lanes = ranges.side_by_side.as_ref().expect("as above");
-                    let others = ranges.other_lanes(Scalar, lanes, key, draw);
+                    let others = ranges.other_lanes(arrival, lanes);
                     let others = Scalar.at_lanes(others, &lanes.spread);
-                    prop_assert_eq!(others, ranges.others(Scalar, key, draw));
-                    let by_fill = ranges.by_fill_in_lanes(Scalar, lanes, key, draw, &line);
-                    let each = ranges.others_by_fill(Scalar, key, draw, &line, true);
+                    prop_assert_eq!(others, ranges.others(arrival));
+                    let by_fill = ranges.by_fill_in_lanes(arrival, lanes, &line);
+                    let each = ranges.others_by_fill(arrival, &line);
                     prop_assert_eq!(by_fill, each.bits);
                 }
             }

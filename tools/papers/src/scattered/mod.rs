@@ -14,12 +14,14 @@
 //! | `buffers` | an exact LRU buffer | the verdict of a miss | LRU, `FPBuffering` |
 //!
 //! Those with a window in ticks have a mechanism each: `windows` holds timers (TBF, equal
-//! timers), the jumping window (GBF) and age-partitioned slices (APBF).
+//! timers), the jumping window (GBF) and age-partitioned slices (APBF). `mechanism` makes filters
+//! and rows of all of them.
 
 pub(crate) mod bits;
 pub(crate) mod buffers;
 pub(crate) mod cells;
 pub(crate) mod generations;
+mod mechanism;
 pub(crate) mod random;
 pub(crate) mod rows;
 mod storage;

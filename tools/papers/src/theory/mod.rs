@@ -3,12 +3,8 @@
 //! error that its documentation states. Rates are fractions of 1: the false positive rate (FPR) of
 //! the fresh arrivals, the false negative rate (FNR) of the duplicate ones.
 
-pub mod biased;
 pub mod bloom;
-pub mod buffers;
 pub mod generations;
-pub mod growth;
-pub mod rows;
 pub mod slices;
 pub mod stable;
 pub mod tree;

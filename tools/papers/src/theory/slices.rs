@@ -1,5 +1,5 @@
-//! Sliced filters (paper 001, sections 3.2 and 3.3): error rates while slices have failed, slices
-//! for a fault tolerance, and the balance of load.
+//! Sliced filters (paper 001, sections 3.2 and 3.3): error rates while slices have failed, and the
+//! balance of load.
 
 use echoless::extend::poisson;
 
@@ -143,32 +143,6 @@ pub fn horizontal_fpr(hashes: u32, keys: u64, bits: u64, slices: u64) -> f64 {
     poisson::mean_of(keys as f64 / slices as f64, |keys| {
         (-(ln_unset * keys as f64).exp_m1()).powi(hashes as i32)
     })
-}
-
-/// `S_f` of horizontal slices: the fewest slices so that with f of them failed, and their keys
-/// counted as duplicates, an FPR of p stays at most Pmax: f (1 - p) / (Pmax - p) (definition 3).
-/// `None` if Pmax is not above p.
-///
-/// # Examples
-/// ```
-/// use echoless_papers::theory::slices::{horizontal_slices, vertical_slices};
-/// // Figure 1(b) of the paper: more than 30 and fewer than 20 slices.
-/// assert_eq!(horizontal_slices(4, 0.02, 0.15), Some(31));
-/// assert!(vertical_slices(4, 4, 0.02, 0.15) < Some(20));
-/// assert_eq!(horizontal_slices(4, 0.2, 0.15), None);
-/// ```
-#[must_use]
-pub fn horizontal_slices(failed: u64, fpr: f64, max_fpr: f64) -> Option<u64> {
-    let slices = failed as f64 * (1.0 - fpr) / (max_fpr - fpr);
-    (max_fpr > fpr).then(|| slices.ceil() as u64)
-}
-
-/// `S_f` of vertical slices whose missing cells count as set: f (1 - p^(1/k)) / (Pmax^(1/k) -
-/// p^(1/k)) (definition 3). `None` if Pmax is not above p.
-#[must_use]
-pub fn vertical_slices(failed: u64, hashes: u32, fpr: f64, max_fpr: f64) -> Option<u64> {
-    let root = |rate: f64| rate.powf(1.0 / f64::from(hashes));
-    horizontal_slices(failed, root(fpr), root(max_fpr))
 }
 
 /// The fairness of loads: (sum x)^2 / (S sum x^2), 1 if all are equal and 1/S if one slice has all

@@ -1,5 +1,5 @@
-//! Stable Bloom filters: the stable point, the decrements that keep a bound, and what is missed at
-//! a gap (paper 004, sections 3 and 4).
+//! Stable Bloom filters: the stable point, the decrements that keep a bound, and a cell over time
+//! (paper 004, sections 3 and 4).
 //!
 //! Everything is for streams in which every cell is equally likely to be set, as in the paper; for
 //! others the FPR is lower. Max is the value of a set cell, K the number of cells of a key, P the
@@ -26,26 +26,6 @@ pub fn stable_zeros(decrements: f64, max: u32, hashes: u32, cells: u64) -> f64 {
 /// 1/K - 1/m, the factor of P in theorem 3 and equation 17.
 fn spread(hashes: u32, cells: u64) -> f64 {
     1.0 / f64::from(hashes) - 1.0 / cells as f64
-}
-
-/// The fraction of zero cells after `arrivals` from an empty start (theorem 1, equations 1 to 5).
-///
-/// It falls from 1 to [`stable_zeros`]; the distance shrinks at least as fast as (1 - K/m)^arrivals
-/// (corollary 2, equation 6). Simulations agree within 0.005.
-///
-/// # Examples
-/// ```
-/// use echoless_papers::theory::stable::{stable_zeros, zeros_after};
-/// let cells = 1 << 20;
-/// assert_eq!(zeros_after(0, 4.0, 1, 2, cells), 1.0);
-/// // One arrival for every ten cells: not yet stable.
-/// assert!((zeros_after(cells / 10, 4.0, 1, 2, cells) - 0.850).abs() < 0.001);
-/// let stable = stable_zeros(4.0, 1, 2, cells);
-/// assert!((zeros_after(10 * cells, 4.0, 1, 2, cells) - stable).abs() < 1e-6);
-/// ```
-#[must_use]
-pub fn zeros_after(arrivals: u64, decrements: f64, max: u32, hashes: u32, cells: u64) -> f64 {
-    Cell::new(decrements, max, hashes, cells).zero_after(arrivals)
 }
 
 /// One cell: the effect of an arrival on it.
@@ -151,47 +131,6 @@ pub fn decrements_for(fps: f64, max: u32, hashes: u32, cells: u64) -> f64 {
     1.0 / ((zeros.powf(-1.0 / f64::from(max)) - 1.0) * spread(hashes, cells))
 }
 
-/// The probability that a duplicate is missed `gap` arrivals after the last arrival of its key
-/// (equations 9 to 14).
-///
-/// Each of the key's cells is zero with the probability [`Cell::zero_since_set`]. Simulations agree
-/// within 0.01.
-///
-/// # Examples
-/// ```
-/// use echoless_papers::theory::stable::fnr_at_gap;
-/// let cells = 1 << 20;
-/// assert_eq!(fnr_at_gap(0, 4.0, 1, 2, cells), 0.0);
-/// // Far back, a duplicate is found as often as an unseen key.
-/// let far = fnr_at_gap(1 << 40, 4.0, 1, 2, cells);
-/// let fps = echoless_papers::theory::stable::stable_point_fpr(4.0, 1, 2, cells);
-/// assert!((1.0 - far - fps).abs() < 1e-6);
-/// ```
-#[must_use]
-pub fn fnr_at_gap(gap: u64, decrements: f64, max: u32, hashes: u32, cells: u64) -> f64 {
-    let zero = Cell::new(decrements, max, hashes, cells).zero_since_set(gap);
-    1.0 - (1.0 - zero).powi(hashes as i32)
-}
-
-/// The K of 1 to 10 that misses the fewest duplicates `gap` arrivals back while FPS is kept, by
-/// trial as in section 4 of the paper, which finds that gap and memory hardly matter.
-///
-/// # Examples
-/// ```
-/// use echoless_papers::theory::stable::best_hashes;
-/// assert_eq!(best_hashes(0.1, 1, 1000, 1 << 20), 2);
-/// ```
-#[must_use]
-pub fn best_hashes(fps: f64, max: u32, gap: u64, cells: u64) -> u32 {
-    let fnr = |hashes: u32| {
-        let decrements = decrements_for(fps, max, hashes, cells);
-        fnr_at_gap(gap, decrements, max, hashes, cells)
-    };
-    (1..=10)
-        .min_by(|left, right| fnr(*left).total_cmp(&fnr(*right)))
-        .unwrap_or(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,7 +141,8 @@ mod tests {
         for max in [1_u32, 3, 15] {
             let p = decrements / cells as f64;
             let k = f64::from(hashes) / cells as f64;
-            let zeros = |arrivals| zeros_after(arrivals, decrements, max, hashes, cells);
+            let cell = Cell::new(decrements, max, hashes, cells);
+            let zeros = |arrivals| cell.zero_after(arrivals);
             // Equation 1, and the step of equation 6, term by term.
             let tail = |trials: u64| binomial::at_least(max, trials, p);
             let mut expected = 1.0;
@@ -255,24 +195,6 @@ mod tests {
     }
 
     #[test]
-    fn the_best_number_of_cells_is_that_of_the_paper() {
-        for gap in [100, 5000] {
-            for (fps, max, least, most) in [
-                (0.2, 1, 1, 2),
-                (0.1, 1, 2, 2),
-                (0.1, 3, 2, 3),
-                (0.01, 3, 4, 5),
-            ] {
-                let best = best_hashes(fps, max, gap, 100_000);
-                assert!(
-                    (least..=most).contains(&best),
-                    "{fps}, Max {max}, gap {gap}: {best}"
-                );
-            }
-        }
-    }
-
-    #[test]
     fn the_sum_of_the_paper_is_the_closed_form() {
         // Equations 9 to 12, term by term.
         let (cells, hashes, decrements, max, gap) = (300.0, 2.0, 5.0, 3_u32, 400_u64);
@@ -282,7 +204,7 @@ mod tests {
             .map(|l| tail(l) * (1.0 - k).powi(l as i32) * k)
             .sum();
         let zero = sum + tail(gap) * (1.0 - k).powi(gap as i32);
-        let expected = 1.0 - (1.0 - zero).powi(2);
-        assert!((fnr_at_gap(gap, 5.0, max, 2, 300) - expected).abs() < 1e-12);
+        let cell = Cell::new(5.0, max, 2, 300);
+        assert!((cell.zero_since_set(gap) - zero).abs() < 1e-12);
     }
 }

@@ -291,3 +291,75 @@ fn messages_name_what_was_written() {
         "invalid partitions=0: expected 1 to 2 (one page each)"
     );
 }
+
+/// One case a line: specification | message, or its beginning.
+const ADAPTED: &str = "
+nosuch:x=1/bloom | invalid adapter=nosuch: expected one of horizontal, vertical, growing, tree
+bloom:k=2/bloom | invalid adapter=bloom: expected one of
+/bloom | missing adapter: expected a name before each /
+horizontal//bloom | missing adapter: expected one of horizontal, vertical, growing, tree
+horizontal:slices=8 | missing filter: expected a filter after horizontal, as in horizontal/bloom
+horizontal:slices=8/ | missing filter: expected one of bloom
+horizontal:memory=1KiB/bloom | invalid option=memory: expected one of slices, failed
+horizontal:slices=2,slices=3/bloom | invalid option=slices=3: expected each key once
+horizontal/horizontal/horizontal/horizontal/horizontal/bloom | invalid adapters=5: expected at most 4 around a filter
+horizontal/bloom | missing memory: expected a size such as memory=64MiB
+horizontal:slices=0/bloom:memory=1KiB | invalid slices=0: expected 1 to 65536
+horizontal:slices=65537/bloom:memory=1MiB | invalid slices=65537: expected 1 to 65536
+horizontal:slices=x/bloom | invalid slices=x: expected a whole number from 1 to 65536
+horizontal:failed=lost/bloom | invalid failed=lost: expected one of duplicate, fresh
+horizontal:slices=100/bloom:k=9,memory=100B | invalid memory=100 B: expected enough for 100 slices, each at least 2 B
+horizontal:slices=17/rowlru:form=line,memory=1KiB | invalid slices=17: expected 1 to 16 (one line each)
+horizontal:slices=2/a2:form=line,memory=1KiB | invalid form=line: expected scattered for a2
+horizontal:slices=2/bloom:k=0,memory=1KiB | invalid k=0: expected 1 to 64
+vertical:slices=0/bloom:memory=1KiB | invalid slices=0: expected 1 to 65536
+vertical:slices=9/bloom:k=1,memory=1B | invalid slices=9: expected 1 to 8 (one cell in each piece)
+vertical:slices=4/horizontal:slices=3/bloom:k=1,memory=1B | invalid slices=4 of 3 pieces: expected 1 to 8 (one cell
+vertical:slices=4/horizontal:slices=0/bloom:k=1,memory=1B | invalid slices=0: expected 1 to 65536
+vertical:slices=4/horizontal:failed=fresh/bloom:memory=1KiB | invalid failed=fresh: expected duplicate inside vertical slices
+vertical/lru:memory=1KiB | invalid vertical=lru: expected one of bloom, tbf, whose keys have cells in one table
+vertical/rlbsbf:memory=1KiB | invalid vertical=rlbsbf: expected one of bloom
+vertical/growing/bloom:memory=1KiB | invalid vertical=growing: expected one of bloom
+vertical/vertical/bloom:memory=1KiB | invalid vertical=vertical: expected one of bloom
+vertical/horizontal/growing/bloom:memory=1KiB | invalid vertical=growing: expected one of bloom
+vertical/bloom:form=line,memory=1KiB | invalid form=line: expected scattered under vertical
+vertical:failed=some/bloom | invalid failed=some: expected one of duplicate, fresh, hybrid, repaired
+vertical:least=2/bloom | invalid option=least: expected only with failed=hybrid or repaired
+vertical:failed=hybrid,least=0/bloom:k=4,memory=1KiB | invalid least=0: expected 1 to 64
+vertical:failed=repaired,least=5/bloom:k=4,memory=1KiB | invalid least=5: expected 1 to 4
+vertical:probe=serial/bloom | invalid probe=serial: expected one of parallel, pipelined
+vertical/bloom:k=65,memory=1KiB | invalid k=65: expected 1 to 64
+growing:fpr=0/bloom:memory=1KiB | invalid fpr=0: expected a number between 0 and 1 (exclusive)
+growing:fpr=NaN/bloom:memory=1KiB | invalid fpr=NaN: expected a number between 0 and 1 (exclusive)
+growing:fpr=x/bloom | invalid fpr=x: expected a number between 0 and 1 (exclusive)
+growing:threshold=age/bloom | invalid threshold=age: expected one of density, cardinality
+growing:step=1parsec/bloom | invalid step=1parsec: expected
+growing:step=0/bloom:memory=1KiB | invalid step=0 B: expected 1 B to 1024 B, the memory
+growing:step=2KiB/bloom:memory=1KiB | invalid step=2048 B: expected 1 B to 1024 B, the memory
+growing:step=1KiB/bloom:memory=2MiB | invalid step=1024 B: expected 2048 B to 2097152 B, the memory
+growing/bloom:memory=7B | invalid step=0 B: expected 1 B to 7 B, the memory
+growing:fpr=0.0001/bloom:k=2,memory=64B | invalid step=
+tree:levels=0/bloom:memory=1KiB | invalid levels=0: expected 1 to 16
+tree:levels=2,topdown=2/bloom:memory=1KiB | invalid topdown=2: expected 0 to 1
+tree:mode=thin/bloom | invalid mode=thin: expected one of sparse, dense
+tree:mode=dense/clocked:window=9,memory=1KiB | invalid mode=dense: expected
+tree:levels=16/bloom:memory=1KiB | invalid memory=1024 B: expected at least 65535 B
+growing/sbf:memory=1KiB | invalid growing=sbf: expected one of bloom
+growing/clocked:window=9,memory=1KiB | invalid form=line: expected scattered under growing
+growing/horizontal/bloom:memory=1KiB | invalid growing=horizontal: expected one of bloom
+growing/growing/bloom:memory=1KiB | invalid growing=growing: expected one of bloom
+growing/gbf:memory=1KiB | invalid growing=gbf: expected one of bloom, tbf
+growing/tbf:equal=2,memory=1KiB | invalid equal=2: expected 1 under vertical slices and growth
+vertical/tbf:refresh=true,memory=1KiB | invalid refresh=true: expected false under vertical slices and growth
+growing/tbf:k=0,memory=1KiB | invalid k=0: expected 1 to 64
+growing/tbf:window=9,memory=8B | invalid memory=1 B: expected at least 16 B (k timers and a word)
+";
+
+#[test]
+fn rejections_of_adapted_filters_name_field_value_and_range() {
+    for case in ADAPTED.lines().skip(1) {
+        let (text, message) = case.split_once(" | ").expect("two parts");
+        let error = rejection(text).to_string();
+        assert!(error.starts_with(message), "{text}: {error}");
+    }
+}

@@ -1,9 +1,9 @@
 //! Stable Bloom filters.
 
 use echoless::{Filter, FilterSpec};
-use echoless_papers::theory::stable::{fnr_at_gap, stable_point_fpr, stable_zeros, zeros_after};
+use echoless_papers::theory::stable::{Cell, stable_point_fpr, stable_zeros};
 
-use crate::trial::{fnr_at_gap as measured_fnr_at_gap, fresh_keys, probed_fpr};
+use crate::trial::{fnr_at_gap, fresh_keys, probed_fpr};
 
 /// A filter of so many bytes with cells of `bits` bits, decrementing P = `decrements` of them.
 fn build(
@@ -57,7 +57,8 @@ fn the_fraction_of_zeros_falls_as_computed() {
             for (key, arrivals) in fresh_keys(4 * cells).zip(1..) {
                 filter.observe_one(key);
                 if [cells / 20, cells / 4, cells, 2 * cells, 4 * cells].contains(&arrivals) {
-                    let zeros = zeros_after(arrivals, decrements as f64, max, hashes, cells);
+                    let cell = Cell::new(decrements as f64, max, hashes, cells);
+                    let zeros = cell.zero_after(arrivals);
                     assert!(
                         (zeros_of(&*filter) - zeros).abs() < 0.005,
                         "{bits} bits, {arrivals} arrivals: {}, expected {zeros}",
@@ -76,8 +77,9 @@ fn duplicates_are_missed_as_often_as_computed() {
         let (cells, max) = (bytes * 8 / u64::from(bits), (1 << bits) - 1);
         for gap in [100, 1000, 10_000, 100_000] {
             let mut filter = build((bits, hashes, decrements), "independent", bytes);
-            let measured = measured_fnr_at_gap(&mut *filter, gap, 60_000);
-            let expected = fnr_at_gap(gap, decrements as f64, max, hashes, cells);
+            let measured = fnr_at_gap(&mut *filter, gap, 60_000);
+            let zero = Cell::new(decrements as f64, max, hashes, cells).zero_since_set(gap);
+            let expected = 1.0 - (1.0 - zero).powi(hashes as i32);
             assert!(
                 (measured - expected).abs() < 0.01,
                 "{bits} bits, gap {gap}: {measured}, expected {expected}"

@@ -2,7 +2,7 @@
 
 use crate::error::SpecError;
 use crate::filters::Form;
-use crate::filters::row::{Facts, MOST_SCATTERED, Named, OptionRow};
+use crate::filters::row::{Facts, Named, OptionRow};
 use crate::memory::LINE_BYTES;
 use crate::options::{Allowed, Value};
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
@@ -45,18 +45,10 @@ pub fn queue_options(form: Form) -> &'static [OptionRow] {
 pub fn facts(named: &Named, memory: u64) -> Facts {
     let width = SlotWidth::from_bits(named.small("bits"));
     Facts {
-        cache_lines: 1.0,
-        rate_model: None,
         fpr_limit: width
             .ok()
             .map(|width| FingerprintGeometry::new(memory / LINE_BYTES, width).full_fpr()),
-        most_memory: MOST_SCATTERED,
-        memory_unit: LINE_BYTES,
-        window: None,
-        renews_keys: false,
-        forgets_by_time: false,
-        settles: true,
-        power_of_two_rows: false,
+        ..Facts::touching(1.0)
     }
 }
 

@@ -1,8 +1,9 @@
-//! The cut of a table of cells into vertical slices and their pieces.
+//! The cut of a table of cells into vertical slices and their pieces, and the checks of the paths
+//! that name slices of any cut.
 
 use std::ops::Range;
 
-use echoless::KeyHash;
+use echoless::{KeyHash, SpecError};
 
 /// The first of the [`KeyHash::remix`] streams that choose the piece of a key, one stream for each
 /// vertical slice. No filter draws positions from them.
@@ -94,6 +95,31 @@ fn part(range: Range<u64>, count: u64, index: u64) -> Range<u64> {
         range.start + before as u64
     };
     bound(index)..bound(index + 1)
+}
+
+/// The most slices of one cut.
+pub(super) const MOST_SLICES: u32 = 1 << 16;
+
+/// Checks one step of a path.
+///
+/// # Errors
+/// [`SpecError`] if `index` is not below `count`. It names the whole path.
+pub(super) fn check_index(path: &[usize], index: usize, count: usize) -> Result<usize, SpecError> {
+    if index < count {
+        return Ok(index);
+    }
+    let allowed = format!("0 to {} in each place", count - 1);
+    Err(SpecError::new("slice", path_text(path), allowed))
+}
+
+/// The error about a path of the wrong length.
+pub(super) fn wrong_depth(path: &[usize], allowed: &str) -> SpecError {
+    SpecError::new("slice", path_text(path), allowed)
+}
+
+fn path_text(path: &[usize]) -> String {
+    let indices: Vec<String> = path.iter().map(usize::to_string).collect();
+    indices.join("/")
 }
 
 #[cfg(test)]

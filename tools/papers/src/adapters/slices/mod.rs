@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `horizontal` | a key belongs to one of S filters of M/S |
 //! | `vertical` | the k cells of a key lie in up to k of S ranges of one table |
-//! | `cut` | the ranges of a vertical cut |
-//! | `path` | the checks of the paths that name slices |
+//! | `cut` | the ranges of a vertical cut, and the checks of the paths that name slices |
 //!
 //! Both nest ("diced" filters, section 3.3):
 //!
@@ -19,5 +18,4 @@
 
 mod cut;
 pub(crate) mod horizontal;
-mod path;
 pub(crate) mod vertical;

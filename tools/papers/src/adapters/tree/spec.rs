@@ -347,13 +347,10 @@ pub(crate) static ROW: AdapterRow = AdapterRow {
             most_memory: node
                 .most_memory
                 .saturating_mul(spec.nodes().map_or(1, |nodes| nodes as u64)),
-            memory_unit: node.memory_unit,
-            window: node.window,
             // A duplicate that is found on the way up changes no node.
             renews_keys: false,
             forgets_by_time: false,
-            settles: node.settles,
-            power_of_two_rows: node.power_of_two_rows,
+            ..node
         }
     },
 };

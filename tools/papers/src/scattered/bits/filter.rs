@@ -2,12 +2,12 @@
 
 use super::{Ageing, BitTable, Reservoir};
 use crate::lines;
+use crate::scattered::mechanism::{self, Mechanism, filter};
 use crate::scattered::random::SeededRng;
-use echoless::extend::{FilterRow, Head, MOST_SCATTERED, Named, OptionRow, tally_of_cells};
-use echoless::memory::LINE_BYTES;
+use echoless::extend::{FilterRow, Head, Named, OptionRow};
 use echoless::spec::{Facts, Form};
 use echoless::theory::RateModel;
-use echoless::{Batch, BuildError, Filter, KeyHash, Report, Tally};
+use echoless::{BuildError, Cells, KeyHash};
 
 /// The parameters of a bit filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,16 +62,9 @@ impl BitsSpec {
     }
 }
 
-impl BitFilters {
-    /// The fraction of bits that are set.
-    #[cfg(test)]
-    pub(super) fn fill(&self) -> f64 {
-        self.table.cells().fill()
-    }
-
-    /// Tests and records one key; true means duplicate.
+impl Mechanism for BitFilters {
     #[inline]
-    pub(super) fn observe_key(&mut self, key: KeyHash) -> bool {
+    fn observe_key(&mut self, key: KeyHash) -> bool {
         self.arrivals += 1;
         let seen = self.table.holds(key);
         let insert =
@@ -81,12 +74,6 @@ impl BitFilters {
             self.table.insert(key);
         }
         seen
-    }
-}
-
-impl Filter for BitFilters {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -103,12 +90,8 @@ impl Filter for BitFilters {
         self.table.bytes()
     }
 
-    fn tally(&self) -> Tally {
-        tally_of_cells(self.memory_bytes(), self.table.cells())
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
+    fn fill(&self) -> (Cells, Option<f64>) {
+        (self.table.cells(), None)
     }
 }
 
@@ -133,19 +116,18 @@ pub(crate) static ROWS: [FilterRow; 5] = [
 ];
 
 const fn row(name: &'static str, options: fn(Form) -> &'static [OptionRow]) -> FilterRow {
+    let head = Head {
+        name,
+        options,
+        complete: Named::as_given,
+    };
     FilterRow {
-        head: Head {
-            name,
-            options,
-            complete: Named::as_given,
-        },
-        default_form: Form::Scattered,
-        scattered: Some(|named, memory, seed| {
-            Ok(Box::new(BitsSpec::of(named).build(memory, seed)?))
-        }),
-        cells: None,
         lines: Some(|named, allocation| lines::bits::build(&BitsSpec::of(named), allocation)),
-        facts,
+        ..mechanism::row(
+            head,
+            |named, memory, seed| filter(BitsSpec::of(named).build(memory, seed)),
+            facts,
+        )
     }
 }
 
@@ -157,18 +139,7 @@ fn facts(named: &Named, form: Form, memory: u64) -> Facts {
         _ => None,
     };
     Facts {
-        cache_lines: f64::from(match ageing {
-            Ageing::Never => hashes,
-            Ageing::OneFilter => hashes + 1,
-            Ageing::EachFilter | Ageing::ByFill | Ageing::Reservoir(_) => 2 * hashes,
-        }),
         rate_model: memory.checked_mul(8).and_then(rate_model),
-        fpr_limit: None,
-        most_memory: MOST_SCATTERED,
-        memory_unit: LINE_BYTES,
-        window: None,
-        renews_keys: false,
-        forgets_by_time: false,
         settles: match ageing {
             Ageing::Never | Ageing::OneFilter => false,
             // Keys are inserted ever more rarely, so the filter is that of an old part.
@@ -178,6 +149,10 @@ fn facts(named: &Named, form: Form, memory: u64) -> Facts {
             // A fresh key sets its one bit for certain, and clears less than one bit of those set.
             Ageing::EachFilter | Ageing::ByFill => hashes > 1,
         },
-        power_of_two_rows: false,
+        ..Facts::touching(f64::from(match ageing {
+            Ageing::Never => hashes,
+            Ageing::OneFilter => hashes + 1,
+            Ageing::EachFilter | Ageing::ByFill | Ageing::Reservoir(_) => 2 * hashes,
+        }))
     }
 }

@@ -6,6 +6,5 @@ mod filter;
 mod table;
 
 pub(crate) use ageing::{Ageing, Reservoir};
-pub(crate) use filter::BitsSpec;
-pub(crate) use filter::ROWS;
+pub(crate) use filter::{BitsSpec, ROWS};
 pub(crate) use table::BitTable;

@@ -1,13 +1,12 @@
 //! The block-decaying Bloom filter: cells hold wrapping timestamps of a window divided into blocks.
 
+use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::storage::PackedCells;
 use echoless::extend::{
-    Allowed, FilterRow, Head, MOST_HASHES, MOST_SCATTERED, Named, OptionRow, at_least_bits,
-    bits_of, tally_of_cells, within,
+    Allowed, FilterRow, Head, MOST_HASHES, Named, OptionRow, at_least_bits, bits_of, within,
 };
-use echoless::memory::LINE_BYTES;
-use echoless::spec::{Facts, Form};
-use echoless::{Batch, BuildError, Cells, Filter, KeyHash, Report, SpecError, Tally};
+use echoless::spec::Facts;
+use echoless::{BuildError, Cells, KeyHash, SpecError};
 
 /// The parameters of a block-decaying Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -121,8 +120,9 @@ impl DecayingBloom {
             }
         }
     }
+}
 
-    /// Tests and records one key; true means duplicate.
+impl Mechanism for DecayingBloom {
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let seen = self.contains(key);
@@ -136,12 +136,6 @@ impl DecayingBloom {
             self.advance();
         }
         seen
-    }
-}
-
-impl Filter for DecayingBloom {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     #[inline(always)]
@@ -159,14 +153,9 @@ impl Filter for DecayingBloom {
         self.cells.bytes()
     }
 
-    fn tally(&self) -> Tally {
+    fn fill(&self) -> (Cells, Option<f64>) {
         let live = self.cells.iter().filter(|cell| *cell > self.block);
-        let cells = Cells::new(live.count() as u64, self.cells.len());
-        tally_of_cells(self.memory_bytes(), cells)
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
+        (Cells::new(live.count() as u64, self.cells.len()), None)
     }
 }
 
@@ -177,26 +166,15 @@ const OPTIONS: &[OptionRow] = &[
 ];
 
 /// The block-decaying Bloom filter.
-pub(crate) static DECAYING: [FilterRow; 1] = [FilterRow {
-    head: Head {
+pub(crate) static DECAYING: [FilterRow; 1] = [row(
+    Head {
         name: "bdbf",
         options: |_| OPTIONS,
         complete: Named::as_given,
     },
-    default_form: Form::Scattered,
-    scattered: Some(|named, memory, _| Ok(Box::new(DecayingSpec::of(named).build(memory)?))),
-    cells: None,
-    lines: None,
-    facts: |named, _, memory| Facts {
-        cache_lines: (DecayingSpec::of(named).hashes_in(memory)).map_or(0.0, f64::from),
-        rate_model: None,
-        fpr_limit: None,
-        most_memory: MOST_SCATTERED,
-        memory_unit: LINE_BYTES,
-        window: None,
-        renews_keys: false,
-        forgets_by_time: false,
-        settles: true,
-        power_of_two_rows: false,
+    |named, memory, _| filter(DecayingSpec::of(named).build(memory)),
+    |named, _, memory| {
+        let hashes = DecayingSpec::of(named).hashes_in(memory);
+        Facts::touching(hashes.map_or(0.0, f64::from))
     },
-}];
+)];

@@ -1,16 +1,13 @@
 //! The fingerprint stable Bloom filter: each cell pairs a counter with a fingerprint of the key
 //! that set it.
 
-use super::primes::prime_at_most;
 use crate::lines;
+use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::random::SeededRng;
 use crate::scattered::storage::PackedCells;
-use echoless::extend::{
-    FilterRow, Head, MOST_SCATTERED, Named, OptionRow, at_least_bits, names, tally_of_cells,
-};
-use echoless::memory::LINE_BYTES;
+use echoless::extend::{FilterRow, Head, Named, OptionRow, at_least_bits, names};
 use echoless::spec::{Facts, Form};
-use echoless::{Batch, BuildError, Cells, Filter, KeyHash, Report, Tally};
+use echoless::{BuildError, Cells, KeyHash};
 
 /// How a key's fingerprint is written to a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,44 +152,32 @@ const LINE: &[OptionRow] = &options(6);
 
 /// The fingerprint stable Bloom filter.
 pub(crate) static FINGERPRINT_STABLE: [FilterRow; 1] = [FilterRow {
-    head: Head {
-        name: "fpsbf",
-        options: |form| match form {
-            Form::Scattered => SCATTERED,
-            Form::Line => LINE,
-        },
-        complete: Named::as_given,
-    },
-    default_form: Form::Scattered,
-    scattered: Some(|named, memory, seed| {
-        Ok(Box::new(
-            FingerprintStableSpec::of(named).build(memory, seed)?,
-        ))
-    }),
-    cells: None,
     lines: Some(|named, allocation| {
         lines::fingerprint_stable::build(&FingerprintStableSpec::of(named), allocation)
     }),
-    facts: |named, _, _| {
-        let spec = FingerprintStableSpec::of(named);
-        Facts {
-            cache_lines: f64::from(spec.hashes) * (1.0 + spec.eviction),
-            rate_model: None,
-            fpr_limit: None,
-            most_memory: MOST_SCATTERED,
-            memory_unit: LINE_BYTES,
-            window: None,
-            renews_keys: false,
-            forgets_by_time: false,
-            settles: match spec.refill {
-                Refill::Xor => false,
-                // Without evictions no counter reaches 0, which would clear the fingerprint.
-                Refill::Repaired => spec.eviction > 0.0,
-                Refill::Overwrite => true,
+    ..row(
+        Head {
+            name: "fpsbf",
+            options: |form| match form {
+                Form::Scattered => SCATTERED,
+                Form::Line => LINE,
             },
-            power_of_two_rows: false,
-        }
-    },
+            complete: Named::as_given,
+        },
+        |named, memory, seed| filter(FingerprintStableSpec::of(named).build(memory, seed)),
+        |named, _, _| {
+            let spec = FingerprintStableSpec::of(named);
+            Facts {
+                settles: match spec.refill {
+                    Refill::Xor => false,
+                    // Without evictions no counter reaches 0, which would clear the fingerprint.
+                    Refill::Repaired => spec.eviction > 0.0,
+                    Refill::Overwrite => true,
+                },
+                ..Facts::touching(f64::from(spec.hashes) * (1.0 + spec.eviction))
+            }
+        },
+    )
 }];
 
 impl FingerprintStableBloom {
@@ -220,8 +205,9 @@ impl FingerprintStableBloom {
             self.cells.set(cell, decremented);
         }
     }
+}
 
-    /// Tests and records one key; true means duplicate.
+impl Mechanism for FingerprintStableBloom {
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
         if self.contains(key) {
@@ -237,12 +223,6 @@ impl FingerprintStableBloom {
             self.cells.set(cell, filled);
         }
         false
-    }
-}
-
-impl Filter for FingerprintStableBloom {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     #[inline(always)]
@@ -263,22 +243,77 @@ impl Filter for FingerprintStableBloom {
         self.cells.bytes()
     }
 
-    fn tally(&self) -> Tally {
+    fn fill(&self) -> (Cells, Option<f64>) {
         // A cell whose counter is 0 may keep its fingerprint, but it is empty.
         let max = self.spec.counter_max();
         let occupied = self.cells.iter().filter(|cell| cell & max != 0);
-        let cells = Cells::new(occupied.count() as u64, self.cells.len());
-        tally_of_cells(self.memory_bytes(), cells)
+        (Cells::new(occupied.count() as u64, self.cells.len()), None)
     }
+}
 
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
+/// The largest prime up to `number`, which is 2 or more.
+fn prime_at_most(number: u64) -> u64 {
+    (2..=number)
+        .rev()
+        .find(|candidate| is_prime(*candidate))
+        .unwrap_or(2)
+}
+
+/// Miller-Rabin with the first twelve primes as bases, which decide every 64-bit number.
+fn is_prime(number: u64) -> bool {
+    const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+    if let Some(base) = BASES.into_iter().find(|base| number.is_multiple_of(*base)) {
+        return number == base;
     }
+    if number < 2 {
+        return false;
+    }
+    let multiply = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(number)) as u64;
+    let power = |base: u64, mut exponent: u64| {
+        let (mut square, mut result) = (base, 1);
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                result = multiply(result, square);
+            }
+            square = multiply(square, square);
+            exponent >>= 1;
+        }
+        result
+    };
+    let twos = (number - 1).trailing_zeros();
+    BASES.into_iter().all(|base| {
+        let mut root = power(base, (number - 1) >> twos);
+        if root == 1 || root == number - 1 {
+            return true;
+        }
+        (1..twos).any(|_| {
+            root = multiply(root, root);
+            root == number - 1
+        })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn primes_are_distinguished_from_composites() {
+        let small: Vec<u64> = (0..60).filter(|number| is_prime(*number)).collect();
+        assert_eq!(
+            small,
+            [
+                2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59
+            ]
+        );
+        // A Carmichael number, a strong pseudoprime to bases 2, 3, 5 and 7, and the largest 64-bit
+        // prime.
+        assert!(!is_prime(561));
+        assert!(!is_prime(3_215_031_751));
+        assert!(is_prime(18_446_744_073_709_551_557));
+        assert_eq!(prime_at_most(100), 97);
+        assert_eq!(prime_at_most(2), 2);
+    }
 
     #[test]
     fn the_fill_is_the_fraction_of_nonzero_counters() {
@@ -296,7 +331,7 @@ mod tests {
             }
             let counters = filter.cells.iter().filter(|cell| cell & 1 == 1).count();
             let expected = counters as f64 / filter.cells.len() as f64;
-            assert_eq!(filter.report().fill(), Some(expected), "{refill:?}");
+            assert_eq!(filter.fill().0.fill(), expected, "{refill:?}");
             // As many cells are set as decremented, which balances at a fill of 2/3; false
             // positives set none and keep it lower.
             assert!((0.5..0.75).contains(&expected), "{refill:?}: {expected}");

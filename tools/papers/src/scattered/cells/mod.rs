@@ -3,11 +3,8 @@
 
 mod decaying;
 mod fingerprint_stable;
-mod primes;
 mod stable;
 
 pub(crate) use decaying::DECAYING;
-pub(crate) use fingerprint_stable::FINGERPRINT_STABLE;
-pub(crate) use fingerprint_stable::FingerprintStableSpec;
-pub(crate) use stable::STABLE;
-pub(crate) use stable::{Decrement, StableSpec, Update};
+pub(crate) use fingerprint_stable::{FINGERPRINT_STABLE, FingerprintStableSpec};
+pub(crate) use stable::{Decrement, STABLE, StableSpec, Update};

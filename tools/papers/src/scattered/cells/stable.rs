@@ -2,17 +2,16 @@
 //! them.
 
 use crate::lines;
+use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::random::SeededRng;
 use crate::scattered::storage::{PackedCells, packed_lines};
 use crate::theory::stable::{decrements_for, stable_point_fpr};
 use echoless::extend::{
-    Allowed, FilterRow, Head, MOST_SCATTERED, Named, OptionRow, Value, at_least_bits, names,
-    rate_text, tally_of_cells, within,
+    Allowed, FilterRow, Head, Named, OptionRow, Value, at_least_bits, names, rate_text, within,
 };
-use echoless::memory::LINE_BYTES;
 use echoless::spec::{Facts, Form};
 use echoless::theory::RateModel;
-use echoless::{Batch, BuildError, Filter, KeyHash, Report, SpecError, Tally};
+use echoless::{BuildError, Cells, KeyHash, SpecError};
 
 /// Which arrivals decrement and raise cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,60 +197,55 @@ const OPTIONS: &[OptionRow] = &[
 
 /// The stable Bloom filter.
 pub(crate) static STABLE: [FilterRow; 1] = [FilterRow {
-    head: Head {
-        name: "sbf",
-        options: |_| OPTIONS,
-        complete: |named, _| match (named.given("p"), named.decimal("fps")) {
-            (Some(_), Some(bound)) => {
-                let allowed = "either p or fps, not both";
-                Err(SpecError::new("fps", rate_text(bound), allowed))
-            }
-            (None, None) => {
-                named.set("fps", Value::Decimal(0.1));
-                Ok(())
-            }
-            _ => Ok(()),
-        },
-    },
-    default_form: Form::Scattered,
-    scattered: Some(|named, memory, seed| Ok(Box::new(StableSpec::of(named).build(memory, seed)?))),
-    cells: None,
     lines: Some(|named, allocation| lines::stable::build(&StableSpec::of(named), allocation)),
-    facts: |named, form, memory| {
-        let spec = StableSpec::of(named);
-        let cells = memory
-            .checked_mul(8)
-            .map(|bits| bits / u64::from(spec.cell_bits));
-        let decrements = cells.and_then(|cells| spec.decrements_in(cells).ok());
-        let covered = spec.update == Update::Every && spec.reach == 1.0;
-        let covered = covered && form == Form::Scattered;
-        let width = u64::from(spec.cell_bits);
-        let decremented = match (spec.decrement, decrements) {
-            (Decrement::Independent, Some(decrements)) => decrements as f64,
-            // No more than all cells.
-            (Decrement::Consecutive, Some(decrements)) => packed_lines(decrements * width, width),
-            (_, None) => 1.0,
-        };
-        Facts {
-            cache_lines: f64::from(spec.hashes) + decremented,
-            rate_model: (cells.zip(decrements).filter(|_| covered)).map(|(cells, decrements)| {
-                RateModel::Stable {
-                    hashes: spec.hashes,
-                    max: spec.max(),
-                    decrements,
-                    cells,
+    ..row(
+        Head {
+            name: "sbf",
+            options: |_| OPTIONS,
+            complete: |named, _| match (named.given("p"), named.decimal("fps")) {
+                (Some(_), Some(bound)) => {
+                    let allowed = "either p or fps, not both";
+                    Err(SpecError::new("fps", rate_text(bound), allowed))
                 }
-            }),
-            fpr_limit: None,
-            most_memory: MOST_SCATTERED,
-            memory_unit: LINE_BYTES,
-            window: None,
-            renews_keys: false,
-            forgets_by_time: false,
-            settles: spec.settles(),
-            power_of_two_rows: false,
-        }
-    },
+                (None, None) => {
+                    named.set("fps", Value::Decimal(0.1));
+                    Ok(())
+                }
+                _ => Ok(()),
+            },
+        },
+        |named, memory, seed| filter(StableSpec::of(named).build(memory, seed)),
+        |named, form, memory| {
+            let spec = StableSpec::of(named);
+            let cells = memory
+                .checked_mul(8)
+                .map(|bits| bits / u64::from(spec.cell_bits));
+            let decrements = cells.and_then(|cells| spec.decrements_in(cells).ok());
+            let covered = spec.update == Update::Every && spec.reach == 1.0;
+            let covered = covered && form == Form::Scattered;
+            let width = u64::from(spec.cell_bits);
+            let decremented = match (spec.decrement, decrements) {
+                (Decrement::Independent, Some(decrements)) => decrements as f64,
+                // No more than all cells.
+                (Decrement::Consecutive, Some(decrements)) => {
+                    packed_lines(decrements * width, width)
+                }
+                (_, None) => 1.0,
+            };
+            Facts {
+                rate_model: (cells.zip(decrements).filter(|_| covered)).map(
+                    |(cells, decrements)| RateModel::Stable {
+                        hashes: spec.hashes,
+                        max: spec.max(),
+                        decrements,
+                        cells,
+                    },
+                ),
+                settles: spec.settles(),
+                ..Facts::touching(f64::from(spec.hashes) + decremented)
+            }
+        },
+    )
 }];
 
 impl StableBloom {
@@ -282,8 +276,9 @@ impl StableBloom {
             }
         }
     }
+}
 
-    /// Tests and records one key; true means duplicate.
+impl Mechanism for StableBloom {
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let seen = self.contains(key);
@@ -295,12 +290,6 @@ impl StableBloom {
             }
         }
         seen
-    }
-}
-
-impl Filter for StableBloom {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        batch.observe_each(duplicates, |key| self.observe_key(key));
     }
 
     #[inline(always)]
@@ -317,12 +306,8 @@ impl Filter for StableBloom {
         self.cells.bytes()
     }
 
-    fn tally(&self) -> Tally {
-        tally_of_cells(self.memory_bytes(), self.cells.occupied())
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
+    fn fill(&self) -> (Cells, Option<f64>) {
+        (self.cells.occupied(), None)
     }
 }
 

@@ -3,11 +3,11 @@
 
 use super::fingerprint::{Fingerprint, nonzero_values};
 use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
+use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::random::SeededRng;
-use echoless::extend::{FilterRow, Head, MOST_SCATTERED, Named, OptionRow, names, tally_of_cells};
-use echoless::memory::LINE_BYTES;
-use echoless::spec::{Facts, Form};
-use echoless::{Batch, BuildError, Filter, KeyHash, Report, Tally};
+use echoless::extend::{FilterRow, Head, Named, OptionRow, names};
+use echoless::spec::Facts;
+use echoless::{BuildError, Cells, KeyHash};
 
 /// The parameters of a cuckoo filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,8 +104,9 @@ impl CuckooFilter {
         self.store.write(row, slots);
         Some(previous)
     }
+}
 
-    /// Tests and records one key; true means duplicate.
+impl Mechanism for CuckooFilter {
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let (first, mut fingerprint) = self.home(key);
         let second = self.partner(first, fingerprint);
@@ -130,12 +131,6 @@ impl CuckooFilter {
         self.place(row, fingerprint, true);
         false
     }
-}
-
-impl Filter for CuckooFilter {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        batch.observe_each(duplicates, |key| self.observe_key(key));
-    }
 
     fn contains(&self, key: KeyHash) -> bool {
         let (first, fingerprint) = self.home(key);
@@ -152,12 +147,8 @@ impl Filter for CuckooFilter {
         self.store.bytes()
     }
 
-    fn tally(&self) -> Tally {
-        tally_of_cells(self.memory_bytes(), self.store.occupied())
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
+    fn fill(&self) -> (Cells, Option<f64>) {
+        (self.store.occupied(), None)
     }
 }
 
@@ -169,30 +160,21 @@ const OPTIONS: &[OptionRow] = &[
 ];
 
 /// The cuckoo filter.
-pub(crate) static CUCKOO: [FilterRow; 1] = [FilterRow {
-    head: Head {
+pub(crate) static CUCKOO: [FilterRow; 1] = [row(
+    Head {
         name: "cuckoo",
         options: |_| OPTIONS,
         complete: Named::as_given,
     },
-    default_form: Form::Scattered,
-    scattered: Some(|named, memory, seed| Ok(Box::new(CuckooSpec::of(named).build(memory, seed)?))),
-    cells: None,
-    lines: None,
-    facts: |named, _, _| {
+    |named, memory, seed| filter(CuckooSpec::of(named).build(memory, seed)),
+    |named, _, _| {
         let spec = CuckooSpec::of(named);
         Facts {
-            cache_lines: (2.0 + f64::from(spec.kicks))
-                * row_lines(spec.encoding, spec.slots, spec.bits),
-            rate_model: None,
             fpr_limit: Some(2.0 * f64::from(spec.slots) / nonzero_values(spec.bits)),
-            most_memory: MOST_SCATTERED,
-            memory_unit: LINE_BYTES,
-            window: None,
-            renews_keys: false,
-            forgets_by_time: false,
-            settles: true,
             power_of_two_rows: true,
+            ..Facts::touching(
+                (2.0 + f64::from(spec.kicks)) * row_lines(spec.encoding, spec.slots, spec.bits),
+            )
         }
     },
-}];
+)];

@@ -3,10 +3,8 @@
 
 mod cuckoo;
 mod fingerprint;
-mod sqf;
 mod store;
 mod table;
 
 pub(crate) use cuckoo::CUCKOO;
-pub(crate) use sqf::SQF;
-pub(crate) use table::{QUEUES, RANDOM_ROWS, counters};
+pub(crate) use table::{QUEUES, RANDOM_ROWS, SQF, counters};

@@ -4,13 +4,12 @@
 use super::fingerprint::{Fingerprint, nonzero_values};
 use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
 use crate::lines;
+use crate::scattered::mechanism::{self, Mechanism, filter};
 use crate::scattered::random::SeededRng;
 use echoless::extend::rows::{LINE, SCATTERED, complete, facts as line_facts, queue_options};
-use echoless::extend::{
-    BuildLines, FilterRow, Head, Named, OptionRow, build_lines, names, tally_of_cells,
-};
+use echoless::extend::{BuildLines, FilterRow, Head, Named, OptionRow, build_lines, names};
 use echoless::spec::{Facts, Form};
-use echoless::{Batch, BuildError, Filter, KeyHash, Replacement, Report, Tally};
+use echoless::{BuildError, Cells, KeyHash, Replacement};
 
 /// Which fingerprint leaves a full row, and what a fingerprint that is found does to its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +65,7 @@ pub(crate) struct RowFilter {
 
 impl RowFilter {
     /// A filter of the empty rows of `store`; `seed` seeds its random victims.
-    pub(super) fn new(
+    fn new(
         store: RowStore,
         slots: u32,
         fingerprint: Fingerprint,
@@ -86,8 +85,9 @@ impl RowFilter {
     fn row_of(&self, key: KeyHash) -> u64 {
         KeyHash::from_uniform(key.remix(0)).line(self.store.rows())
     }
+}
 
-    /// Tests and records one key; true means duplicate.
+impl Mechanism for RowFilter {
     #[inline]
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let row = self.row_of(key);
@@ -119,12 +119,6 @@ impl RowFilter {
         self.store.write(row, slots);
         found != 0
     }
-}
-
-impl Filter for RowFilter {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        batch.observe_each(duplicates, |key| self.observe_key(key));
-    }
 
     fn contains(&self, key: KeyHash) -> bool {
         let mut buffer = [0; MOST_SLOTS as usize];
@@ -142,12 +136,8 @@ impl Filter for RowFilter {
         self.store.bytes()
     }
 
-    fn tally(&self) -> Tally {
-        tally_of_cells(self.memory_bytes(), self.store.occupied())
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
+    fn fill(&self) -> (Cells, Option<f64>) {
+        (self.store.occupied(), None)
     }
 }
 
@@ -221,19 +211,18 @@ pub(crate) fn counters(name: &str) -> u32 {
 }
 
 const fn row(name: &'static str, (options, build): RowForms) -> FilterRow {
+    let head = Head {
+        name,
+        options,
+        complete: |named, form| complete(named, form, counters(named.name()).into()),
+    };
     FilterRow {
-        head: Head {
-            name,
-            options,
-            complete: |named, form| complete(named, form, counters(named.name()).into()),
-        },
-        default_form: Form::Scattered,
-        scattered: Some(|named, memory, seed| {
-            Ok(Box::new(RowSpec::of(named).build(memory, seed)?))
-        }),
-        cells: None,
         lines: Some(build),
-        facts,
+        ..mechanism::row(
+            head,
+            |named, memory, seed| filter(RowSpec::of(named).build(memory, seed)),
+            facts,
+        )
     }
 }
 
@@ -253,4 +242,49 @@ fn facts(named: &Named, form: Form, memory: u64) -> Facts {
         },
         ..facts
     }
+}
+
+const COUNTED: &[OptionRow] = &[
+    OptionRow::whole("slots", 1, MOST_SLOTS as u64, 1),
+    // r: the bits of the remainder.
+    OptionRow::whole("r", 1, 27, 2),
+    // r': the low bits of it that are kept, at most r.
+    OptionRow::whole("kept", 1, 27, 1),
+    OptionRow::choice("rows", &names(&ENCODINGS)),
+];
+
+/// The streaming quotient filter (Dutta 2013): rows of fingerprints that count bits.
+pub(crate) static SQF: [FilterRow; 1] = [mechanism::row(
+    Head {
+        name: "sqf",
+        options: |_| COUNTED,
+        complete: Named::as_given,
+    },
+    |named, memory, seed| filter(build_counted(named, memory, seed)),
+    // No limit of the rate: its fingerprints are not equally likely.
+    |named, _, _| Facts {
+        power_of_two_rows: true,
+        ..Facts::touching(row_lines(
+            named.choice("rows", &ENCODINGS),
+            named.small("slots"),
+            counted_fingerprint(named).bits(),
+        ))
+    },
+)];
+
+fn counted_fingerprint(named: &Named) -> Fingerprint {
+    Fingerprint::Counted {
+        remainder: named.small("r"),
+        kept: named.small("kept"),
+    }
+}
+
+fn build_counted(named: &Named, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
+    let (slots, encoding) = (named.small("slots"), named.choice("rows", &ENCODINGS));
+    let fingerprint = counted_fingerprint(named).check()?;
+    let rows = rows_in(memory_bytes, encoding, slots, fingerprint.bits())?;
+    // The row is the high bits of a hash, so their number is a power of two.
+    let store = RowStore::new(encoding, 1 << rows.ilog2(), slots, fingerprint.bits())?;
+    let policy = RowPolicy::RandomVictim { again: false };
+    Ok(RowFilter::new(store, slots, fingerprint, policy, seed))
 }

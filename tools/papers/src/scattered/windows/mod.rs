@@ -1,5 +1,6 @@
 //! Filters with a window in ticks, as published: a key expires on its own a window after it was
-//! recorded. The line forms with a window are in `lines::timed`.
+//! recorded. The line forms with a window are
+//! those of the engine.
 //!
 //! | filter | a key is recorded in | it expires as | granule of the window W |
 //! |---|---|---|---|
@@ -13,10 +14,8 @@
 //! therefore not recorded either, and its next arrival can be reported as fresh. With `refresh`
 //! every arrival is recorded, so a key that was **seen** at most W ago is never missed.
 
-mod age_partitioned;
-mod jumping;
+mod generations;
 mod timers;
 
-pub(crate) use age_partitioned::AGE_PARTITIONED;
-pub(crate) use jumping::JUMPING;
+pub(crate) use generations::{AGE_PARTITIONED, JUMPING};
 pub(crate) use timers::TIMERS;

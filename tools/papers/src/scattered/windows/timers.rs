@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::storage::PackedCells;
 use crate::theory::windows;
 use echoless::extend::{
-    Allowed, CellTable, FilterRow, Head, MOST_HASHES, MOST_SCATTERED, Named, OptionRow, Units,
-    tally_of_cells, units, within,
+    Allowed, CellTable, FilterRow, Head, MOST_HASHES, Named, OptionRow, Units, units, within,
 };
-use echoless::memory::LINE_BYTES;
-use echoless::spec::{Facts, Form};
-use echoless::{Batch, BuildError, Cells, Filter, KeyHash, RateSum, Report, SpecError, Tally};
+use echoless::spec::Facts;
+use echoless::{BuildError, Cells, KeyHash, SpecError, Window};
 
 /// The parameters of a timing Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,30 +103,24 @@ const OPTIONS: &[OptionRow] = &[
 
 /// The timing Bloom filter.
 pub(crate) static TIMERS: [FilterRow; 1] = [FilterRow {
-    head: Head {
-        name: "tbf",
-        options: |_| OPTIONS,
-        complete: Named::as_given,
-    },
-    default_form: Form::Scattered,
-    scattered: Some(|named, memory, _| Ok(Box::new(TimerSpec::of(named).build(memory)?))),
     cells: Some(|named, memory| TimerSpec::of(named).build_table(memory)),
-    lines: None,
-    facts: |named, _, _| {
-        let spec = TimerSpec::of(named);
-        Facts {
-            cache_lines: f64::from(spec.hashes),
-            rate_model: None,
-            fpr_limit: None,
-            most_memory: MOST_SCATTERED,
-            memory_unit: LINE_BYTES,
-            window: Some(spec.units().window()),
-            renews_keys: spec.refresh,
-            forgets_by_time: spec.equal == 1,
-            settles: true,
-            power_of_two_rows: false,
-        }
-    },
+    ..row(
+        Head {
+            name: "tbf",
+            options: |_| OPTIONS,
+            complete: Named::as_given,
+        },
+        |named, memory, _| filter(TimerSpec::of(named).build(memory)),
+        |named, _, _| {
+            let spec = TimerSpec::of(named);
+            Facts {
+                window: Some(spec.units().window()),
+                renews_keys: spec.refresh,
+                forgets_by_time: spec.equal == 1,
+                ..Facts::touching(f64::from(spec.hashes))
+            }
+        },
+    )
 }];
 
 /// Timers in place of the bits of a Bloom filter (paper 001, section 4; Metwally, Agrawal, El
@@ -245,20 +238,6 @@ impl TimerBloom {
         }
     }
 
-    /// Tests and records one key; true means duplicate.
-    #[inline]
-    fn observe_key(&mut self, key: KeyHash) -> bool {
-        let seen = self.contains(key);
-        if !seen || self.spec.refresh {
-            let stamp = self.stamp();
-            for hash in 0..self.spec.hashes {
-                let cell = self.cells.position(key, hash);
-                self.cells.set(cell, stamp);
-            }
-        }
-        seen
-    }
-
     /// The number of active timers of each age.
     fn ages(&self) -> BTreeMap<u64, u64> {
         let stamp = self.stamp();
@@ -270,32 +249,20 @@ impl TimerBloom {
         }
         ages
     }
-
-    /// Moves the clock.
-    fn advance(&mut self, tick: u64) {
-        let now = self.units.number(tick);
-        if now <= self.now {
-            return;
-        }
-        let passed = now - self.now;
-        if passed > self.units.alive {
-            self.cells.clear_in_steps();
-        } else {
-            self.sweep_parts(passed);
-        }
-        self.now = now;
-    }
 }
 
-impl Filter for TimerBloom {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        batch.observe_runs(duplicates, |tick, batch, duplicates| {
-            if let Some(tick) = tick {
-                self.advance(tick);
+impl Mechanism for TimerBloom {
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let seen = self.contains(key);
+        if !seen || self.spec.refresh {
+            let stamp = self.stamp();
+            for hash in 0..self.spec.hashes {
+                let cell = self.cells.position(key, hash);
+                self.cells.set(cell, stamp);
             }
-            self.cells.step(batch.keys().len());
-            batch.observe_each(duplicates, |key| self.observe_key(key));
-        });
+        }
+        seen
     }
 
     fn contains(&self, key: KeyHash) -> bool {
@@ -325,30 +292,40 @@ impl Filter for TimerBloom {
         self.cells.bytes()
     }
 
-    fn tally(&self) -> Tally {
+    fn fill(&self) -> (Cells, Option<f64>) {
         let (ages, len) = (self.ages(), self.cells.len());
         let fractions: Vec<f64> = ages
             .values()
             .map(|timers| *timers as f64 / len as f64)
             .collect();
-        let mut rates = RateSum::default();
-        rates.push(windows::timers_fpr(
-            self.spec.hashes,
-            self.spec.equal,
-            &fractions,
-        ));
-        Tally {
-            rates: Some(rates),
-            ..tally_of_cells(self.memory_bytes(), Cells::new(ages.values().sum(), len))
-        }
+        let fpr = windows::timers_fpr(self.spec.hashes, self.spec.equal, &fractions);
+        (Cells::new(ages.values().sum(), len), Some(fpr))
     }
 
-    fn report_on(&self, tally: Tally) -> Report {
-        Report {
-            slot_bits: Some(self.cells.width()),
-            window: Some(self.units.window()),
-            ..Report::new(tally)
+    fn window(&self) -> Option<Window> {
+        Some(self.units.window())
+    }
+
+    fn advance(&mut self, tick: u64) {
+        let now = self.units.number(tick);
+        if now <= self.now {
+            return;
         }
+        let passed = now - self.now;
+        if passed > self.units.alive {
+            self.cells.clear_in_steps();
+        } else {
+            self.sweep_parts(passed);
+        }
+        self.now = now;
+    }
+
+    fn step(&mut self, keys: usize) {
+        self.cells.step(keys);
+    }
+
+    fn slot_bits(&self) -> Option<u32> {
+        Some(self.cells.width())
     }
 }
 
@@ -394,10 +371,10 @@ impl CellTable for TimerBloom {
     }
 
     fn advance_to(&mut self, tick: u64) {
-        Filter::advance_to(self, tick);
+        self.advance(tick);
     }
 
     fn restart(&mut self) {
-        Filter::clear(self);
+        self.clear();
     }
 }

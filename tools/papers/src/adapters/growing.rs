@@ -1,16 +1,23 @@
-//! The growing filter: tables of cells, of which only the newest takes keys.
+//! Filters that grow (paper 001, section 5): another filter of the same shape is opened whenever
+//! the newest one is full.
 
 use std::fmt;
 
-use super::Threshold;
-use crate::theory::growth::{cardinality_threshold, density_threshold};
-use echoless::extend::{CellTable, MOST_HASHES, rate_text};
+use crate::theory::bloom::{cardinality_threshold, density_threshold};
+use echoless::extend::{
+    AdapterRow, Allowed, Built, CellTable, FilterRow, Head, Layers, MOST_HASHES, Named, OptionRow,
+    Value, names, rate_text,
+};
+use echoless::spec::Facts;
 use echoless::{
     Batch, BuildError, Cells, Filter, KeyHash, RateSum, Report, SpecError, Tally, Window,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// Opens an empty table of the same shape; `None` if the memory is not available.
-pub(super) type Open = Box<dyn Fn() -> Option<Box<dyn CellTable>> + Send + Sync>;
+type Open = Box<dyn Fn() -> Option<Box<dyn CellTable>> + Send + Sync>;
 
 /// One of the filters.
 #[derive(Debug)]
@@ -37,7 +44,7 @@ struct Stage {
 /// expired. The age of a key counts from when it was last reported as fresh.
 ///
 /// Cache lines touched per key: up to k in each filter.
-pub(super) struct Growing {
+struct Growing {
     /// Oldest first, never empty.
     stages: Vec<Stage>,
     open: Open,
@@ -61,7 +68,7 @@ impl Growing {
     ///
     /// # Errors
     /// [`BuildError`] if a table is full with one key.
-    pub(super) fn new(
+    fn new(
         fpr: f64,
         threshold: Threshold,
         first: Box<dyn CellTable>,
@@ -111,7 +118,7 @@ impl Growing {
     /// The number of filters, and how many were dropped to make room and because all of their keys
     /// had expired.
     #[cfg(test)]
-    pub(super) const fn counts(&self) -> (usize, u64, u64) {
+    const fn counts(&self) -> (usize, u64, u64) {
         (self.stages.len(), self.dropped, self.expired)
     }
 
@@ -314,4 +321,105 @@ impl fmt::Debug for Growing {
         fields.field("most", &self.most);
         fields.finish_non_exhaustive()
     }
+}
+
+/// The most filters at a time: every fresh key probes all of them.
+const MOST_FILTERS: u64 = 1024;
+
+/// The number of filters that fill the memory, unless the size of one is given.
+const FILTERS: u64 = 8;
+
+/// The condition on which a filter is full (paper 001, section 5). m is the number of its cells, k
+/// that of a key's cells, p the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Threshold {
+    /// More than z = m p^(1/k) set cells.
+    Density,
+    /// More than n = -(m/k) ln(1 - p^(1/k)) keys inserted since it was opened. With a window keys
+    /// leave a filter uncounted, so a filter is opened earlier than by density.
+    Cardinality,
+}
+
+const THRESHOLDS: [(&str, Threshold); 2] = [
+    ("density", Threshold::Density),
+    ("cardinality", Threshold::Cardinality),
+];
+
+const OPTIONS: &[OptionRow] = &[
+    // p: the FPR at which a filter is full. With j filters a key that was never seen is reported as
+    // a duplicate with a probability of at most about j p.
+    OptionRow::new("fpr", Allowed::Rate).or(Value::Decimal(0.01)),
+    OptionRow::choice("threshold", &names(&THRESHOLDS)),
+    // The memory of one filter; an eighth of the whole if it is not given.
+    OptionRow::new("step", Allowed::Size),
+];
+
+/// Growing filters: Bloom filters, or timing Bloom filters for a window. Then the number of filters
+/// follows the number of keys in the window (paper 001, section 5).
+pub(crate) static ROW: AdapterRow = AdapterRow {
+    head: Head {
+        name: "growing",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    build: |named, inner| Ok(Built::Plain(Box::new(build(named, inner)?))),
+    check_lines: None,
+    facts: |named, inner| {
+        let (size, most) = filters_in(named, inner.memory);
+        let one = Layers {
+            memory: size,
+            ..inner
+        };
+        let one = one.facts();
+        Facts {
+            // Those of every filter, once there are as many as fit in the memory.
+            cache_lines: most.max(1) as f64 * one.cache_lines,
+            rate_model: None,
+            // The thresholds bound the rate of a filter by its fill, not on any stream.
+            fpr_limit: None,
+            most_memory: match named.given("step") {
+                None => one.most_memory.saturating_mul(FILTERS),
+                Some(step) => step.saturating_mul(MOST_FILTERS),
+            },
+            // A duplicate changes no cell.
+            renews_keys: false,
+            forgets_by_time: false,
+            // It drops its oldest filter.
+            settles: true,
+            ..one
+        }
+    },
+};
+
+/// The memory of one filter of the whole, in bytes, and how many filters fit.
+fn filters_in(named: &Named, memory: u64) -> (u64, u64) {
+    let size = named.given("step").unwrap_or(memory / FILTERS);
+    (size, memory.checked_div(size).unwrap_or(0))
+}
+
+fn build(named: &Named, inner: Layers<'_>) -> Result<Growing, BuildError> {
+    if inner.memory == 0 {
+        return Err(SpecError::new("memory", "0 B", "at least 1 B, for one filter").into());
+    }
+    let (size, most) = filters_in(named, inner.memory);
+    if !(1..=MOST_FILTERS).contains(&most) {
+        let least = inner.memory.div_ceil(MOST_FILTERS).max(1);
+        let allowed = format!("{least} B to {} B, the memory", inner.memory);
+        return Err(SpecError::new("step", format!("{size} B"), allowed).into());
+    }
+    let one = Layers {
+        memory: size,
+        ..inner
+    };
+    let first = one.cell_table(named.name())?;
+    let kind = inner.kind;
+    let open = move || FilterRow::of(&kind).cells?(&kind, size).ok();
+    Growing::new(
+        named.decimal("fpr").expect("a default"),
+        named.choice("threshold", &THRESHOLDS),
+        first,
+        Box::new(open),
+        most as usize,
+        one.facts().window,
+    )
 }

@@ -1,16 +1,16 @@
-//! The pair of Bloom filters: one mechanism for A2 and double buffering.
+//! Two Bloom filters used in turn, so that old keys leave a whole generation at a time: one mechanism
+//! for A2 and double buffering.
 
 use std::mem::swap;
 
-use crate::scattered::bits::BitTable;
+use super::bits::BitTable;
+use super::mechanism::{self, Mechanism, filter};
 use crate::theory::generations::{insertions_to_half_fill, pair_hashes};
 use echoless::extend::{
-    Allowed, FilterRow, Head, MOST_HASHES, MOST_SCATTERED, Named, OptionRow, Value, bits_of, names,
-    rate_text, tally_of_cells,
+    Allowed, FilterRow, Head, MOST_HASHES, Named, OptionRow, Value, bits_of, names, rate_text,
 };
-use echoless::memory::LINE_BYTES;
-use echoless::spec::{Facts, Form};
-use echoless::{Batch, BuildError, Cells, Filter, KeyHash, Report, SpecError, Tally};
+use echoless::spec::Facts;
+use echoless::{BuildError, Cells, KeyHash, SpecError};
 
 /// The role of the second Bloom filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,8 +118,9 @@ impl GenerationFilter {
             }
         }
     }
+}
 
-    /// Tests and records one key; true means duplicate.
+impl Mechanism for GenerationFilter {
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let in_active = self.active.holds(key);
         match self.spec.succession {
@@ -157,12 +158,6 @@ impl GenerationFilter {
             }
         }
     }
-}
-
-impl Filter for GenerationFilter {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        batch.observe_each(duplicates, |key| self.observe_key(key));
-    }
 
     fn contains(&self, key: KeyHash) -> bool {
         let older = self.spec.succession == Succession::ActiveActive && self.other.holds(key);
@@ -180,15 +175,10 @@ impl Filter for GenerationFilter {
         self.active.bytes() + self.other.bytes()
     }
 
-    fn tally(&self) -> Tally {
+    fn fill(&self) -> (Cells, Option<f64>) {
         let (active, other) = (self.active.cells(), self.other.cells());
         let occupied = active.occupied + other.occupied;
-        let cells = Cells::new(occupied, active.total + other.total);
-        tally_of_cells(self.memory_bytes(), cells)
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
+        (Cells::new(occupied, active.total + other.total), None)
     }
 }
 
@@ -211,8 +201,8 @@ fn is_reached(fpr: f64) -> bool {
 pub(crate) static ROWS: [FilterRow; 2] = [row("a2"), row("dbuf")];
 
 const fn row(name: &'static str) -> FilterRow {
-    FilterRow {
-        head: Head {
+    mechanism::row(
+        Head {
             name,
             options: |_| OPTIONS,
             // The rate becomes the k that keeps it.
@@ -230,21 +220,7 @@ const fn row(name: &'static str) -> FilterRow {
                 }
             },
         },
-        default_form: Form::Scattered,
-        scattered: Some(|named, memory, _| Ok(Box::new(GenerationSpec::of(named).build(memory)?))),
-        cells: None,
-        lines: None,
-        facts: |named, _, _| Facts {
-            cache_lines: 2.0 * f64::from(named.small("k")),
-            rate_model: None,
-            fpr_limit: None,
-            most_memory: MOST_SCATTERED,
-            memory_unit: LINE_BYTES,
-            window: None,
-            renews_keys: false,
-            forgets_by_time: false,
-            settles: true,
-            power_of_two_rows: false,
-        },
-    }
+        |named, memory, _| filter(GenerationSpec::of(named).build(memory)),
+        |named, _, _| Facts::touching(2.0 * f64::from(named.small("k"))),
+    )
 }
