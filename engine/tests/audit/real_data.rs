@@ -1,20 +1,13 @@
 //! The bounds of the audit on a log of a web server, if it is beside the repository.
 
-use std::fs;
-use std::path::Path;
-
 use echoless::KeyHasher;
 
 use crate::bounds::{holds, run};
+use crate::window_bounds::log;
 
 #[test]
 fn bounds_hold_on_a_real_log() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let path = workspace.join("../shared/data/apache_access.log");
-    let Ok(log) = fs::read(&path) else {
-        eprintln!("skipped: {} is missing", path.display());
-        return;
-    };
+    let Some(log) = log() else { return };
     let hasher = KeyHasher::seeded(0);
     // The first field is the client, the seventh the page.
     for field in [0, 6] {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::parse;
 use crate::state::{build, hasher, saved_bytes};
-use crate::state_format::{prelude, section};
+use crate::state_format::{assert_damage_is_found, prelude, section};
 
 fn small() -> FilterSpec {
     parse("rowlru:slots=16,bits=32,form=line,memory=512B")
@@ -25,27 +25,7 @@ fn error_of(bytes: &[u8]) -> String {
 
 #[test]
 fn every_flipped_bit_is_found_and_a_state_that_ends_early() {
-    let bytes = saved_bytes(&small());
-    load(&bytes).unwrap();
-    for at in 0..bytes.len() {
-        for bit in 0..8 {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1 << bit;
-            let error = load(&damaged).unwrap_err();
-            let found = match error {
-                // Magic and version have no checksum of their own.
-                StateError::Unreadable(_) => at < 12,
-                StateError::Damaged { .. } | StateError::Truncated { .. } => at >= 12,
-                _ => false,
-            };
-            assert!(found, "byte {at}, bit {bit}: {error}");
-        }
-        let error = load(&bytes[..at]).unwrap_err();
-        assert!(
-            matches!(error, StateError::Truncated { .. }),
-            "{at}: {error}"
-        );
-    }
+    assert_damage_is_found(&saved_bytes(&small()), load);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use echoless::filters::lines::Progress;
 use echoless::memory::Line;
-use echoless::state::{Header, SavedState, StateWriter};
+use echoless::state::{Header, SavedState, StateError, StateWriter};
 use echoless::{Batch, Filter, KeyHash, LineFilter};
 use twox_hash::XxHash3_64;
 
@@ -124,4 +124,28 @@ fn a_file_built_by_hand_is_a_state() {
     writer.append_commit(progress, b"caller").unwrap();
     assert_eq!(writer.bytes_written(), file.len() as u64 - 16);
     assert_eq!(writer.end().unwrap(), file);
+}
+
+/// Checks that every flipped bit of a state is found, and an end after each of its bytes.
+pub(crate) fn assert_damage_is_found(bytes: &[u8], load: impl Fn(&[u8]) -> Result<(), StateError>) {
+    load(bytes).unwrap();
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.to_vec();
+            damaged[at] ^= 1 << bit;
+            let error = load(&damaged).unwrap_err();
+            let found = match error {
+                // Magic and version have no checksum of their own.
+                StateError::Unreadable(_) => at < 12,
+                StateError::Damaged { .. } | StateError::Truncated { .. } => at >= 12,
+                _ => false,
+            };
+            assert!(found, "byte {at}, bit {bit}: {error}");
+        }
+        let error = load(&bytes[..at]).unwrap_err();
+        assert!(
+            matches!(error, StateError::Truncated { .. }),
+            "{at}: {error}"
+        );
+    }
 }

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use crate::parse;
 use crate::state::{hasher, saved_bytes};
-use crate::state_format::{prelude, section};
+use crate::state_format::{assert_damage_is_found, prelude, section};
 
 const LAYOUTS: [SharedLayout; 6] = [
     SharedLayout::Row4x16,
@@ -183,25 +183,7 @@ fn empty_blocks_take_a_few_bytes() {
 #[test]
 fn every_flipped_bit_is_found_and_a_state_that_ends_early() {
     let bytes = small();
-    load(&bytes).unwrap();
-    for at in 0..bytes.len() {
-        for bit in 0..8 {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1 << bit;
-            let error = load(&damaged).unwrap_err();
-            let found = match error {
-                StateError::Unreadable(_) => at < 12,
-                StateError::Damaged { .. } | StateError::Truncated { .. } => at >= 12,
-                _ => false,
-            };
-            assert!(found, "byte {at}, bit {bit}: {error}");
-        }
-        let error = load(&bytes[..at]).unwrap_err();
-        assert!(
-            matches!(error, StateError::Truncated { .. }),
-            "{at}: {error}"
-        );
-    }
+    assert_damage_is_found(&bytes, |bytes| load(bytes).map(drop));
     let mut damaged = bytes.clone();
     let at = bytes.len() - 100;
     damaged[at] ^= 1;
