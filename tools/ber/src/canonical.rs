@@ -58,10 +58,19 @@ impl Element {
         if !self.header.constructed {
             return Ok(true);
         }
-        self.has_canonical_elements(bytes, depth)
+        self.all_elements(bytes, depth, |bytes, _, element| {
+            element.is_canonical(bytes, depth + 1)
+        })
     }
 
-    fn has_canonical_elements(&self, bytes: &[u8], depth: usize) -> Result<bool, Invalid> {
+    /// Whether the test holds for all elements of a constructed value, up to the first one for which
+    /// it does not. It gets the content, and the offset and the element in it.
+    fn all_elements(
+        &self,
+        bytes: &[u8],
+        depth: usize,
+        mut holds: impl FnMut(&[u8], usize, Self) -> Result<bool, Invalid>,
+    ) -> Result<bool, Invalid> {
         if depth >= MAX_DEPTH {
             return Err(Invalid::too_deep(self.header.length_at));
         }
@@ -69,10 +78,11 @@ impl Element {
         let mut at = self.header.content;
         while at < bytes.len() {
             let element = read_element(bytes, at, depth + 1)?;
-            if !element.is_canonical(bytes, depth + 1)? {
+            let end = element.end;
+            if !holds(bytes, at, element)? {
                 return Ok(false);
             }
-            at = element.end;
+            at = end;
         }
         Ok(true)
     }
@@ -86,17 +96,11 @@ impl Element {
     ) -> Result<(), Invalid> {
         let start = out.len();
         if self.header.constructed {
-            if depth >= MAX_DEPTH {
-                return Err(Invalid::too_deep(self.header.length_at));
-            }
-            let bytes = &bytes[..self.content_end];
-            let mut at = self.header.content;
-            while at < bytes.len() {
-                let element = read_element(bytes, at, depth + 1)?;
+            self.all_elements(bytes, depth, |bytes, at, element| {
                 out.extend_from_slice(&bytes[at..element.header.length_at]);
                 element.append_canonical(bytes, depth + 1, out)?;
-                at = element.end;
-            }
+                Ok(true)
+            })?;
         } else {
             out.extend_from_slice(&bytes[self.header.content..self.content_end]);
         }

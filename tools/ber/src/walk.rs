@@ -78,7 +78,13 @@ impl TagNode {
             let element = read_element(bytes, at, depth)?;
             if let Some(entry) = self.entry(element.header.tag) {
                 for field in &entry.fields {
-                    visitor.visit(*field, &element, bytes, depth)?;
+                    let element = &element;
+                    visitor.visit(Found {
+                        field: *field,
+                        element,
+                        bytes,
+                        depth,
+                    })?;
                 }
                 if !entry.inside.entries.is_empty() && element.header.constructed {
                     if depth == MAX_DEPTH {
@@ -96,15 +102,27 @@ impl TagNode {
     }
 }
 
+/// A value of a field that a walk found.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a> {
+    field: usize,
+    element: &'a Element,
+    /// The record up to the end of the value around it.
+    bytes: &'a [u8],
+    /// The values around it.
+    depth: usize,
+}
+
+impl Found<'_> {
+    #[inline]
+    fn append_canonical(self, out: &mut Vec<u8>) -> Result<(), Invalid> {
+        self.element.append_canonical(self.bytes, self.depth, out)
+    }
+}
+
 /// Takes the values that a walk finds.
 pub(crate) trait Visitor {
-    fn visit(
-        &mut self,
-        field: usize,
-        element: &Element,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Result<(), Invalid>;
+    fn visit(&mut self, found: Found<'_>) -> Result<(), Invalid>;
 }
 
 /// Takes the first value of each field, and notes which fields have more.
@@ -117,13 +135,8 @@ pub(crate) struct First<'a, P> {
 
 impl<P: Location> Visitor for First<'_, P> {
     #[inline]
-    fn visit(
-        &mut self,
-        field: usize,
-        element: &Element,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Result<(), Invalid> {
+    fn visit(&mut self, found: Found<'_>) -> Result<(), Invalid> {
+        let Found { field, element, .. } = found;
         let bit = 1 << field;
         if !self.found[field].is_absent() {
             self.repeated |= bit;
@@ -131,11 +144,11 @@ impl<P: Location> Visitor for First<'_, P> {
         }
         self.found[field] = if self.content_only & bit != 0 {
             P::in_record(element.header.content..element.content_end)
-        } else if element.is_canonical(bytes, depth)? {
+        } else if element.is_canonical(found.bytes, found.depth)? {
             P::in_record(element.header.length_at..element.content_end)
         } else {
             let start = self.scratch.len();
-            element.append_canonical(bytes, depth, self.scratch)?;
+            found.append_canonical(self.scratch)?;
             P::in_scratch(start..self.scratch.len())
         };
         Ok(())
@@ -149,15 +162,9 @@ pub(crate) struct All<'a> {
 }
 
 impl Visitor for All<'_> {
-    fn visit(
-        &mut self,
-        field: usize,
-        element: &Element,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Result<(), Invalid> {
-        if field == self.field {
-            element.append_canonical(bytes, depth, self.scratch)?;
+    fn visit(&mut self, found: Found<'_>) -> Result<(), Invalid> {
+        if found.field == self.field {
+            found.append_canonical(self.scratch)?;
         }
         Ok(())
     }

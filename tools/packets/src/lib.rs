@@ -43,7 +43,6 @@
 //! ```
 
 mod bytes;
-mod link_type;
 mod packet;
 
 pub mod framing;
@@ -51,5 +50,4 @@ pub mod key;
 pub mod layers;
 pub mod synth;
 
-pub use link_type::LinkType;
-pub use packet::{InterfaceId, Packet};
+pub use packet::{InterfaceId, LinkType, Packet};

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::link_type::LinkType;
-use crate::packet::{InterfaceId, Packet};
+use crate::packet::{InterfaceId, LinkType, Packet};
 
 /// The outcome of [`Framer::next_block`](super::Framer::next_block).
 #[derive(Debug, Clone, PartialEq, Eq)]

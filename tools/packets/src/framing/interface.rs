@@ -1,8 +1,8 @@
 //! The interface description of pcapng: link type, snap length, and the clock of its packets.
 
-use super::byte_order::ByteOrder;
 use super::error::InvalidField;
-use crate::link_type::LinkType;
+use crate::bytes::ByteOrder;
+use crate::packet::LinkType;
 
 const OPTION_END: u16 = 0;
 const OPTION_TSRESOL: u16 = 9;

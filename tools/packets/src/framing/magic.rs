@@ -1,7 +1,7 @@
 //! Recognises a file by its first four bytes.
 
-use super::byte_order::ByteOrder;
 use super::error::FrameError;
+use crate::bytes::ByteOrder;
 
 /// The length of what decides the kind of a file.
 pub(super) const MAGIC_LEN: usize = 4;

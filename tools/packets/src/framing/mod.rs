@@ -16,7 +16,6 @@
 //! Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 
 mod block;
-mod byte_order;
 mod error;
 mod framer;
 mod interface;

@@ -9,10 +9,9 @@
 //! of version 2.3. There the larger one is taken for the original length, as libpcap does.
 
 use super::block::{BlockKind, PacketBlock, Read};
-use super::byte_order::ByteOrder;
 use super::error::InvalidField;
-use crate::link_type::LinkType;
-use crate::packet::InterfaceId;
+use crate::bytes::ByteOrder;
+use crate::packet::{InterfaceId, LinkType};
 
 const FILE_HEADER: usize = 24;
 const PACKET_HEADER: usize = 16;

@@ -9,10 +9,9 @@
 use std::ops::Range;
 
 use super::block::{BlockKind, PacketBlock, Read};
-use super::byte_order::ByteOrder;
 use super::error::InvalidField;
 use super::interface::Interface;
-use crate::bytes::array;
+use crate::bytes::{ByteOrder, array};
 use crate::packet::InterfaceId;
 
 /// The most interfaces of a section. A bound on memory: every description is kept.

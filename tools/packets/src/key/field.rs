@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::KeyError;
+use super::options::KeyError;
 
 /// A field, or group of fields, that a key can leave out. The [module](super) has the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

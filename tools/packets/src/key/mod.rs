@@ -50,7 +50,6 @@
 //! and of the trailer. [`Key::write_to`] puts the length of the headers in front of all.
 
 mod encode;
-mod error;
 mod field;
 mod ignored;
 mod options;
@@ -58,9 +57,8 @@ mod reader;
 mod select;
 mod visit;
 
-pub use error::KeyError;
 pub use field::{Field, FieldSet};
 pub use ignored::IgnoredFields;
-pub use options::{From, Group, KeyOptions, MIN_SNAP};
+pub use options::{From, Group, KeyError, KeyOptions, MIN_SNAP};
 pub use reader::{Key, KeyReader};
 pub use select::Conditions;

@@ -1,10 +1,44 @@
-//! What a key is made of.
+//! What a key is made of, and rejected options.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::KeyError;
+use thiserror::Error;
+
 use super::field::{Field, FieldSet};
+
+/// A rejected option, in the form of all errors of the project.
+///
+/// # Examples
+/// ```
+/// use echoless_packets::key::FieldSet;
+/// let error = "ttl,colour".parse::<FieldSet>().unwrap_err();
+/// assert!(error.to_string().starts_with("invalid ignore=colour: expected capture-header, mac, "));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("invalid {option}={value}: expected {allowed}")]
+pub struct KeyError {
+    /// The name of the option.
+    pub option: &'static str,
+    /// The rejected value.
+    pub value: String,
+    /// The values that are accepted, as a phrase that follows "expected".
+    pub allowed: String,
+}
+
+impl KeyError {
+    pub(super) fn new(
+        option: &'static str,
+        value: impl ToString,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self {
+            option,
+            value: value.to_string(),
+            allowed: allowed.into(),
+        }
+    }
+}
 
 /// The least value of [`KeyOptions::snap_safe`]: an IPv6 header without extensions.
 pub const MIN_SNAP: u32 = 40;
@@ -37,30 +71,14 @@ impl From {
 
     /// The fields in front of this layer, which a key that begins there leaves out.
     pub(super) fn fields_before(self) -> FieldSet {
-        use Field::{
-            CaptureHeader, FlowLabel, IpChecksum, IpId, IpOptions, LanId, Mac, Mpls, OtherTags,
-            Padding, Pppoe, TcpAck, TcpOptions, TcpSeq, TcpWindow, Tos, TransportChecksum, Ttl,
-            Vlan,
+        // The first field of the layer; of the payload, the one behind all headers.
+        let first = match self {
+            Self::Link => return FieldSet::EMPTY,
+            Self::Network => Field::Tos,
+            Self::Transport => Field::TransportChecksum,
+            Self::Payload => Field::Tunnel,
         };
-        let link = [
-            CaptureHeader,
-            Mac,
-            Vlan,
-            OtherTags,
-            LanId,
-            Mpls,
-            Pppoe,
-            Padding,
-        ];
-        let link = FieldSet::of(&link);
-        let network = FieldSet::of(&[Tos, Ttl, IpId, IpChecksum, IpOptions, FlowLabel]);
-        let transport = FieldSet::of(&[TransportChecksum, TcpSeq, TcpAck, TcpWindow, TcpOptions]);
-        match self {
-            Self::Link => FieldSet::EMPTY,
-            Self::Network => link,
-            Self::Transport => link.union(network),
-            Self::Payload => link.union(network).union(transport),
-        }
+        FieldSet::of(&Field::ALL[..first.index()])
     }
 }
 

@@ -2,7 +2,7 @@
 //! received.
 
 use crate::bytes::array;
-use crate::link_type::LinkType;
+use crate::packet::LinkType;
 
 /// More headers in front of each other than this are content.
 const MAX_HEADERS: usize = 4;

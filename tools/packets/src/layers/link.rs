@@ -5,7 +5,7 @@ use super::network::IpVersion;
 use super::shim::{ETHERTYPE_LLC, ETHERTYPE_MPLS, ETHERTYPE_PPPOE_SESSION};
 use super::{serial, wireless};
 use crate::bytes::{array, be16};
-use crate::link_type::LinkType;
+use crate::packet::LinkType;
 
 /// Two addresses; the EtherType behind them belongs to the shims.
 pub(crate) const ETHERNET_LEN: usize = 12;

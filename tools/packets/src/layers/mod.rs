@@ -26,7 +26,6 @@ mod capture_header;
 mod link;
 mod network;
 mod plain;
-mod prp;
 mod serial;
 mod shim;
 mod stack;
@@ -42,6 +41,5 @@ pub use transport::{Transport, TransportKind};
 
 pub(crate) use link::{ETHERNET_LEN, SLL_LEN, SLL2_LEN};
 pub(crate) use plain::{PLAIN_HEADERS, Plain};
-pub(crate) use prp::PRP_LEN;
-pub(crate) use shim::ETHERTYPE_LLC;
+pub(crate) use shim::{ETHERTYPE_LLC, PRP_LEN};
 pub(crate) use wireless::addresses as wireless_addresses;

@@ -6,8 +6,7 @@ use super::shim::{Shims, VLAN_LEN, is_vlan};
 use super::stack::{Layers, Span};
 use super::transport::{TCP, TCP_LEN, Transport, TransportKind, UDP, UDP_LEN};
 use crate::bytes::array;
-use crate::link_type::LinkType;
-use crate::packet::Packet;
+use crate::packet::{LinkType, Packet};
 
 /// The most bytes of the headers of a plain packet: Ethernet with a VLAN tag, IPv6, TCP with
 /// options.

@@ -4,7 +4,7 @@ use super::link::LinkEnd;
 use super::network::IpVersion;
 use super::shim::{ETHERTYPE_MPLS, ETHERTYPE_MPLS_MULTICAST};
 use crate::bytes::be16;
-use crate::link_type::LinkType;
+use crate::packet::LinkType;
 
 /// The address and control bytes of PPP in HDLC-like framing (RFC 1662).
 const PPP_FRAMING: [u8; 2] = [0xff, 0x03];

@@ -2,8 +2,7 @@
 
 use super::link::{self, LinkHeader};
 use super::network::{self, Evidence, IpFault, IpVersion, Network};
-use super::prp::{self, PRP_LEN};
-use super::shim::{self, Shims};
+use super::shim::{self, PRP_LEN, Shims};
 use super::transport::{self, Transport};
 use super::tunnel::{self, Entry};
 use crate::packet::Packet;
@@ -184,7 +183,7 @@ impl Layers {
         let trailer = *bytes.last_chunk()?;
         let link = self
             .link
-            .filter(|_| self.start == 0 && prp::is_marked(&trailer))?;
+            .filter(|_| self.start == 0 && shim::is_prp_marked(&trailer))?;
         let last = if self.network.is_some() || self.trailer.wire_len() > 0 {
             &mut self.trailer
         } else {
@@ -192,7 +191,7 @@ impl Layers {
         };
         let whole = last.end == bytes.len() && last.wire_end == bytes.len() && self.missing == 0;
         let room = last.end - last.start >= PRP_LEN;
-        if !whole || !room || !prp::is_trailer(&trailer, bytes, link, self.shims) {
+        if !whole || !room || !shim::is_prp_trailer(&trailer, bytes, link, self.shims) {
             return None;
         }
         last.end -= PRP_LEN;

@@ -8,7 +8,7 @@ use super::stack::Layers;
 use super::transport::TransportKind;
 use super::{link, network::IpVersion};
 use crate::bytes::be16;
-use crate::link_type::LinkType;
+use crate::packet::LinkType;
 
 const PROTOCOL_IPV4: u8 = 4;
 const PROTOCOL_IPV6: u8 = 41;

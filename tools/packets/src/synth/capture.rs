@@ -1,6 +1,6 @@
 //! Writes capture files in memory, in either byte order.
 
-use crate::link_type::LinkType;
+use crate::packet::LinkType;
 
 /// Numbers in the byte order of a file.
 #[derive(Debug, Clone, Default)]

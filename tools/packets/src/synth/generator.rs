@@ -5,7 +5,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::header::{Header, Ipv4, Ipv6, Tcp};
 use super::stack::Stack;
-use crate::link_type::LinkType;
+use crate::packet::LinkType;
 
 /// Draws stacks of headers and payloads. The same seed gives the same packets on every machine.
 ///

@@ -1,6 +1,6 @@
 //! Headers as data, and their encoding.
 
-use crate::link_type::LinkType;
+use crate::packet::LinkType;
 
 /// One header. Lengths and the number of what follows are computed by
 /// [`Stack::bytes`](super::Stack::bytes).
@@ -355,16 +355,49 @@ impl Header {
 impl Header {
     /// The EtherType that announces this header.
     pub(super) fn ethertype(&self) -> u16 {
+        let (ethertype, _, _) = self.numbers();
+        ethertype.unwrap_or_else(|| panic!("{self:?} has no EtherType"))
+    }
+
+    /// The IP protocol number of this header.
+    pub(super) fn protocol(&self) -> u8 {
+        let (_, protocol, _) = self.numbers();
+        protocol.unwrap_or_else(|| panic!("{self:?} has no IP protocol number"))
+    }
+
+    /// The UDP port of this header, if it is that of a tunnel.
+    pub(super) fn udp_port(&self) -> Option<u16> {
+        let (_, _, port) = self.numbers();
+        port
+    }
+
+    /// The EtherType, the IP protocol number and the UDP port that announce this header, those that
+    /// it has.
+    const fn numbers(&self) -> (Option<u16>, Option<u8>, Option<u16>) {
         match self {
-            Self::Vlan { tpid, .. } => *tpid,
-            Self::Mpls { .. } => 0x8847,
-            Self::Pppoe { .. } => 0x8864,
-            Self::Ipv4(_) => 0x0800,
-            Self::Ipv6(_) => 0x86dd,
-            Self::Ethernet { .. } => 0x6558,
-            Self::Erspan { .. } => 0x88be,
-            Self::Opaque { ethertype } | Self::Tag { ethertype, .. } => *ethertype,
-            Self::Hsr { .. } => 0x892f,
+            Self::Vlan { tpid, .. } => (Some(*tpid), None, None),
+            Self::Mpls { .. } => (Some(0x8847), Some(137), Some(6635)),
+            Self::Pppoe { .. } => (Some(0x8864), None, None),
+            Self::Ipv4(_) => (Some(0x0800), Some(4), None),
+            Self::Ipv6(_) => (Some(0x86dd), Some(41), None),
+            Self::Ethernet { .. } => (Some(0x6558), None, None),
+            Self::Erspan { .. } => (Some(0x88be), None, None),
+            Self::Opaque { ethertype } | Self::Tag { ethertype, .. } => {
+                (Some(*ethertype), None, None)
+            }
+            Self::Hsr { .. } => (Some(0x892f), None, None),
+            Self::Icmp { .. } => (None, Some(1), None),
+            Self::Tcp(_) => (None, Some(6), None),
+            Self::Udp { .. } => (None, Some(17), None),
+            Self::Gre { .. } => (None, Some(47), None),
+            Self::Icmpv6 { .. } => (None, Some(58), None),
+            Self::EtherIp => (None, Some(97), None),
+            Self::Sctp { .. } => (None, Some(132), None),
+            Self::Vxlan { .. } => (None, None, Some(4789)),
+            Self::Geneve { .. } => (None, None, Some(6081)),
+            Self::GtpU { .. } => (None, None, Some(2152)),
+            Self::Tzsp { .. } => (None, None, Some(37008)),
+            Self::L2tp { .. } => (None, None, Some(1701)),
             Self::Sll { .. }
             | Self::Sll2 { .. }
             | Self::Null
@@ -373,69 +406,7 @@ impl Header {
             | Self::Wireless { .. }
             | Self::Link { .. }
             | Self::Snap
-            | Self::Tzsp { .. }
-            | Self::L2tp { .. }
-            | Self::EtherIp
-            | Self::ControlWord
-            | Self::Tcp(_)
-            | Self::Udp { .. }
-            | Self::Sctp { .. }
-            | Self::Icmp { .. }
-            | Self::Icmpv6 { .. }
-            | Self::Gre { .. }
-            | Self::Vxlan { .. }
-            | Self::Geneve { .. }
-            | Self::GtpU { .. } => panic!("{self:?} has no EtherType"),
+            | Self::ControlWord => (None, None, None),
         }
-    }
-
-    /// The IP protocol number of this header.
-    pub(super) fn protocol(&self) -> u8 {
-        match self {
-            Self::Icmp { .. } => 1,
-            Self::Ipv4(_) => 4,
-            Self::Tcp(_) => 6,
-            Self::Udp { .. } => 17,
-            Self::Ipv6(_) => 41,
-            Self::Gre { .. } => 47,
-            Self::Icmpv6 { .. } => 58,
-            Self::EtherIp => 97,
-            Self::Sctp { .. } => 132,
-            Self::Mpls { .. } => 137,
-            Self::Ethernet { .. }
-            | Self::Sll { .. }
-            | Self::Sll2 { .. }
-            | Self::Null
-            | Self::Loop
-            | Self::Capture { .. }
-            | Self::Wireless { .. }
-            | Self::Link { .. }
-            | Self::Snap
-            | Self::Hsr { .. }
-            | Self::Tag { .. }
-            | Self::Tzsp { .. }
-            | Self::L2tp { .. }
-            | Self::Vlan { .. }
-            | Self::ControlWord
-            | Self::Pppoe { .. }
-            | Self::Erspan { .. }
-            | Self::Vxlan { .. }
-            | Self::Geneve { .. }
-            | Self::GtpU { .. }
-            | Self::Opaque { .. } => panic!("{self:?} has no IP protocol number"),
-        }
-    }
-
-    /// The UDP port of this header, if it is that of a tunnel.
-    pub(super) fn udp_port(&self) -> Option<u16> {
-        let ports = [
-            (matches!(self, Self::Vxlan { .. }), 4789),
-            (matches!(self, Self::Geneve { .. }), 6081),
-            (matches!(self, Self::GtpU { .. }), 2152),
-            (matches!(self, Self::Tzsp { .. }), 37008),
-            (matches!(self, Self::L2tp { .. }), 1701),
-            (matches!(self, Self::Mpls { .. }), 6635),
-        ];
-        ports.into_iter().find(|(is, _)| *is).map(|(_, port)| port)
     }
 }

@@ -1,8 +1,7 @@
 //! A packet as a list of headers, and its bytes.
 
 use super::header::{Header, Ipv4, Ipv6, Tcp};
-use crate::link_type::LinkType;
-use crate::packet::{InterfaceId, Packet};
+use crate::packet::{InterfaceId, LinkType, Packet};
 
 /// The EtherType of a payload that nothing announces: local experiments.
 const EXPERIMENT: u16 = 0x88b5;
