@@ -5,37 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-for program in javac mvn; do
-  if ! command -v "$program" > /dev/null; then
-    echo "SKIPPED tools/java: no $program"
-    exit 0
-  fi
-done
-
-# Cargo says where the library is, since folder and profile can be chosen.
-library=${ECHOLESS_LIBRARY:-$(cargo build --locked -p echoless-java --profile "${PROFILE:-dev}" \
-  --message-format json-render-diagnostics |
-  grep -o '"[^"]*/libecholess_java\.so"' | tail -n 1 | tr -d '"')}
-# Java would load this file; the one in the jar is to be tested.
-unset ECHOLESS_LIBRARY
-
-# Runs Maven in the folder $1. Exits if artefacts cannot be downloaded, which is no fault of ours.
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-maven() {
-  local folder=$1
-  shift
-  if ! (cd "$folder" && mvn -B -ntp "-Decholess.library.folder=$(dirname "$library")" "$@") \
-    > "$log" 2>&1; then
-    if grep -q 'Could not transfer\|could not be resolved\|Unknown host' "$log"; then
-      echo "SKIPPED tools/java/$folder: its artefacts cannot be downloaded"
-      exit 0
-    fi
-    cat "$log"
-    exit 1
-  fi
-  grep 'Tests run:.*[^s]$' "$log" | tail -n 1 || true
-}
+source maven.sh
 
 # Installed, since the benchmark here and the operator for Flink need it.
 maven . install

@@ -4,7 +4,7 @@
 //! Each comparison alternates between the two sides and reports the median of the ratios of the
 //! pairs, so that other work on the machine meets both.
 
-#![allow(unsafe_code)]
+#![allow(unsafe_code)] // calls of the C interface
 
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;

@@ -2,7 +2,7 @@
 //! nothing was recorded, no place was written, and the next call works. Each also with handles of
 //! all kinds.
 
-#![allow(unsafe_code)]
+#![allow(unsafe_code)] // calls of the C interface
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;

@@ -1,22 +1,11 @@
 /* Every function of the interface, with right and wrong arguments. Prints "ok" at the end. */
-#include <echoless.h>
+#include "check.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition,        \
-                    echoless_last_error());                                                        \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-#define OK(call) CHECK((call) == ECHOLESS_OK)
 #define FAILS(status, words, call)                                                                 \
     do {                                                                                           \
         CHECK((call) == (int)(status));                                                            \

@@ -1,19 +1,7 @@
 /* What handles and threads keep after calls with very many keys. Prints "ok" at the end. */
-#include <echoless.h>
+#include "check.h"
 
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition,        \
-                    echoless_last_error());                                                        \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-#define OK(call) CHECK((call) == ECHOLESS_OK)
 
 /* 32 MiB of numbers. */
 #define KEYS ((size_t)4 << 20)

@@ -1,7 +1,7 @@
 //! The id of a topic, which changes when a topic is created anew under its name. The safe bindings
 //! of librdkafka do not have this call.
 
-#![allow(unsafe_code)]
+#![allow(unsafe_code)] // calls of librdkafka, and what they return
 
 use std::ffi::{CStr, CString};
 use std::time::Duration;

@@ -24,7 +24,7 @@ fn main() {
 #[cfg(unix)]
 mod unix {
     use std::path::PathBuf;
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Child, Command};
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ mod unix {
     use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
     use crate::broker::{self, Broker, wait_until_read};
-    use crate::support::{PATIENCE, read_all, signal};
+    use crate::support::{PATIENCE, read_all, signal, start};
 
     /// The topics of a test begin with its name.
     struct Test<'a> {
@@ -125,7 +125,8 @@ mod unix {
         fn start(&self, options: &[&str]) -> Child {
             std::fs::create_dir_all(&self.folder).expect("a folder");
             let log = std::fs::File::create(self.folder.join("log")).expect("a log");
-            Command::new(env!("CARGO_BIN_EXE_echoless-kafka"))
+            let mut member = Command::new(env!("CARGO_BIN_EXE_echoless-kafka"));
+            member
                 .args([
                     "--brokers",
                     self.brokers,
@@ -138,12 +139,8 @@ mod unix {
                 .args(["--interval", "100ms", "-c", "session.timeout.ms=3000"])
                 .args(["-c", "heartbeat.interval.ms=500", "--state"])
                 .arg(self.folder.join("state"))
-                .args(options)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(log)
-                .spawn()
-                .expect("a member")
+                .args(options);
+            start(&mut member, log)
         }
 
         fn said(&self) -> String {

@@ -4,6 +4,7 @@
 //! producer says about its memory. Programs can make arrays of pyarrow from any buffers, so these
 //! are validated by pyarrow, which knows the lengths. What the buffers say (offsets, views, indices)
 //! is checked here, for all producers.
+// Structs with pointers of other packages become arrays here.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};

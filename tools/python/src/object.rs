@@ -128,9 +128,7 @@ impl AnyFilter {
         times: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let input = Input::read(keys, &self.hasher)?;
-        let times = times
-            .map(|times| Times::read(times, self.tick, input.len()))
-            .transpose()?;
+        let times = Times::read(times, self.tick, input.len())?;
         self.using(|object| {
             let ticks = match &times {
                 None => None,

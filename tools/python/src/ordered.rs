@@ -203,9 +203,7 @@ impl OrderedThread {
         times: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let input = Input::read(keys, &self.hasher)?;
-        let times = times
-            .map(|times| Times::read(times, self.tick, input.len()))
-            .transpose()?;
+        let times = Times::read(times, self.tick, input.len())?;
         let form = match &input {
             Input::One(_) => None,
             Input::Many(batch) => Some(batch.form),

@@ -28,8 +28,17 @@ pub(crate) enum Times {
 }
 
 impl Times {
-    /// Reads the times of `count` keys.
+    /// Reads the times of `count` keys, if there are any.
     pub(crate) fn read(
+        object: Option<&Bound<'_, PyAny>>,
+        tick: Option<Unit>,
+        count: usize,
+    ) -> PyResult<Option<Self>> {
+        let read = |object| Self::read_each(object, tick, count);
+        object.map(read).transpose()
+    }
+
+    fn read_each(
         object: &Bound<'_, PyAny>,
         tick: Option<Unit>,
         count: usize,

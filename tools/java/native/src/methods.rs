@@ -1,5 +1,6 @@
 //! The native methods. Their names and types are those that Java expects; what an object does with
 //! the arguments is in `echoless-foreign`.
+// Java gives the names and the arguments.
 #![allow(non_snake_case, clippy::too_many_arguments)]
 
 use std::cell::RefCell;

@@ -1,6 +1,7 @@
 //! Topics as a test sees them, and members as processes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -128,12 +129,13 @@ pub(crate) fn start_member(
         }
         None => vec!["--repartition", "--key", "value"],
     };
-    let log = std::fs::File::options()
+    let log = File::options()
         .create(true)
         .append(true)
         .open(log)
         .expect("a log");
-    Command::new(env!("CARGO_BIN_EXE_echoless-kafka"))
+    let mut member = Command::new(env!("CARGO_BIN_EXE_echoless-kafka"));
+    member
         .args([
             "--brokers",
             brokers,
@@ -146,12 +148,14 @@ pub(crate) fn start_member(
         ])
         .args(["--interval", "100ms"])
         .args(own)
-        .args(options)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .expect("a member")
+        .args(options);
+    start(&mut member, log)
+}
+
+/// Starts a member whose messages go to its log.
+pub(crate) fn start(member: &mut Command, log: File) -> Child {
+    let silent = member.stdin(Stdio::null()).stdout(Stdio::null());
+    silent.stderr(log).spawn().expect("a member")
 }
 
 /// Sends a signal, such as `-TERM`.

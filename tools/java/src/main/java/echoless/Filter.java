@@ -7,7 +7,7 @@ import java.io.InputStream;
  * memory. One thread at a time may use it; a call while another one runs is an exception. After an
  * exception nothing has changed, unless its code is {@link Code#PANICKED}.
  */
-public final class Filter extends WholeFilter {
+public final class Filter extends WholeFilter implements TimedJudge {
   private Filter(long handle, byte[] savedBytes) {
     super(handle, savedBytes);
   }
@@ -42,18 +42,6 @@ public final class Filter extends WholeFilter {
    */
   public static Filter load(InputStream in, Hashing hashing, long memoryLimit) {
     return restore(FILTER, in, hashing, 1, memoryLimit, Filter::new);
-  }
-
-  /** As {@link #observe(long[], int, long[])}, each at its tick, for a filter with a window. */
-  public long observe(long[] hashes, long[] ticks, int n, long[] verdicts) {
-    EcholessException.present("ticks", ticks, "an array");
-    return judge(true, hashes, ticks, n, verdicts);
-  }
-
-  /** As {@link #observe(byte[], int[], int, long[])}, each at its tick. */
-  public long observe(byte[] packed, int[] offsets, long[] ticks, int n, long[] verdicts) {
-    EcholessException.present("ticks", ticks, "an array");
-    return judge(true, packed, offsets, ticks, n, verdicts);
   }
 
   /** Moves the clock of a window. An earlier tick has no effect. */

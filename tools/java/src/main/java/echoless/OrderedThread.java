@@ -1,21 +1,9 @@
 package echoless;
 
 /** The access of one thread to an {@link OrderedFilter}. One thread at a time may use it. */
-public final class OrderedThread extends Resource implements Judge {
+public final class OrderedThread extends Resource implements TimedJudge {
   OrderedThread(long handle) {
     super("thread", handle);
-  }
-
-  /** As {@link #observe(long[], int, long[])}, each at its tick, for a filter with a window. */
-  public long observe(long[] hashes, long[] ticks, int n, long[] verdicts) {
-    EcholessException.present("ticks", ticks, "an array");
-    return judge(true, hashes, ticks, n, verdicts);
-  }
-
-  /** As {@link #observe(byte[], int[], int, long[])}, each at its tick. */
-  public long observe(byte[] packed, int[] offsets, long[] ticks, int n, long[] verdicts) {
-    EcholessException.present("ticks", ticks, "an array");
-    return judge(true, packed, offsets, ticks, n, verdicts);
   }
 
   /**

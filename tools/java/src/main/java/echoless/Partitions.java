@@ -127,12 +127,7 @@ public final class Partitions extends AnyFilter {
    * @throws java.io.UncheckedIOException if the stream fails
    */
   public void save(int partition, OutputStream out) {
-    Streams streams = Streams.of(out);
-    streams.run(
-        () -> {
-          savePartition(handle(), partition, streams);
-          return null;
-        });
+    writePartition(partition, out);
   }
 
   /**

@@ -1,5 +1,6 @@
 package echoless;
 
+import java.io.OutputStream;
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -76,6 +77,16 @@ abstract sealed class Resource implements AutoCloseable
     } finally {
       saver.set(null);
     }
+  }
+
+  /** Writes the state of one partition to a stream. */
+  final void writePartition(int partition, OutputStream out) {
+    Streams streams = Streams.of(out);
+    streams.run(
+        () -> {
+          savePartition(handle(), partition, streams);
+          return null;
+        });
   }
 
   /** A report that reads some lines, or all of them at once if {@code mostLines} is 0. */
@@ -169,7 +180,7 @@ abstract sealed class Resource implements AutoCloseable
 
   final native void saveAt(long handle, Streams out);
 
-  final native void savePartition(long handle, int partition, Streams out);
+  private native void savePartition(long handle, int partition, Streams out);
 
   final native void loadPartition(long handle, int partition, Streams in);
 }

@@ -14,11 +14,6 @@ public final class Snapshot extends Resource {
    * @throws java.io.UncheckedIOException if the stream fails
    */
   public void save(int partition, OutputStream out) {
-    Streams streams = Streams.of(out);
-    streams.run(
-        () -> {
-          savePartition(handle(), partition, streams);
-          return null;
-        });
+    writePartition(partition, out);
   }
 }

@@ -22,7 +22,6 @@ import org.apache.flink.api.connector.source.util.ratelimit.RateLimiterStrategy;
 import org.apache.flink.api.java.tuple.Tuple2;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
-import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.configuration.StateBackendOptions;
 import org.apache.flink.connector.datagen.source.DataGeneratorSource;
 import org.apache.flink.core.execution.JobClient;
@@ -66,16 +65,8 @@ final class Comparison {
     int heap = (int) Math.max(1024, records * 200 / 1_000_000);
     try (LocalCluster cluster = new LocalCluster(folder, 1, heap, (int) (2 * filter))) {
       Process taskManager = cluster.startTaskManager();
-      Configuration config = new Configuration();
-      config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(10));
-      config.set(
-          CheckpointingOptions.CHECKPOINTS_DIRECTORY,
-          folder.resolve("checkpoints").toUri().toString());
-      config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
+      Configuration config = LocalCluster.restarting(folder, 10_000);
       config.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, true);
-      config.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
-      config.set(
-          RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, Integer.MAX_VALUE);
       if (way.equals("rocksdb")) {
         config.set(StateBackendOptions.STATE_BACKEND, way);
       }

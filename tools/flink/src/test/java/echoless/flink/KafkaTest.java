@@ -16,9 +16,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
-import org.apache.flink.configuration.CheckpointingOptions;
-import org.apache.flink.configuration.Configuration;
-import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.core.execution.JobClient;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.kafka.clients.admin.Admin;
@@ -102,16 +99,7 @@ class KafkaTest {
   }
 
   private JobClient submit(LocalCluster cluster, long records) throws Exception {
-    Configuration config = new Configuration();
-    config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofMillis(500));
-    config.set(
-        CheckpointingOptions.CHECKPOINTS_DIRECTORY,
-        folder.resolve("checkpoints").toUri().toString());
-    config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
-    config.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
-    config.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, Integer.MAX_VALUE);
-    config.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_DELAY, Duration.ofMillis(200));
-    StreamExecutionEnvironment env = cluster.environment(config);
+    StreamExecutionEnvironment env = cluster.environment(LocalCluster.restarting(folder, 500));
     env.setParallelism(2);
     KafkaExample.build(env, brokers, "calls", "calls.fresh", records);
     return env.executeAsync();

@@ -5,12 +5,15 @@ import java.io.IOException;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ThreadLocalRandom;
+import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.streaming.api.environment.RemoteStreamEnvironment;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
@@ -133,6 +136,20 @@ final class LocalCluster implements AutoCloseable {
   void replaceTaskManager() throws IOException, InterruptedException {
     killTaskManager();
     startTaskManager();
+  }
+
+  /** Checkpoints below a folder, so many milliseconds apart, and restarts without end. */
+  static Configuration restarting(Path folder, long intervalMillis) {
+    Configuration config = new Configuration();
+    config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofMillis(intervalMillis));
+    config.set(
+        CheckpointingOptions.CHECKPOINTS_DIRECTORY,
+        folder.resolve("checkpoints").toUri().toString());
+    config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
+    config.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
+    config.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, Integer.MAX_VALUE);
+    config.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_DELAY, Duration.ofMillis(200));
+    return config;
   }
 
   StreamExecutionEnvironment environment(Configuration config) {

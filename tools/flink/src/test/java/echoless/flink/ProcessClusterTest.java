@@ -9,9 +9,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
-import org.apache.flink.configuration.CheckpointingOptions;
-import org.apache.flink.configuration.Configuration;
-import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.core.execution.JobClient;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.junit.jupiter.api.Test;
@@ -36,18 +33,7 @@ class ProcessClusterTest {
         new LocalCluster(Files.createDirectory(folder.resolve("cluster")), 2, 256, 64)) {
       cluster.startTaskManager();
       cluster.startTaskManager();
-      Configuration config = new Configuration();
-      config.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofMillis(300));
-      config.set(
-          CheckpointingOptions.CHECKPOINTS_DIRECTORY,
-          folder.resolve("checkpoints").toUri().toString());
-      config.set(CheckpointingOptions.CHECKPOINT_STORAGE, "filesystem");
-      config.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
-      config.set(
-          RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, Integer.MAX_VALUE);
-      config.set(
-          RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_DELAY, Duration.ofMillis(100));
-      StreamExecutionEnvironment env = cluster.environment(config);
+      StreamExecutionEnvironment env = cluster.environment(LocalCluster.restarting(folder, 300));
       job.build(env, 3, calls::key, out);
       JobClient client = env.executeAsync();
       for (int kill = 0; kill < kills; kill++) {
