@@ -6,7 +6,7 @@ use echoless::state::SavedState;
 use echoless::transport::Wait;
 use echoless::{
     ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, LossPolicy, OrderedFilter,
-    OrderedHandle, Verdicts,
+    OrderedHandle, Partitioned, Ticket, Verdicts,
 };
 use echoless_loom::{
     Exact, PANICS, Preemptions, Sometimes, check, duplicates, expected, key, unknown,
@@ -32,6 +32,38 @@ fn observe(mut handle: OrderedHandle<Exact>, batch: &[KeyHash]) -> Vec<bool> {
     duplicates(&verdicts)
 }
 
+/// The number of keys in each partition.
+fn held(halves: &Partitioned<Exact>) -> Vec<usize> {
+    let filters = halves.filters().iter();
+    filters.map(|half| half.0.len()).collect()
+}
+
+/// Observes one new key with the first ticket.
+fn observe_first(ticket: Ticket<'_, Exact>, key: KeyHash) {
+    let mut verdicts = Verdicts::new();
+    ticket.observe(&[key], &mut verdicts).unwrap();
+    assert_eq!(duplicates(&verdicts), [false]);
+}
+
+/// Checks what a second thread observes while this one has the first ticket and uses it up.
+fn check_behind_a_ticket(
+    property: &str,
+    preemptions: usize,
+    first: impl Fn(Ticket<'_, Exact>) + Send + Sync + 'static,
+    second: fn(OrderedHandle<Exact>) -> Vec<bool>,
+    expected: [bool; 2],
+) {
+    check(property, Preemptions::AtMost(preemptions), move || {
+        let filter = ordered();
+        let mut handle = filter.handle();
+        let ticket = handle.ticket();
+        let behind = filter.handle();
+        let peer = thread::spawn(move || second(behind));
+        first(ticket);
+        assert_eq!(peer.join().unwrap(), expected);
+    });
+}
+
 /// The tickets have a known order, so the verdicts are known, however the threads run. A wake-up
 /// that is lost is a deadlock. Batches have the keys of the partitions in another order than they
 /// pass them, and more keys of one than a message has.
@@ -50,8 +82,7 @@ fn ordered_by_tickets() {
         answers.push(observe(first, BATCHES[2]));
         assert_eq!(answers, *expected(&BATCHES));
         let halves = filter.shutdown().unwrap();
-        let held: Vec<usize> = halves.filters().iter().map(|half| half.0.len()).collect();
-        assert_eq!(held, [2, 1]);
+        assert_eq!(held(&halves), [2, 1]);
     });
 }
 
@@ -65,9 +96,7 @@ fn ordered_three_threads() {
         let ticket = first.ticket();
         let peers = [filter.handle(), filter.handle()]
             .map(|handle| thread::spawn(move || observe(handle, &[LOW, HIGH])));
-        let mut verdicts = Verdicts::new();
-        ticket.observe(&[HIGH], &mut verdicts).unwrap();
-        assert_eq!(duplicates(&verdicts), [false]);
+        observe_first(ticket, HIGH);
         let answers = peers.map(|peer| peer.join().unwrap());
         // HIGH came first, and one of the two came first with LOW.
         let fresh = answers.iter().filter(|answer| !answer[0]).count();
@@ -105,26 +134,21 @@ fn ordered_alike_at_all_partitions() {
 #[test]
 fn ordered_looked_up_before() {
     for dropped in [false, true] {
-        check(
+        let look_up = move |mut ticket: Ticket<'_, Exact>| {
+            let mut verdicts = Verdicts::new();
+            ticket.contains_each(&[HIGH, LOW], &mut verdicts).unwrap();
+            assert_eq!(duplicates(&verdicts), [false, false]);
+            if !dropped {
+                observe_first(ticket, HIGH);
+            }
+        };
+        let second = |handle| observe(handle, &[LOW, HIGH]);
+        check_behind_a_ticket(
             "ordered_looked_up_before",
-            Preemptions::AtMost(4),
-            move || {
-                let filter = ordered();
-                let mut first = filter.handle();
-                let mut ticket = first.ticket();
-                let second = filter.handle();
-                let peer = thread::spawn(move || observe(second, &[LOW, HIGH]));
-                let mut verdicts = Verdicts::new();
-                ticket.contains_each(&[HIGH, LOW], &mut verdicts).unwrap();
-                assert_eq!(duplicates(&verdicts), [false, false]);
-                if dropped {
-                    drop(ticket);
-                } else {
-                    ticket.observe(&[HIGH], &mut verdicts).unwrap();
-                    assert_eq!(duplicates(&verdicts), [false]);
-                }
-                assert_eq!(peer.join().unwrap(), [false, !dropped]);
-            },
+            4,
+            look_up,
+            second,
+            [false, !dropped],
         );
     }
 }
@@ -133,18 +157,13 @@ fn ordered_looked_up_before() {
 /// to park, or has no ticket yet.
 #[test]
 fn ordered_without_a_dropped_ticket() {
-    check(
+    let second = |handle| observe(handle, &[LOW, HIGH]);
+    check_behind_a_ticket(
         "ordered_without_a_dropped_ticket",
-        Preemptions::AtMost(6),
-        || {
-            let filter = ordered();
-            let mut first = filter.handle();
-            let ticket = first.ticket();
-            let second = filter.handle();
-            let peer = thread::spawn(move || observe(second, &[LOW, HIGH]));
-            drop(ticket);
-            assert_eq!(peer.join().unwrap(), [false, false]);
-        },
+        6,
+        |ticket| drop(ticket),
+        second,
+        [false, false],
     );
 }
 
@@ -152,23 +171,15 @@ fn ordered_without_a_dropped_ticket() {
 /// out, at each partition, and the ticket behind it is next.
 #[test]
 fn ordered_dropped_while_a_turn_ends() {
-    check(
+    check_behind_a_ticket(
         "ordered_dropped_while_a_turn_ends",
-        Preemptions::AtMost(5),
-        || {
-            let filter = ordered();
-            let mut first = filter.handle();
-            let ticket = first.ticket();
-            let mut second = filter.handle();
-            let peer = thread::spawn(move || {
-                drop(second.ticket());
-                observe(second, &[LOW, HIGH])
-            });
-            let mut verdicts = Verdicts::new();
-            ticket.observe(&[LOW], &mut verdicts).unwrap();
-            assert_eq!(duplicates(&verdicts), [false]);
-            assert_eq!(peer.join().unwrap(), [true, false]);
+        5,
+        |ticket| observe_first(ticket, LOW),
+        |mut handle| {
+            drop(handle.ticket());
+            observe(handle, &[LOW, HIGH])
         },
+        [true, false],
     );
 }
 
@@ -176,24 +187,16 @@ fn ordered_dropped_while_a_turn_ends() {
 /// settles the queue leaves out both, and the ticket behind them is next.
 #[test]
 fn ordered_two_dropped_in_a_row() {
-    check(
+    check_behind_a_ticket(
         "ordered_two_dropped_in_a_row",
-        Preemptions::AtMost(4),
-        || {
-            let filter = ordered();
-            let mut first = filter.handle();
-            let ticket = first.ticket();
-            let mut second = filter.handle();
-            let peer = thread::spawn(move || {
-                drop(second.ticket());
-                drop(second.ticket());
-                observe(second, &[LOW, HIGH])
-            });
-            let mut verdicts = Verdicts::new();
-            ticket.observe(&[LOW], &mut verdicts).unwrap();
-            assert_eq!(duplicates(&verdicts), [false]);
-            assert_eq!(peer.join().unwrap(), [true, false]);
+        4,
+        |ticket| observe_first(ticket, LOW),
+        |mut handle| {
+            drop(handle.ticket());
+            drop(handle.ticket());
+            observe(handle, &[LOW, HIGH])
         },
+        [true, false],
     );
 }
 
@@ -257,7 +260,7 @@ fn ordered_shutdown_vs_observe() {
                 handle.observe(&[LOW, HIGH], &mut verdicts)
             });
             let halves = filter.shutdown().unwrap();
-            let held: Vec<usize> = halves.filters().iter().map(|half| half.0.len()).collect();
+            let held = held(&halves);
             match peer.join().unwrap() {
                 Ok(()) => assert_eq!(held, [1, 1]),
                 Err(error) => {
