@@ -8,10 +8,9 @@ use clap::Args;
 
 use super::cases::{Case, EDITCAP_INPUT, INPUTS, Input, Program, Source};
 use super::json;
-use crate::clock::median_of;
 use crate::failure::Failure;
 use crate::table::{Outputs, Table};
-use crate::tools::{Usage, echoless, find, run_child};
+use crate::tools::{Usage, Usages, echoless, find, run_child};
 
 /// The options of `formats`.
 #[derive(Debug, Args)]
@@ -40,7 +39,7 @@ struct Entry {
     case: Case,
     /// `None` if the program is missing.
     program: Option<PathBuf>,
-    usages: Vec<Usage>,
+    usages: Usages,
     output: Vec<u8>,
 }
 
@@ -115,7 +114,7 @@ fn measure(
                 Program::Echoless => Some(echoless.to_owned()),
                 Program::Editcap => find("editcap", folder),
             },
-            usages: Vec::new(),
+            usages: Usages::default(),
             output: Vec::new(),
         })
         .collect();
@@ -145,7 +144,7 @@ fn measure(
                 fs::remove_file(output)?;
             }
             if round > 0 || slow {
-                entry.usages.push(usage);
+                entry.usages.0.push(usage);
             }
         }
         if round == 0 {
@@ -177,19 +176,15 @@ fn compare_outputs(entries: &mut [Entry]) -> Result<(), Failure> {
 }
 
 impl Entry {
-    fn median(&self, value: fn(&Usage) -> f64) -> Option<f64> {
-        (!self.usages.is_empty()).then(|| median_of(&self.usages, value))
-    }
-
     /// The ratio of the medians.
     fn ratio(&self, other: Option<&Self>, value: fn(&Usage) -> f64) -> Option<f64> {
-        Some(self.median(value)? / other?.median(value)?)
+        Some(self.usages.median(value)? / other?.usages.median(value)?)
     }
 }
 
 fn push_rows(table: &mut Table, input: &Input, records: u64, bytes: u64, entries: &[Entry]) {
     for entry in entries {
-        let cpu = entry.median(|usage| usage.cpu_seconds);
+        let cpu = entry.usages.median(|usage| usage.cpu_seconds);
         let compared = entry.case.compared;
         let other = entries
             .iter()
@@ -198,18 +193,17 @@ fn push_rows(table: &mut Table, input: &Input, records: u64, bytes: u64, entries
             Program::Echoless => "echoless",
             Program::Editcap => "editcap",
         };
+        let [cpu_seconds, system_seconds, wall_seconds, peak_mebibytes] = entry.usages.cells();
         table.push(vec![
             input.name.into(),
             entry.case.name.into(),
             format!("{program} {}", entry.case.arguments).into(),
             (bytes as f64 / 2f64.powi(20)).into(),
             records.into(),
-            cpu.into(),
-            entry.median(|usage| usage.system_seconds).into(),
-            entry.median(|usage| usage.wall_seconds).into(),
-            entry
-                .median(|usage| usage.peak_bytes as f64 / 2f64.powi(20))
-                .into(),
+            cpu_seconds,
+            system_seconds,
+            wall_seconds,
+            peak_mebibytes,
             cpu.map(|cpu| bytes as f64 / cpu).into(),
             cpu.map(|cpu| records as f64 / cpu).into(),
             compared.unwrap_or_default().into(),

@@ -1,7 +1,7 @@
 //! The filters that are measured.
 
 use echoless::filters::lines::LineFilter;
-use echoless::{FingerprintSpec, Kernel, Replacement, SlotWidth};
+use echoless::{Batch, FingerprintSpec, Kernel, KeyHash, Replacement, SlotWidth};
 
 use crate::failure::Failure;
 
@@ -10,9 +10,23 @@ pub(super) struct Candidate {
     pub(super) name: String,
     pub(super) kernel: Kernel,
     /// Whether the filter has a window: its clock moves while it is measured.
-    pub(super) timed: bool,
+    timed: bool,
     /// Builds it empty, in this many bytes.
     pub(super) build: Build,
+}
+
+/// The keys for each tick of a filter with a window.
+const TICK_KEYS: u64 = 10_000;
+
+impl Candidate {
+    /// The keys behind `observed` others as a batch, at their tick if the filter has a window.
+    pub(super) fn batch<'a>(&self, keys: &'a [KeyHash], observed: u64) -> Batch<'a> {
+        if self.timed {
+            Batch::at(keys, observed / TICK_KEYS)
+        } else {
+            Batch::new(keys)
+        }
+    }
 }
 
 type Build = Box<dyn Fn(u64) -> Result<Box<dyn LineFilter>, Failure>>;
@@ -44,7 +58,7 @@ const BIT_LINES: [&str; 6] = [
     "sbf:k=2,d=1",
 ];
 
-/// Lines with a window, in ticks of [`TICK_KEYS`](super::measure::TICK_KEYS) keys. None expires
+/// Lines with a window, in ticks of [`TICK_KEYS`] keys. None expires
 /// before its line is full, so that the lines are as full as those of the other filters.
 const TIMED_LINES: [&str; 6] = [
     "clocked:bits=16,refresh=false",

@@ -1,11 +1,11 @@
 //! The look-ahead that a filter chose by measuring, against every fixed one, in turns.
 
 use echoless::memory::LINE_BYTES;
-use echoless::{Batch, KeyHash, LookAhead};
+use echoless::{KeyHash, LookAhead};
 
 use super::arguments::Arguments;
 use super::candidates::Candidate;
-use super::measure::{TICK_KEYS, WARM_UP};
+use super::measure::WARM_UP;
 use super::rate::rate;
 use crate::clock::median;
 use crate::failure::Failure;
@@ -38,12 +38,7 @@ pub(super) fn compare(
     let mut words = vec![0; BATCH / 64];
     let mut observed = 0;
     let mut observe = |keys: &[KeyHash]| {
-        let batch = if candidate.timed {
-            Batch::at(keys, observed / TICK_KEYS)
-        } else {
-            Batch::new(keys)
-        };
-        filter.observe_batch(batch, &mut words);
+        filter.observe_batch(candidate.batch(keys, observed), &mut words);
         observed += keys.len() as u64;
     };
     let warm_up = bytes / LINE_BYTES * WARM_UP;

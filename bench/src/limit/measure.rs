@@ -2,7 +2,7 @@
 
 use echoless::filters::lines::LineFilter;
 use echoless::memory::LINE_BYTES;
-use echoless::{Batch, Kernel, KeyHash, LookAhead};
+use echoless::{Kernel, KeyHash, LookAhead};
 
 use super::arguments::Arguments;
 use super::candidates::{Candidate, candidates};
@@ -15,9 +15,6 @@ use crate::clock::median;
 use crate::failure::Failure;
 use crate::streams::{BATCH, KEYS_FOR_A_NEW_ONE, Stream, StreamKind};
 use crate::table::{Cell, Table};
-
-/// The keys for each tick of a filter with a window.
-pub(super) const TICK_KEYS: u64 = 10_000;
 
 /// Keys for each line before anything is measured: enough to fill the lines of most filters.
 pub(super) const WARM_UP: u64 = 40;
@@ -122,12 +119,7 @@ fn measure(
     let mut words = vec![0; BATCH / 64];
     let mut counts = Counts::default();
     let mut observe = |filter: &mut dyn LineFilter, counts: &mut Counts, keys: &[KeyHash]| {
-        let batch = if candidate.timed {
-            Batch::at(keys, counts.observed / TICK_KEYS)
-        } else {
-            Batch::new(keys)
-        };
-        filter.observe_batch(batch, &mut words);
+        filter.observe_batch(candidate.batch(keys, counts.observed), &mut words);
         counts.observed += keys.len() as u64;
         counts.duplicates += words
             .iter()

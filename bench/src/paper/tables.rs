@@ -74,6 +74,12 @@ impl Setting {
         let memory = memory_bits / 8 / self.scale;
         Ok(spec.memory(memory).seed(self.seed).form(self.form))
     }
+
+    /// A scaled stream with so many distinct keys.
+    fn stream(self, len: u64, distinct_percent: f64) -> Result<Stream, Failure> {
+        let fraction = distinct_percent / 100.0;
+        Ok(Stream::with_distinct_fraction(len / self.scale, fraction)?)
+    }
 }
 
 /// All cells of a paper. In line form, only those whose filter has a line form that fits in the
@@ -159,10 +165,7 @@ fn biased_sampling(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                 printed_fnr: Some(field(&record, 7)?),
                 comparable: index == 0,
                 spec: setting.spec(&text, memory_bits)?,
-                stream: Stream::with_distinct_fraction(
-                    stream_len / setting.scale,
-                    distinct_percent / 100.0,
-                )?,
+                stream: setting.stream(stream_len, distinct_percent)?,
             });
         }
     }
@@ -266,10 +269,7 @@ fn stable_bloom(setting: Setting) -> Result<Vec<TableCell>, Failure> {
                 printed_fnr: Some(printed_fnr),
                 comparable: false,
                 spec: setting.spec(&text, memory_bits)?,
-                stream: Stream::with_distinct_fraction(
-                    stream_len / setting.scale,
-                    distinct_percent / 100.0,
-                )?,
+                stream: setting.stream(stream_len, distinct_percent)?,
             });
         }
     }

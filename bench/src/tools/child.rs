@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use wait4::Wait4;
 
+use crate::clock::median_of;
 use crate::failure::Failure;
+use crate::table::Cell;
 
 /// The resources of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,6 +23,28 @@ pub(crate) struct Usage {
     /// The maximum of the resident memory. It starts at that of this process, which the child
     /// inherits.
     pub(crate) peak_bytes: u64,
+}
+
+/// What some runs of one program used; none if it could not be run.
+#[derive(Debug, Default)]
+pub(crate) struct Usages(pub(crate) Vec<Usage>);
+
+impl Usages {
+    /// The median of a value; `None` without runs.
+    pub(crate) fn median(&self, value: fn(&Usage) -> f64) -> Option<f64> {
+        (!self.0.is_empty()).then(|| median_of(&self.0, value))
+    }
+
+    /// The medians as cells: CPU time, the part in kernel mode, wall-clock time, and memory in MiB.
+    pub(crate) fn cells(&self) -> [Cell; 4] {
+        [
+            self.median(|usage| usage.cpu_seconds).into(),
+            self.median(|usage| usage.system_seconds).into(),
+            self.median(|usage| usage.wall_seconds).into(),
+            self.median(|usage| usage.peak_bytes as f64 / 2f64.powi(20))
+                .into(),
+        ]
+    }
 }
 
 /// Runs the command with these files as standard input and output, or the null device without one.

@@ -7,9 +7,8 @@ use std::process::Command;
 use clap::Args;
 
 use super::catalogue::{self, Tool};
-use super::child::{self, Usage};
+use super::child::{self, Usages};
 use super::digest::{Comparison, Digest};
-use crate::clock::median_of;
 use crate::failure::Failure;
 use crate::table::{Cell, Outputs, Table};
 
@@ -52,7 +51,7 @@ const DUPLICATES: &str = "0.3";
 /// A tool with its measurements.
 struct Entry {
     tool: Tool,
-    usages: Vec<Usage>,
+    usages: Usages,
     outcome: Outcome,
 }
 
@@ -130,7 +129,7 @@ fn check(tools: Vec<Tool>, input: &Path, folder: &Path) -> Result<Vec<Entry>, Fa
         Ok(Entry {
             outcome: outcome(&tool)?,
             tool,
-            usages: Vec::new(),
+            usages: Usages::default(),
         })
     };
     tools.into_iter().map(entry).collect()
@@ -153,7 +152,10 @@ fn measure(
             if let (Some(program), Outcome::Finished(_)) = (&entry.tool.program, &entry.outcome) {
                 let (mut command, stdin) = entry.tool.command(program, input, folder);
                 child::run(&mut command, stdin, output)?;
-                entry.usages.push(child::run(&mut command, stdin, output)?);
+                entry
+                    .usages
+                    .0
+                    .push(child::run(&mut command, stdin, output)?);
             }
         }
     }
@@ -161,10 +163,6 @@ fn measure(
 }
 
 impl Entry {
-    fn median(&self, value: fn(&Usage) -> f64) -> Option<f64> {
-        (!self.usages.is_empty()).then(|| median_of(&self.usages, value))
-    }
-
     fn digest(&self) -> Option<Digest> {
         match self.outcome {
             Outcome::Finished(digest) => Some(digest),
@@ -198,9 +196,9 @@ fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> R
         )
         .into());
     }
-    let our_cpu = ours.median(|usage| usage.cpu_seconds);
+    let our_cpu = ours.usages.median(|usage| usage.cpu_seconds);
     for entry in entries {
-        let cpu = entry.median(|usage| usage.cpu_seconds);
+        let cpu = entry.usages.median(|usage| usage.cpu_seconds);
         let digest = entry.digest();
         let output = match &entry.outcome {
             Outcome::Missing => "not found",
@@ -208,17 +206,16 @@ fn push_rows(table: &mut Table, input: &str, bytes: u64, entries: &[Entry]) -> R
             Outcome::Finished(_) if entry.tool.counts_only => "counts lines",
             Outcome::Finished(digest) => digest.compare(exact).name(),
         };
+        let [cpu_seconds, system_seconds, wall_seconds, peak_mebibytes] = entry.usages.cells();
         table.push(vec![
             entry.tool.name.into(),
             entry.tool.command_line().into(),
             input.into(),
             Cell::from(bytes as f64 / 2f64.powi(20)),
-            cpu.into(),
-            entry.median(|usage| usage.system_seconds).into(),
-            entry.median(|usage| usage.wall_seconds).into(),
-            entry
-                .median(|usage| usage.peak_bytes as f64 / 2f64.powi(20))
-                .into(),
+            cpu_seconds,
+            system_seconds,
+            wall_seconds,
+            peak_mebibytes,
             cpu.map(|cpu| bytes as f64 / cpu).into(),
             cpu.zip(our_cpu).map(|(cpu, ours)| cpu / ours).into(),
             digest.map(|digest| digest.lines).into(),

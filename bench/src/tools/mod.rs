@@ -12,5 +12,5 @@ mod digest;
 mod measure;
 
 pub(crate) use catalogue::{echoless, find};
-pub(crate) use child::{Usage, run as run_child, run_with_pipe};
+pub(crate) use child::{Usage, Usages, run as run_child, run_with_pipe};
 pub use measure::{Arguments, run};

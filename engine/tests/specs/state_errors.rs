@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::parse;
 use crate::state::{build, hasher, saved_bytes};
-use crate::state_format::{assert_damage_is_found, prelude, section};
+use crate::state_format::{assert_damage_is_found, header, prelude, section};
 
 fn small() -> FilterSpec {
     parse("rowlru:slots=16,bits=32,form=line,memory=512B")
@@ -366,15 +366,6 @@ fn states_whose_sections_are_in_no_order_are_rejected() {
 
 #[test]
 fn headers_that_contradict_themselves_are_rejected() {
-    let header = |lines: u64, first: u64, count: u64, flags: u32, spec: &str| {
-        let mut payload: Vec<u8> = [lines, first, count, 0, 7].map(u64::to_le_bytes).concat();
-        let texts = [flags, 6, spec.len() as u32];
-        payload.extend(texts.map(u32::to_le_bytes).concat());
-        payload.extend(b"wyhash");
-        payload.extend(spec.as_bytes());
-        let (bytes, seed) = prelude();
-        [bytes, section(1, &payload, seed).0].concat()
-    };
     let spec = "dense:memory=8KiB";
     assert!(StateReader::open(&header(128, 64, 64, 1, spec)[..]).is_ok());
     for (bytes, text) in [

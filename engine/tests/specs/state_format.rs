@@ -26,6 +26,17 @@ pub(crate) fn section(kind: u32, payload: &[u8], before: u64) -> (Vec<u8>, u64) 
     (bytes, sum)
 }
 
+/// The prelude and the header of a state of `count` lines from line `first` of `lines`.
+pub(crate) fn header(lines: u64, first: u64, count: u64, flags: u32, spec: &str) -> Vec<u8> {
+    let mut payload: Vec<u8> = [lines, first, count, 0, 7].map(u64::to_le_bytes).concat();
+    let texts = [flags, 6, spec.len() as u32];
+    payload.extend(texts.map(u32::to_le_bytes).concat());
+    payload.extend(b"wyhash");
+    payload.extend(spec.as_bytes());
+    let (bytes, seed) = prelude();
+    [bytes, section(1, &payload, seed).0].concat()
+}
+
 /// As `FORMAT.md` says, without a word of this library.
 #[test]
 fn a_file_built_by_hand_is_a_state() {

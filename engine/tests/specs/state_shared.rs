@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use crate::parse;
 use crate::state::{hasher, saved_bytes};
-use crate::state_format::{assert_damage_is_found, prelude, section};
+use crate::state_format::{assert_damage_is_found, header, prelude, section};
 
 const LAYOUTS: [SharedLayout; 6] = [
     SharedLayout::Row4x16,
@@ -331,13 +331,7 @@ fn other_sections_than_those_of_a_save_are_rejected() {
 #[test]
 fn headers_that_contradict_themselves_are_rejected() {
     let open = |lines: u64, first: u64, count: u64, flags: u32, spec: &str| {
-        let mut payload: Vec<u8> = [lines, first, count, 0, 7].map(u64::to_le_bytes).concat();
-        let texts = [flags, 6, spec.len() as u32];
-        payload.extend(texts.map(u32::to_le_bytes).concat());
-        payload.extend(b"wyhash");
-        payload.extend(spec.as_bytes());
-        let (bytes, seed) = prelude();
-        let bytes = [bytes, section(1, &payload, seed).0].concat();
+        let bytes = header(lines, first, count, flags, spec);
         let error = SavedState::open(&bytes[..]).err()?.to_string();
         let text = error.strip_prefix("cannot read the saved state: the header: ");
         Some(text.unwrap().to_owned())

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::model::{Sample, chosen, compared, levels};
 use crate::mutations::mutations;
-use crate::support::{key_of, reader};
+use crate::support::{key_of, layers_and_fields, reader};
 
 /// Gives IPv4 headers a checksum that does not follow from the other fields, so that a change of
 /// one field is a change of one field.
@@ -71,17 +71,10 @@ fn variants(base: &Sample) -> Vec<(String, Option<Field>, usize, Sample)> {
 }
 
 fn options() -> impl Strategy<Value = KeyOptions> {
-    let from = prop::sample::select(vec![
-        From::Link,
-        From::Network,
-        From::Transport,
-        From::Payload,
-    ]);
-    let fields = prop::sample::subsequence(Field::ALL.to_vec(), 0..=Field::ALL.len());
     let limit = prop::option::of(1u32..50);
-    (from, fields, limit).prop_map(|(from, fields, payload_bytes)| KeyOptions {
+    (layers_and_fields(), limit).prop_map(|((from, ignore), payload_bytes)| KeyOptions {
         from,
-        ignore: FieldSet::of(&fields),
+        ignore,
         payload_bytes,
         ..KeyOptions::default()
     })

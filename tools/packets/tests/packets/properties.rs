@@ -6,7 +6,7 @@ use echoless_packets::synth::{Generator, Header, PcapWriter, PcapngWriter, Stack
 use echoless_packets::{LinkType, Packet};
 use proptest::prelude::*;
 
-use crate::support::{key_of, reader};
+use crate::support::{key_of, layers_and_fields, reader};
 
 /// A change of some bytes.
 #[derive(Debug, Clone)]
@@ -78,25 +78,20 @@ fn plain() -> impl Strategy<Value = (Vec<Header>, Vec<u8>)> {
 }
 
 fn all_options() -> impl Strategy<Value = KeyOptions> {
-    let from = prop::sample::select(vec![
-        From::Link,
-        From::Network,
-        From::Transport,
-        From::Payload,
-    ]);
-    let fields = prop::sample::subsequence(Field::ALL.to_vec(), 0..=Field::ALL.len());
     let limits = (
         prop::option::of(1u32..50),
         prop::option::of(40u32..90),
         prop_oneof![Just(0u32), 1u32..90],
     );
-    (from, fields, limits, any::<bool>()).prop_map(|(from, fields, limits, group)| KeyOptions {
-        from,
-        ignore: FieldSet::of(&fields),
-        payload_bytes: limits.0,
-        snap_safe: limits.1,
-        skip_bytes: limits.2,
-        group: if group { Group::Interface } else { Group::None },
+    (layers_and_fields(), limits, any::<bool>()).prop_map(|((from, ignore), limits, group)| {
+        KeyOptions {
+            from,
+            ignore,
+            payload_bytes: limits.0,
+            snap_safe: limits.1,
+            skip_bytes: limits.2,
+            group: if group { Group::Interface } else { Group::None },
+        }
     })
 }
 

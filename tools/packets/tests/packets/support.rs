@@ -2,7 +2,8 @@
 
 use echoless_packets::Packet;
 use echoless_packets::framing::{BlockKind, FrameError, Framer, Next, PacketBlock};
-use echoless_packets::key::{Conditions, FieldSet, From, KeyOptions, KeyReader};
+use echoless_packets::key::{Conditions, Field, FieldSet, From, KeyOptions, KeyReader};
+use proptest::prelude::*;
 
 /// A reader that begins at `from` and leaves out the fields in `ignore`.
 pub(crate) fn reader(from: From, ignore: &str) -> KeyReader {
@@ -13,6 +14,18 @@ pub(crate) fn reader(from: From, ignore: &str) -> KeyReader {
         ..KeyOptions::default()
     };
     KeyReader::new(options).expect("good options")
+}
+
+/// The layer that a key begins at, and the fields that it leaves out: any.
+pub(crate) fn layers_and_fields() -> impl Strategy<Value = (From, FieldSet)> {
+    let from = prop::sample::select(vec![
+        From::Link,
+        From::Network,
+        From::Transport,
+        From::Payload,
+    ]);
+    let fields = prop::sample::subsequence(Field::ALL.to_vec(), 0..=Field::ALL.len());
+    (from, fields.prop_map(|fields| FieldSet::of(&fields)))
 }
 
 /// The key as one byte string.

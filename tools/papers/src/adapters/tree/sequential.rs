@@ -159,12 +159,6 @@ impl<F: Filter> BloomTree<F> {
         })
     }
 
-    /// The specification of the tree.
-    #[must_use]
-    pub const fn spec(&self) -> TreeSpec {
-        self.spec
-    }
-
     /// The number of leaves.
     #[must_use]
     pub fn leaves(&self) -> usize {

@@ -84,18 +84,6 @@ impl SharedTree {
         }
     }
 
-    /// The specification of the tree.
-    #[must_use]
-    pub const fn spec(&self) -> TreeSpec {
-        self.spec
-    }
-
-    /// The number of leaves.
-    #[must_use]
-    pub fn leaves(&self) -> usize {
-        self.shape.leaves()
-    }
-
     /// The root, which decides.
     #[must_use]
     pub fn root(&self) -> &SharedFilter {

@@ -2,26 +2,12 @@
 //! one moved is dropped.
 
 use super::fingerprint::{Fingerprint, nonzero_values};
-use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
+use super::store::{ENCODINGS, MOST_SLOTS, RowShape, RowStore};
 use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::random::SeededRng;
 use echoless::extend::{FilterRow, Head, Named, OptionRow, names};
 use echoless::spec::Facts;
 use echoless::{BuildError, Cells, KeyHash};
-
-/// The parameters of a cuckoo filter, except its memory.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct CuckooSpec {
-    /// k: the number of slots of a row (1 to 64).
-    pub(crate) slots: u32,
-    /// b: the number of bits of a slot (1 to 32).
-    pub(crate) bits: u32,
-    /// The number of fingerprints that an insertion may move (1 to 1000). On an endless stream the
-    /// table is full, and every fresh key moves that many.
-    pub(crate) kicks: u32,
-    /// How rows are stored.
-    pub(crate) encoding: RowEncoding,
-}
 
 /// Cuckoo filter (Fan 2014, without failure as in paper 002, section 2.3): a fingerprint is in row
 /// h1(x) or in that row xor the hash of the fingerprint. The number of rows is the largest power of
@@ -32,40 +18,38 @@ pub(crate) struct CuckooSpec {
 #[derive(Debug, Clone)]
 pub(crate) struct CuckooFilter {
     store: RowStore,
-    spec: CuckooSpec,
+    shape: RowShape,
+    /// The number of fingerprints that an insertion may move (1 to 1000). On an endless stream the
+    /// table is full, and every fresh key moves that many.
+    kicks: u32,
     rng: SeededRng,
 }
 
-impl CuckooSpec {
-    fn of(named: &Named) -> Self {
-        Self {
-            slots: named.small("slots"),
-            bits: named.small("bits"),
-            kicks: named.small("kicks"),
-            encoding: named.choice("rows", &ENCODINGS),
-        }
-    }
+/// The rows by the options of the filter.
+fn shape(named: &Named) -> RowShape {
+    RowShape::new(named, named.small("bits"))
+}
 
+impl CuckooFilter {
     /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
     ///
     /// # Errors
     /// [`BuildError`] if semi-sorted rows have too many states, the memory holds no row, or the
     /// memory cannot be allocated.
-    fn build(self, memory_bytes: u64, seed: u64) -> Result<CuckooFilter, BuildError> {
-        let Self { slots, bits, .. } = self;
-        let log2 = rows_in(memory_bytes, self.encoding, slots, bits)?.ilog2();
-        Ok(CuckooFilter {
-            store: RowStore::new(self.encoding, 1 << log2, slots, bits)?,
-            spec: self,
+    fn build(named: &Named, memory_bytes: u64, seed: u64) -> Result<Self, BuildError> {
+        let shape = shape(named);
+        let log2 = shape.rows_in(memory_bytes)?.ilog2();
+        Ok(Self {
+            store: RowStore::new(shape, 1 << log2)?,
+            shape,
+            kicks: named.small("kicks"),
             rng: SeededRng::seeded(seed),
         })
     }
-}
 
-impl CuckooFilter {
     fn home(&self, key: KeyHash) -> (u64, u32) {
         let fingerprint = Fingerprint::Nonzero {
-            bits: self.spec.bits,
+            bits: self.shape.bits,
         }
         .fingerprint_of(key);
         (
@@ -83,7 +67,7 @@ impl CuckooFilter {
 
     fn row_holds(&self, row: u64, fingerprint: u32) -> bool {
         let mut buffer = [0; MOST_SLOTS as usize];
-        let slots = &mut buffer[..self.spec.slots as usize];
+        let slots = &mut buffer[..self.shape.slots as usize];
         self.store.read(row, slots);
         slots.contains(&fingerprint)
     }
@@ -93,12 +77,12 @@ impl CuckooFilter {
     /// allowed.
     fn place(&mut self, row: u64, fingerprint: u32, only_if_empty: bool) -> Option<u32> {
         let mut buffer = [0; MOST_SLOTS as usize];
-        let slots = &mut buffer[..self.spec.slots as usize];
+        let slots = &mut buffer[..self.shape.slots as usize];
         self.store.read(row, slots);
         let slot = match slots.iter().position(|slot| *slot == 0) {
             Some(empty) => empty,
             None if only_if_empty => return None,
-            None => self.rng.below(u64::from(self.spec.slots)) as usize,
+            None => self.rng.below(u64::from(self.shape.slots)) as usize,
         };
         let previous = std::mem::replace(&mut slots[slot], fingerprint);
         self.store.write(row, slots);
@@ -119,7 +103,7 @@ impl Mechanism for CuckooFilter {
             return false;
         }
         let mut row = if self.rng.ratio(1, 2) { first } else { second };
-        for _ in 0..self.spec.kicks {
+        for _ in 0..self.kicks {
             match self.place(row, fingerprint, false) {
                 Some(0) | None => return false,
                 Some(previous) => fingerprint = previous,
@@ -166,15 +150,14 @@ pub(crate) static CUCKOO: [FilterRow; 1] = [row(
         options: |_| OPTIONS,
         complete: Named::as_given,
     },
-    |named, memory, seed| filter(CuckooSpec::of(named).build(memory, seed)),
+    |named, memory, seed| filter(CuckooFilter::build(named, memory, seed)),
     |named, _, _| {
-        let spec = CuckooSpec::of(named);
+        let shape = shape(named);
+        let moved = f64::from(named.small("kicks"));
         Facts {
-            fpr_limit: Some(2.0 * f64::from(spec.slots) / nonzero_values(spec.bits)),
+            fpr_limit: Some(2.0 * f64::from(shape.slots) / nonzero_values(shape.bits)),
             power_of_two_rows: true,
-            ..Facts::touching(
-                (2.0 + f64::from(spec.kicks)) * row_lines(spec.encoding, spec.slots, spec.bits),
-            )
+            ..Facts::touching((2.0 + moved) * shape.cache_lines())
         }
     },
 )];

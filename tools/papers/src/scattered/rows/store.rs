@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use crate::scattered::storage::{PackedCells, packed_lines};
-use echoless::extend::at_least_bits;
+use echoless::extend::{Named, at_least_bits};
 use echoless::{BuildError, Cells, SpecError};
 
 /// How a row is stored.
@@ -15,6 +15,63 @@ pub(crate) enum RowEncoding {
     /// saves bits and loses the order of the slots. Ranks are decoded with a table of 8 k 2^b
     /// bytes, which counts as memory of the filter.
     Sorted,
+}
+
+/// The shape of the rows of a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowShape {
+    /// k: the number of slots of a row (1 to 64).
+    pub(super) slots: u32,
+    /// b: the number of bits of a slot (1 to 32; 64 in lines).
+    pub(super) bits: u32,
+    encoding: RowEncoding,
+}
+
+impl RowShape {
+    /// The shape by the options of a row, with slots of so many bits.
+    pub(super) fn new(named: &Named, bits: u32) -> Self {
+        Self {
+            slots: named.small("slots"),
+            bits,
+            encoding: named.choice("rows", &ENCODINGS),
+        }
+    }
+
+    /// The bits of a row whose slots are packed.
+    const fn packed_bits(self) -> u64 {
+        self.slots as u64 * self.bits as u64
+    }
+
+    /// The number of rows that fit in the memory, at least one. Semi-sorted rows share the memory
+    /// with the table that decodes their ranks.
+    ///
+    /// # Errors
+    /// [`SpecError`] if semi-sorted rows have too many states, or the memory holds no row.
+    pub(super) fn rows_in(self, memory_bytes: u64) -> Result<NonZeroU64, SpecError> {
+        let (row_bits, table_bits, least) = match self.encoding {
+            RowEncoding::Packed => (self.packed_bits(), 0, "one row".to_owned()),
+            RowEncoding::Sorted => {
+                let row_bits = u64::from(sorted_bits(self.slots, self.bits)?);
+                let table_bytes = RankCoder::bytes_for(self.slots, self.bits);
+                let least = format!("one row and the ranks' table of {table_bytes} B");
+                (row_bits, 8 * table_bytes, least)
+            }
+        };
+        let bits = at_least_bits(memory_bytes, u128::from(row_bits + table_bits), &least)?;
+        let rows = (bits - table_bits) / row_bits;
+        Ok(NonZeroU64::new(rows).unwrap_or(NonZeroU64::MIN))
+    }
+
+    /// The mean number of cache lines of a row, at most. The table that decodes ranks does not
+    /// count: all keys use it, so that it stays in the cache.
+    pub(super) fn cache_lines(self) -> f64 {
+        let packed = self.packed_bits();
+        let bits = match self.encoding {
+            RowEncoding::Packed => packed,
+            RowEncoding::Sorted => sorted_bits(self.slots, self.bits).map_or(packed, u64::from),
+        };
+        packed_lines(bits, bits)
+    }
 }
 
 /// R rows of k slots.
@@ -32,19 +89,15 @@ pub(super) enum RowStore {
 
 impl RowStore {
     /// `rows` empty rows.
-    pub(super) fn new(
-        form: RowEncoding,
-        rows: u64,
-        row_slots: u32,
-        slot_bits: u32,
-    ) -> Result<Self, BuildError> {
-        Ok(match form {
+    pub(super) fn new(shape: RowShape, rows: u64) -> Result<Self, BuildError> {
+        let row_slots = u64::from(shape.slots);
+        Ok(match shape.encoding {
             RowEncoding::Packed => Self::Packed {
-                slots: PackedCells::new(rows.saturating_mul(u64::from(row_slots)), slot_bits)?,
-                row_slots: u64::from(row_slots),
+                slots: PackedCells::new(rows.saturating_mul(row_slots), shape.bits)?,
+                row_slots,
             },
             RowEncoding::Sorted => {
-                let coder = RankCoder::new(row_slots, slot_bits)?;
+                let coder = RankCoder::new(shape.slots, shape.bits)?;
                 Self::Ranked {
                     ranks: PackedCells::new(rows, coder.bits)?,
                     coder,
@@ -118,42 +171,6 @@ impl RowStore {
             }
         }
     }
-}
-
-/// The number of rows that fit in the memory, at least one. Semi-sorted rows share the memory with
-/// the table that decodes their ranks.
-pub(super) fn rows_in(
-    memory_bytes: u64,
-    form: RowEncoding,
-    row_slots: u32,
-    slot_bits: u32,
-) -> Result<NonZeroU64, SpecError> {
-    let (row_bits, table_bits, least) = match form {
-        RowEncoding::Packed => {
-            let row_bits = u64::from(row_slots) * u64::from(slot_bits);
-            (row_bits, 0, "one row".to_owned())
-        }
-        RowEncoding::Sorted => {
-            let row_bits = u64::from(sorted_bits(row_slots, slot_bits)?);
-            let table_bytes = RankCoder::bytes_for(row_slots, slot_bits);
-            let least = format!("one row and the ranks' table of {table_bytes} B");
-            (row_bits, 8 * table_bytes, least)
-        }
-    };
-    let bits = at_least_bits(memory_bytes, u128::from(row_bits + table_bits), &least)?;
-    let rows = (bits - table_bits) / row_bits;
-    Ok(NonZeroU64::new(rows).unwrap_or(NonZeroU64::MIN))
-}
-
-/// The mean number of cache lines of a row, at most. The table that decodes ranks does not count:
-/// all keys use it, so that it stays in the cache.
-pub(super) fn row_lines(form: RowEncoding, row_slots: u32, slot_bits: u32) -> f64 {
-    let packed = u64::from(row_slots) * u64::from(slot_bits);
-    let bits = match form {
-        RowEncoding::Packed => packed,
-        RowEncoding::Sorted => sorted_bits(row_slots, slot_bits).map_or(packed, u64::from),
-    };
-    packed_lines(bits, bits)
 }
 
 /// The number of bits of a rank, or an error if such rows cannot be semi-sorted.

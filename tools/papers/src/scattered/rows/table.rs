@@ -2,7 +2,7 @@
 //! semi-sorted.
 
 use super::fingerprint::{Fingerprint, nonzero_values};
-use super::store::{ENCODINGS, MOST_SLOTS, RowEncoding, RowStore, row_lines, rows_in};
+use super::store::{ENCODINGS, MOST_SLOTS, RowShape, RowStore};
 use crate::lines;
 use crate::scattered::mechanism::{self, Mechanism, filter};
 use crate::scattered::random::SeededRng;
@@ -22,19 +22,6 @@ pub(crate) enum RowPolicy {
     },
     /// The row is a queue: the new fingerprint enters slot 0.
     Queue(Replacement),
-}
-
-/// The specification of a row filter (QHT, QHTD, QQHT, QQHTD, row-LRU), memory aside.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct RowSpec {
-    /// k: the number of slots of a row (1 to 64).
-    pub(crate) slots: u32,
-    /// b: the bits of a fingerprint, which is never zero (1 to 32; 64 in lines).
-    pub(crate) bits: u32,
-    /// Which fingerprint leaves a full row.
-    pub(crate) policy: RowPolicy,
-    /// How rows are stored.
-    pub(crate) encoding: RowEncoding,
 }
 
 /// R rows of k slots; a key is a duplicate if and only if its fingerprint is in its row (paper 002,
@@ -141,28 +128,24 @@ impl Mechanism for RowFilter {
     }
 }
 
-impl RowSpec {
-    fn of(named: &Named) -> Self {
-        Self {
-            slots: named.small("slots"),
-            bits: named.small("bits"),
-            policy: policy(named.name()),
-            encoding: named.choice("rows", &ENCODINGS),
-        }
-    }
-
-    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
-    ///
-    /// # Errors
-    /// [`BuildError`] if a fingerprint has more than 32 bits, semi-sorted rows have too many
-    /// states, the memory holds no row, or the memory cannot be allocated.
-    fn build(self, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
-        let slots = self.slots;
-        let fingerprint = Fingerprint::Nonzero { bits: self.bits }.check()?;
-        let rows = rows_in(memory_bytes, self.encoding, slots, fingerprint.bits())?;
-        let store = RowStore::new(self.encoding, rows.get(), slots, fingerprint.bits())?;
-        Ok(RowFilter::new(store, slots, fingerprint, self.policy, seed))
-    }
+/// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
+///
+/// # Errors
+/// [`BuildError`] if a fingerprint has more than 32 bits, semi-sorted rows have too many states, the
+/// memory holds no row, or the memory cannot be allocated.
+fn build(named: &Named, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
+    let bits = named.small("bits");
+    let fingerprint = Fingerprint::Nonzero { bits }.check()?;
+    let shape = RowShape::new(named, bits);
+    let store = RowStore::new(shape, shape.rows_in(memory_bytes)?.get())?;
+    let policy = policy(named.name());
+    Ok(RowFilter::new(
+        store,
+        shape.slots,
+        fingerprint,
+        policy,
+        seed,
+    ))
 }
 
 const RANDOM: &[OptionRow] = &[
@@ -220,24 +203,19 @@ const fn row(name: &'static str, (options, build): RowForms) -> FilterRow {
         lines: Some(build),
         ..mechanism::row(
             head,
-            |named, memory, seed| filter(RowSpec::of(named).build(memory, seed)),
+            |named, memory, seed| filter(self::build(named, memory, seed)),
             facts,
         )
     }
 }
 
 fn facts(named: &Named, form: Form, memory: u64) -> Facts {
-    let RowSpec {
-        slots,
-        bits,
-        encoding,
-        ..
-    } = RowSpec::of(named);
+    let shape = RowShape::new(named, named.small("bits"));
     let facts = line_facts(named, memory);
     Facts {
-        cache_lines: row_lines(encoding, slots, bits),
+        cache_lines: shape.cache_lines(),
         fpr_limit: match form {
-            Form::Scattered => Some(f64::from(slots) / nonzero_values(bits)),
+            Form::Scattered => Some(f64::from(shape.slots) / nonzero_values(shape.bits)),
             Form::Line => facts.fpr_limit,
         },
         ..facts
@@ -264,11 +242,7 @@ pub(crate) static SQF: [FilterRow; 1] = [mechanism::row(
     // No limit of the rate: its fingerprints are not equally likely.
     |named, _, _| Facts {
         power_of_two_rows: true,
-        ..Facts::touching(row_lines(
-            named.choice("rows", &ENCODINGS),
-            named.small("slots"),
-            counted_fingerprint(named).bits(),
-        ))
+        ..Facts::touching(RowShape::new(named, counted_fingerprint(named).bits()).cache_lines())
     },
 )];
 
@@ -280,11 +254,17 @@ fn counted_fingerprint(named: &Named) -> Fingerprint {
 }
 
 fn build_counted(named: &Named, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
-    let (slots, encoding) = (named.small("slots"), named.choice("rows", &ENCODINGS));
     let fingerprint = counted_fingerprint(named).check()?;
-    let rows = rows_in(memory_bytes, encoding, slots, fingerprint.bits())?;
+    let shape = RowShape::new(named, fingerprint.bits());
+    let rows = shape.rows_in(memory_bytes)?;
     // The row is the high bits of a hash, so their number is a power of two.
-    let store = RowStore::new(encoding, 1 << rows.ilog2(), slots, fingerprint.bits())?;
+    let store = RowStore::new(shape, 1 << rows.ilog2())?;
     let policy = RowPolicy::RandomVictim { again: false };
-    Ok(RowFilter::new(store, slots, fingerprint, policy, seed))
+    Ok(RowFilter::new(
+        store,
+        shape.slots,
+        fingerprint,
+        policy,
+        seed,
+    ))
 }
