@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use crate::parse;
 use crate::state::{hasher, saved_bytes};
-use crate::state_format::{assert_damage_is_found, header, prelude, section};
+use crate::state_format::{assert_damage_is_found, header};
 
 const LAYOUTS: [SharedLayout; 6] = [
     SharedLayout::Row4x16,

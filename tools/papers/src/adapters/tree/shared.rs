@@ -84,6 +84,12 @@ impl SharedTree {
         }
     }
 
+    /// The number of leaves.
+    #[must_use]
+    pub fn leaves(&self) -> usize {
+        self.shape.leaves()
+    }
+
     /// The root, which decides.
     #[must_use]
     pub fn root(&self) -> &SharedFilter {
