@@ -786,7 +786,11 @@ fn nothing_is_cut_behind_a_run_whose_reader_left_or_whose_disk_is_full() {
                         .open("/dev/full")
                         .unwrap()
                         .into()),
-                    false => to(std::io::pipe().unwrap().1.into()),
+                    false => {
+                        let (reader, writer) = std::io::pipe().unwrap();
+                        drop(reader);
+                        to(writer.into())
+                    }
                 };
                 let code = if is_full { 2 } else { 0 };
                 assert_eq!(ended.status.code(), Some(code), "{told}: {ended:?}");
