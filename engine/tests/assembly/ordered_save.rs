@@ -2,18 +2,19 @@
 //! the cut, and a save that fails leaves nothing behind.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use echoless::assembly::SaveError;
-use echoless::filters::lines::Progress;
+use echoless::filters::lines::{LineRange, Progress};
 use echoless::memory::Line;
 use echoless::state::{SavedState, StateError};
 use echoless::{
-    ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, Partitioned,
-    Verdicts, report_of,
+    Batch, ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter,
+    Partitioned, Report, Tally, Verdicts, report_of,
 };
 use proptest::prelude::*;
 
@@ -414,19 +415,103 @@ fn partitions_in_the_wrong_place_or_lost_before_are_not_saved() {
     }
 }
 
-/// A key of the last partition.
+/// Lines that panic at one key.
+struct Fragile(Lines);
+
 const BAD: KeyHash = KeyHash::from_uniform(u64::MAX);
+
+impl Filter for Fragile {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        if batch.keys().contains(&BAD) {
+            resume_unwind(Box::new("a bad key"));
+        }
+        self.0.observe_batch(batch, duplicates);
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        self.0.contains(key)
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn tally(&self) -> Tally {
+        self.0.tally()
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        self.0.report_on(tally)
+    }
+}
+
+impl LineFilter for Fragile {
+    fn lines(&self) -> &[Line] {
+        self.0.lines()
+    }
+
+    fn finish_expiry(&mut self) {
+        self.0.finish_expiry();
+    }
+
+    fn range(&self) -> LineRange {
+        self.0.range()
+    }
+
+    fn bucket_lines(&self) -> u64 {
+        self.0.bucket_lines()
+    }
+
+    fn progress(&self) -> Progress {
+        self.0.progress()
+    }
+
+    fn counters(&self) -> Tally {
+        self.0.counters()
+    }
+
+    fn count_lines(&self, lines: Range<usize>) -> Tally {
+        self.0.count_lines(lines)
+    }
+
+    fn parameters(&self) -> String {
+        self.0.parameters()
+    }
+
+    fn duplicates_change_lines(&self) -> bool {
+        self.0.duplicates_change_lines()
+    }
+
+    fn next_era(&self) -> u64 {
+        self.0.next_era()
+    }
+
+    fn copy_lines(&self, first: usize, into: &mut [Line]) {
+        self.0.copy_lines(first, into);
+    }
+
+    fn load_lines(&mut self, first: usize, lines: &[Line]) {
+        self.0.load_lines(first, lines);
+    }
+
+    fn clear_lines(&mut self, lines: Range<usize>) {
+        self.0.clear_lines(lines);
+    }
+
+    fn set_counts(&mut self, counts: Progress) {
+        self.0.set_counts(counts);
+    }
+}
 
 /// A partition that is lost between its copy and the cut, whether or not it is replaced.
 #[test]
 fn a_partition_that_is_lost_meanwhile_ends_the_save() {
     for replaced in [false, true] {
-        let part = |index| small().build_line_partition(index, 2).unwrap();
-        let (partitioning, _) = small().build_line_partitions(2).unwrap().into_parts();
-        // Twice the lower half: it panics at a key of the upper one.
-        let filter = Partitioned::new(partitioning, vec![part(0), part(0)]).unwrap();
+        let (partitioning, filters) = small().build_line_partitions(2).unwrap().into_parts();
+        let filters = filters.into_iter().map(Fragile).collect();
+        let filter = Partitioned::new(partitioning, filters).unwrap();
         let filter = OrderedFilter::builder(filter).build();
-        let upper = || part(1);
+        let upper = || Fragile(small().build_line_partition(1, 2).unwrap());
         let error = filter.save(&small(), &hasher(), Vec::new(), |saver| {
             filter
                 .handle()
