@@ -58,8 +58,9 @@ impl<'a> Delivery<'a> {
     ) -> Result<Self, Failure> {
         let run = &config.run;
         // Records on a terminal are progress enough.
-        let are_shown = matches!(run.output, Target::Stdout) && !run.count;
-        let shows_progress = !run.quiet && !(are_shown && io::stdout().is_terminal());
+        let is_stdout = matches!(run.output, Target::Stdout) && !run.count;
+        let are_shown = is_stdout && io::stdout().is_terminal();
+        let shows_progress = !run.quiet && !are_shown;
         // First: without memory for a feature, the run leaves no outputs.
         let observers = Observers::open(config, seen)?;
         let mut delivery = Self {
