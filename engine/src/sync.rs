@@ -22,8 +22,8 @@ pub(crate) use threads::{
 /// What no model tracks: no model depends on the order of these accesses, and no modelled access is
 /// made under one of the locks. Standard under loom as well, so that they add no interleavings.
 pub(crate) mod unmodelled {
-    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-    pub(crate) use std::sync::{Arc, Mutex};
     #[cfg(feature = "threads")]
-    pub(crate) use std::sync::{MutexGuard, OnceLock};
+    pub(crate) use std::sync::OnceLock;
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
 }
