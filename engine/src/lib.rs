@@ -188,8 +188,8 @@ pub mod message;
 mod options;
 mod partition;
 mod report;
-// Ports use all of it.
-#[cfg_attr(not(feature = "threads"), allow(dead_code))]
+// Without ports, only batches of one thread are routed.
+#[cfg_attr(not(feature = "threads"), allow(dead_code, unreachable_pub))]
 mod routing;
 #[cfg(feature = "serde")]
 mod serde_report;
