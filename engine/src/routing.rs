@@ -1,9 +1,10 @@
 //! Routes the keys of a batch to the partitions that own them, and puts the answers of the
 //! partitions back into the order of the batch.
 //!
-//! There are two ways, with the same results. For few partitions, [`masks`] compares each key with
-//! the bounds of all of them. For many, [`offsets`] writes each key to a message of its owner, at a
-//! cost that hardly depends on their number.
+//! For few partitions, [`masks`] compares each key with the bounds of all of them. For many, a port
+//! writes each key to a message of its owner ([`offsets`]), and a [`RoutedBatch`], whose partitions
+//! have their turns in one thread, sorts the keys by owner, both at a cost that hardly depends on
+//! the number of partitions. All give the same results.
 
 mod batch;
 mod masks;
@@ -247,6 +248,7 @@ mod tests {
 
     use super::*;
     use crate::filters::{Batch, Ticks};
+    use crate::isa::Kernel;
     use crate::isa::tested::kernels;
 
     /// Numbers of partitions: few, many, and far more.
@@ -361,27 +363,32 @@ mod tests {
             let partitioning = Partitioning::new(lines, count).unwrap();
             let [one, other] = cuts.map(|cut| cut.index(count));
             let range = one.min(other)..one.max(other) + 1;
-            let mut routed = RoutedBatch::new(partitioning.clone(), range.clone());
+            let routed = |kernel: &Kernel| {
+                RoutedBatch::with(partitioning.clone(), range.clone(), kernel.detect().unwrap())
+            };
+            let mut all: Vec<RoutedBatch> = kernels().iter().map(routed).collect();
             for hashes in &batches {
-                let mut keys = keys(hashes, &partitioning);
-                keys.retain(|key| range.contains(&partitioning.partition_of(*key)));
-                let ticks: Vec<u64> = (7..).take(keys.len()).collect();
-                let batch = Batch::at_each(&keys, &ticks);
-                routed.route(batch);
-                let owned = &owned(&partitioning, &keys)[range.clone()];
-                for (index, owned) in owned.iter().enumerate() {
-                    let sent: Vec<KeyHash> = owned.iter().map(|position| keys[*position]).collect();
-                    prop_assert_eq!((routed.count(index), routed.keys(index)), (sent.len(), &sent[..]));
-                    let (part, words) = routed.part(index, batch.ticks());
-                    prop_assert_eq!(part.keys(), &sent[..]);
-                    let of_part: Vec<u64> = owned.iter().map(|position| ticks[*position]).collect();
-                    prop_assert_eq!(part.ticks(), Ticks::Each(&of_part));
-                    part.observe_each(words, |key| key.0 & 1 == 1);
-                    routed.answer(index);
+                for routed in &mut all {
+                    let mut keys = keys(hashes, &partitioning);
+                    keys.retain(|key| range.contains(&partitioning.partition_of(*key)));
+                    let ticks: Vec<u64> = (7..).take(keys.len()).collect();
+                    let batch = Batch::at_each(&keys, &ticks);
+                    routed.route(batch);
+                    let owned = &owned(&partitioning, &keys)[range.clone()];
+                    for (index, owned) in owned.iter().enumerate() {
+                        let sent: Vec<KeyHash> = owned.iter().map(|position| keys[*position]).collect();
+                        prop_assert_eq!((routed.count(index), routed.keys(index)), (sent.len(), &sent[..]));
+                        let (part, words) = routed.part(index, batch.ticks());
+                        prop_assert_eq!(part.keys(), &sent[..]);
+                        let of_part: Vec<u64> = owned.iter().map(|position| ticks[*position]).collect();
+                        prop_assert_eq!(part.ticks(), Ticks::Each(&of_part));
+                        part.observe_each(words, |key| key.0 & 1 == 1);
+                        routed.answer(index);
+                    }
+                    let expected: Vec<usize> =
+                        (0..keys.len()).filter(|index| keys[*index].0 & 1 == 1).collect();
+                    prop_assert_eq!(ones(routed.finish().words()), expected);
                 }
-                let expected: Vec<usize> =
-                    (0..keys.len()).filter(|index| keys[*index].0 & 1 == 1).collect();
-                prop_assert_eq!(ones(routed.finish().words()), expected);
             }
         }
 

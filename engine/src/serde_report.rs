@@ -6,8 +6,7 @@ use serde::{Serialize, Serializer};
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
 use crate::kernels::LookAhead;
-use crate::report::Window;
-use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
+use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally, Window};
 
 // Not derived: the macro would be a dependency that is compiled before everything else.
 macro_rules! as_struct {

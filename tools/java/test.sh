@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-source maven.sh
+source ./maven.sh
 
 # Installed, since the benchmark here and the operator for Flink need it.
 maven . install

@@ -14,8 +14,7 @@ use super::sampling::KeyMap;
 use super::stream::Audit;
 use super::window::WindowAudit;
 use crate::hash::KeyHash;
-use crate::report::Window;
-use crate::report::{AgeOrigin, MissAge};
+use crate::report::{AgeOrigin, MissAge, Window};
 
 /// Audits and their counts as bytes: with them, estimates go on after a restart.
 ///

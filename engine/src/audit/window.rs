@@ -7,8 +7,7 @@ use super::sampling::{KeyMap, is_sampled};
 use super::saved::saved;
 use super::turnover::Turnover;
 use crate::hash::KeyHash;
-use crate::report::Window;
-use crate::report::{MissAge, Report};
+use crate::report::{MissAge, Report, Window};
 use crate::verdicts::Verdict;
 
 /// The most keys in the sample of a window, about 3 MiB with the hash table around them.

@@ -61,7 +61,8 @@ enum Parts {
     Sorted(Sorted),
 }
 
-/// The keys of a batch, those of each partition together, in their order.
+/// The keys of a batch, those of each partition together, in their order. What is behind them is of
+/// longer batches before.
 #[derive(Debug, Default)]
 struct Sorted {
     /// The partition of each key of the batch, counted from the first one.
@@ -82,6 +83,15 @@ impl RoutedBatch {
     /// If there are no such partitions.
     #[must_use]
     pub fn new(partitioning: Partitioning, partitions: Range<usize>) -> Self {
+        Self::with(partitioning, partitions, DetectedKernel::best())
+    }
+
+    /// As [`new`](Self::new), with this kernel.
+    pub(super) fn with(
+        partitioning: Partitioning,
+        partitions: Range<usize>,
+        kernel: DetectedKernel,
+    ) -> Self {
         let (count, all) = (partitions.len(), partitioning.count());
         assert!(
             count > 0 && partitions.end <= all,
@@ -91,7 +101,7 @@ impl RoutedBatch {
             parts: Parts::new(count),
             partitioning,
             partitions,
-            kernel: DetectedKernel::best(),
+            kernel,
             verdicts: Verdicts::new(),
             words: Vec::new(),
         }
@@ -266,14 +276,13 @@ impl HotLoop for Sort<'_> {
             ticks,
             numbers,
         } = self.sorted;
-        owners.resize(keys.len(), 0);
-        sorted.resize(keys.len(), KeyHash(0));
-        numbers.resize(keys.len(), 0);
         ends.clear();
         ends.resize(self.count, 0);
         // Slices: vectors would be read again after each store.
-        let (owners, ends) = (&mut owners[..], &mut ends[..]);
-        let (sorted, numbers) = (&mut sorted[..], &mut numbers[..]);
+        let ends = &mut ends[..];
+        let owners = first_of(owners, keys.len(), 0);
+        let sorted = first_of(sorted, keys.len(), KeyHash(0));
+        let numbers = first_of(numbers, keys.len(), 0);
         self.partitioning.partitions_of(keys, self.first, owners);
         for owner in &*owners {
             ends[*owner as usize] += 1;
@@ -284,8 +293,7 @@ impl HotLoop for Sort<'_> {
             next += std::mem::replace(end, next);
         }
         if let Ticks::Each(each) = self.batch.ticks() {
-            ticks.resize(keys.len(), 0);
-            let ticks = &mut ticks[..];
+            let ticks = first_of(ticks, keys.len(), 0);
             for (number, (owner, (key, tick))) in
                 owners.iter().zip(keys.iter().zip(each)).enumerate()
             {
@@ -293,13 +301,22 @@ impl HotLoop for Sort<'_> {
                 (sorted[at], ticks[at], numbers[at]) = (*key, *tick, number as u32);
             }
         } else {
-            ticks.clear();
             for (number, (owner, key)) in owners.iter().zip(keys).enumerate() {
                 let at = take_next(&mut ends[*owner as usize]);
                 (sorted[at], numbers[at]) = (*key, number as u32);
             }
         }
     }
+}
+
+/// The first elements of a buffer, which grows if it has fewer and never shrinks: what a longer
+/// batch left there is overwritten.
+#[inline(always)]
+fn first_of<T: Copy>(buffer: &mut Vec<T>, len: usize, empty: T) -> &mut [T] {
+    if buffer.len() < len {
+        buffer.resize(len, empty);
+    }
+    &mut buffer[..len]
 }
 
 #[inline(always)]

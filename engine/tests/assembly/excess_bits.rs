@@ -61,8 +61,9 @@ fn an_engine_does_not_count_them() {
 
 #[test]
 fn an_ordered_filter_does_not_count_them() {
-    for partitions in 1..=2 {
-        let partitioning = Partitioning::new(2, partitions).unwrap();
+    // Few partitions, and so many that their keys are sorted.
+    for partitions in [1, 2, 5, 8] {
+        let partitioning = Partitioning::new(8, partitions).unwrap();
         let filters = (0..partitions).map(|_| SetsAllBits).collect();
         let whole = Partitioned::new(partitioning, filters).unwrap();
         let filter = OrderedFilter::builder(whole).build();

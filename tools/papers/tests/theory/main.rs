@@ -2,6 +2,7 @@
 
 mod bloom;
 mod generations;
+mod limits;
 mod slices;
 mod stable;
 mod trial;

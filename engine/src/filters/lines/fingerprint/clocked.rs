@@ -36,8 +36,7 @@ use crate::filters::units::Units;
 use crate::hash::KeyHash;
 use crate::kernels::{LineOps, Outcome, Slot, SlotOps, scalar::Scalar};
 use crate::memory::Line;
-use crate::report::Window;
-use crate::report::{Cells, RateSum, Report, Tally};
+use crate::report::{Cells, RateSum, Report, Tally, Window};
 
 /// The most units of a window.
 pub(super) const MOST_ALIVE: u64 = COUNTS as u64 - 1;

@@ -3,8 +3,7 @@
 
 use crate::filters::replacement::ReplacementPolicy;
 use crate::memory::{LINE_BYTES, Line};
-use crate::report::Window;
-use crate::report::{Cells, MissAge, RateSum, Report, Tally};
+use crate::report::{Cells, MissAge, RateSum, Report, Tally, Window};
 use crate::theory::fingerprints;
 
 /// A line has fewer slots than this.

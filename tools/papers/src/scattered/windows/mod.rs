@@ -1,6 +1,5 @@
 //! Filters with a window in ticks, as published: a key expires on its own a window after it was
-//! recorded. The line forms with a window are
-//! those of the engine.
+//! recorded. The line forms with a window are those of the engine.
 //!
 //! | filter | a key is recorded in | it expires as | granule of the window W |
 //! |---|---|---|---|
