@@ -90,7 +90,7 @@ func TestTicketsOfThreads(t *testing.T) {
 		t.Error(err)
 	}
 	// A batch without keys passes with its ticket.
-	for _, none := range []Keys{Strings(nil), Numbers(nil), Bytes(nil)} {
+	for _, none := range []Keys{Strings(nil), Numbers[uint64](nil), Bytes(nil)} {
 		if err := one.Take(); err != nil {
 			t.Fatal(err)
 		}
