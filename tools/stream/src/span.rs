@@ -74,8 +74,7 @@ impl Span {
         resolution(self.units())
     }
 
-    /// The shortest tick with which the span has at most `most` ticks; see
-    /// [`resolution_of_at_most`].
+    /// The shortest tick of the [rule](resolution) with which the span has at most `most` ticks.
     #[must_use]
     pub const fn resolution_of_at_most(self, most: u64) -> u64 {
         resolution_of_at_most(self.units(), most)
