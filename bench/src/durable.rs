@@ -128,7 +128,9 @@ fn while_in_use(
         observe_while(ordered, arguments.threads, || {
             replace_file(file, |file| {
                 ordered
-                    .save(spec, &hasher, file, |saver| (saver.ticket(), Vec::new()))
+                    .save(spec, &hasher, file, |saver| {
+                        Ok((saver.ticket(), Vec::new()))
+                    })
                     .map_err(std::io::Error::other)
             })?;
             Ok(())

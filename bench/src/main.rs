@@ -1,4 +1,4 @@
-//! `cargo run --release -p echoless-bench -- COMMAND`: one command for each benchmark.
+//! `cargo run --profile dist -p echoless-bench -- COMMAND`: one command for each benchmark.
 
 use std::process::ExitCode;
 

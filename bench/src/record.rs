@@ -44,7 +44,8 @@ impl Provenance {
         Self {
             benchmark: arguments.first().cloned().unwrap_or_default(),
             command: format!(
-                "cargo run --release -p echoless-bench -- {}",
+                "cargo run {} -p echoless-bench -- {}",
+                profile(),
                 arguments.join(" ")
             ),
             machine: Machine::this(),
@@ -52,6 +53,17 @@ impl Provenance {
             commit: commit.map_or_else(|| "unknown".into(), |commit| commit + mark),
             rustc: output("rustc", &["--version"]).unwrap_or_else(|| "unknown".into()),
         }
+    }
+}
+
+/// The option of cargo for the build that runs. The folder of the program is named by it.
+fn profile() -> String {
+    let program = std::env::current_exe().unwrap_or_default();
+    let folder = program.parent().and_then(Path::file_name);
+    match folder.and_then(|name| name.to_str()) {
+        Some("release") => "--release".into(),
+        Some("debug") | None => "--profile dev".into(),
+        Some(name) => format!("--profile {name}"),
     }
 }
 

@@ -125,12 +125,12 @@ pub(crate) fn echoless() -> Result<PathBuf, Failure> {
     let name = format!("echoless{}", env::consts::EXE_SUFFIX);
     let beside = env::current_exe()?.with_file_name(name);
     if !beside.is_file() {
-        cargo(&["build", "--release", "-p", "echoless-cli"])?;
+        cargo(&["build", "--profile", "dist", "-p", "echoless-cli"])?;
     }
     if beside.is_file() {
         return Ok(beside);
     }
-    Err(format!("{} is missing: run this with --release", beside.display()).into())
+    Err(format!("{} is missing: run this with --profile dist", beside.display()).into())
 }
 
 /// The folder for installed tools: `tools` in the build folder.
