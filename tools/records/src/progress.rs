@@ -11,6 +11,8 @@ pub enum Counted {
     Bytes,
     /// Records.
     Records,
+    /// Records of simulations.
+    Simulated,
 }
 
 impl Counted {
@@ -21,10 +23,17 @@ impl Counted {
                  {eta} left"
             }
             (Self::Bytes, false) => "{decimal_bytes}  {decimal_bytes_per_sec}  {elapsed}",
-            (Self::Records, true) => "{human_pos} of {human_len} records  {percent} %  {eta} left",
-            (Self::Records, false) => "{human_pos} records simulated  {elapsed}",
+            (_, true) => "{human_pos} of {human_len} records  {percent} %  {eta} left",
+            (Self::Records, false) => "{human_pos} records  {elapsed}",
+            (Self::Simulated, false) => "{human_pos} records simulated  {elapsed}",
         }
     }
+}
+
+/// Whether records that go to standard output are on a terminal: they are progress enough.
+#[must_use]
+pub fn are_shown(on_stdout: bool) -> bool {
+    on_stdout && io::stdout().is_terminal()
 }
 
 /// A progress line. Dropping it clears the line.

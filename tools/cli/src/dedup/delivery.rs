@@ -1,7 +1,6 @@
 //! The end of the data path: takes chunks with verdicts in the order of the stream, writes them,
 //! counts them, and finally reports on the run.
 
-use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use echoless_records::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES,
 use echoless_records::files::Target;
 use echoless_records::partial::{Loss, PartialInput};
 use echoless_records::position::FaultReporter;
-use echoless_records::progress::{Counted, ProgressLine};
+use echoless_records::progress::{Counted, ProgressLine, are_shown};
 use echoless_records::restart::InputPosition;
 
 use super::backwards::BackwardVerdicts;
@@ -57,10 +56,8 @@ impl<'a> Delivery<'a> {
         seen: Option<SeenFiles>,
     ) -> Result<Self, Failure> {
         let run = &config.run;
-        // Records on a terminal are progress enough.
         let is_stdout = matches!(run.output, Target::Stdout) && !run.count;
-        let are_shown = is_stdout && io::stdout().is_terminal();
-        let shows_progress = !run.quiet && !are_shown;
+        let shows_progress = !run.quiet && !are_shown(is_stdout);
         // First: without memory for a feature, the run leaves no outputs.
         let observers = Observers::open(config, seen)?;
         let mut delivery = Self {
@@ -157,17 +154,10 @@ impl<'a> Delivery<'a> {
     /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
-        let delivered = match self.is_judging() {
+        match self.is_judging() {
             true => self.collect(chunk),
             false => self.write_next(chunk),
-        };
-        if let Some(state) = &mut self.state
-            && delivered.is_err()
-        {
-            // Outputs may have a part of the chunk.
-            state.note_cut();
         }
-        delivered
     }
 
     fn write_next(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
@@ -180,7 +170,7 @@ impl<'a> Delivery<'a> {
         if let Some(state) = &mut self.state
             && chunk.fault.is_some()
         {
-            state.commit_in_front_of_fault(&self.sums, &mut self.outputs)?;
+            state.interrupt(&self.sums, &mut self.outputs)?;
         }
         // Most are in front of the records, which may have a fault.
         self.leave(&mut chunk.input.left);
@@ -419,11 +409,7 @@ impl<'a> Delivery<'a> {
         // Compressed outputs end properly even if the run failed.
         let closed = self.outputs.close();
         self.sums.counts.bytes_out = self.outputs.bytes_out();
-        let stopped = match stopped {
-            Some(state) if committed.is_ok() && closed.is_ok() => state.stop(&self.outputs),
-            Some(state) => state.leave(&self.outputs),
-            None => Ok(()),
-        };
+        let stopped = stopped.map_or(Ok(()), |state| state.leave(&self.outputs));
         let passed = passed.and_then(|end| committed.and(stopped).map(|()| end));
         let failed = (self.state.as_mut()).map_or(Ok(()), RunState::take_failure);
         graver(passed, closed.and(failed))

@@ -278,7 +278,7 @@ fn parse_number(field: &'static str, text: &str) -> Result<f64, SpecError> {
 pub fn run(args: PlanArgs) -> Result<ExitCode, Failure> {
     let config = &PlanConfig::try_from(args)?;
     let mut targets = LabTargets::open(&config.outputs, config.input.files())?;
-    let progress = ProgressLine::new(Counted::Records, None, !config.outputs.quiet);
+    let progress = ProgressLine::new(Counted::Simulated, None, !config.outputs.quiet);
     let (request, plan) = config.plan(&progress)?;
     drop(progress);
     warn_if_unavailable(request.memory, config.outputs.quiet);

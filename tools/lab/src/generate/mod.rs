@@ -12,7 +12,7 @@ mod packets;
 mod repeats;
 mod zipf;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -27,7 +27,7 @@ use self::packets::CaptureConfig;
 use self::repeats::Repeats;
 use echoless_records::failure::Failure;
 use echoless_records::files::{Target, Targets};
-use echoless_records::progress::{Counted, ProgressLine};
+use echoless_records::progress::{Counted, ProgressLine, are_shown};
 
 /// The kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -117,13 +117,8 @@ fn write(config: &GenConfig, record: &impl Record) -> Result<ExitCode, Failure> 
         batch.extend_from_slice(record.header());
     }
     let mut positions = 0..config.count;
-    // Records on a terminal are progress enough.
-    let is_shown = output.is_stdout && io::stdout().is_terminal();
-    let progress = ProgressLine::new(
-        Counted::Records,
-        Some(config.count),
-        !config.quiet && !is_shown,
-    );
+    let shows_progress = !config.quiet && !are_shown(output.is_stdout);
+    let progress = ProgressLine::new(Counted::Records, Some(config.count), shows_progress);
     let failed = || Failure::writing(&output.name, output.is_stdout);
     loop {
         let before = positions.start;

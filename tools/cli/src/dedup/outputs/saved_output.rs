@@ -64,12 +64,13 @@ impl SavedOutput {
 
     /// Notes that the output was closed, behind what the position leaves of it.
     pub(super) fn close(&mut self, sink: &Sink) {
-        // What others have appended since the position, or cut, is not to be taken for what this run
-        // wrote behind it: the next run finds another length, and leaves the file as it is.
+        // What others have appended since the position, or cut, or put in its place, is not to be
+        // taken for what this run wrote behind it: the next run finds another length than this, and
+        // leaves the file as it is.
         let bytes = self.position.bytes;
         self.closed = match sink.closed() {
             Some(closed) if sink.from() <= bytes && closed.length >= bytes => Some(closed.clone()),
-            None if sink.from() <= bytes => None,
+            None if sink.from() <= bytes && !sink.is_refused() => None,
             _ => self.written.clone(),
         };
     }

@@ -44,11 +44,12 @@ pub(crate) struct Sink {
     carried: Vec<u8>,
     /// The terminator that the last of them lacks.
     owed_behind: Option<&'static [u8]>,
-    /// Whether another file was found under its name, which is not written.
+    /// Whether what was found under its name is not what was written, or may be cut: nothing is
+    /// written to it, and the next run does not take it for the output of a killed one.
     is_refused: bool,
     /// The length of the file when it was opened to append.
     found: u64,
-    /// The length of the file when this run began to write it.
+    /// The length of the file when this run began to write it, or to go on behind others.
     from: u64,
     /// The bytes that the run has written before that, to this file or another one.
     bytes_before: u64,
@@ -344,6 +345,10 @@ impl Sink {
         if self.has_state && self.target.id.is_some() {
             // What others have appended since it was checked stays.
             if self.found > self.bytes {
+                if self.length()? != self.found {
+                    self.is_refused = true;
+                    return Err(self.refused("was changed before it was cut"));
+                }
                 self.target.cut_to(self.bytes)?;
             }
         } else {
@@ -391,6 +396,7 @@ impl Sink {
         }
         let length = self.length()?;
         if self.idle_end() != Some(length) {
+            self.is_refused = true;
             return Err(self.refused("was appended to while it was written"));
         }
         self.sample(length)
@@ -409,6 +415,11 @@ impl Sink {
     /// Puts a closed file in the place of the one that it replaces, if it does.
     pub(crate) fn commit(&mut self) -> Result<(), Failure> {
         self.target.commit()
+    }
+
+    /// Whether what was found under its name was refused.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     /// The length of the file when this run began to write it, or to go on behind others.

@@ -21,7 +21,7 @@ pub(super) struct Committer {
     /// None once the last step was sent.
     steps: Option<SyncSender<Step>>,
     /// None once it was waited for.
-    thread: Option<JoinHandle<Result<Ended, Failure>>>,
+    thread: Option<JoinHandle<Result<JournalWithOutputs, Failure>>>,
     shared: Arc<Shared>,
 }
 
@@ -56,14 +56,14 @@ enum Step {
     Wait(SyncSender<()>),
 }
 
-/// What the thread leaves: the journal, and the outputs that commits speak of.
+/// A journal, and the outputs that its commits speak of.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct JournalWithOutputs {
     pub(super) journal: Journal,
     outputs: Vec<(String, File)>,
 }
 
-impl Ended {
+impl JournalWithOutputs {
     /// Syncs the outputs, and commits: what the bytes say of the outputs is on the disk before.
     ///
     /// # Errors
@@ -163,10 +163,9 @@ impl Committer {
     ///
     /// # Errors
     /// [`Failure`] that ended the thread.
-    pub(super) fn finish(&mut self) -> Result<Ended, Failure> {
+    pub(super) fn finish(&mut self) -> Result<JournalWithOutputs, Failure> {
         self.steps = None;
-        let ended = || Failure::Panic("the thread of the state has ended".into());
-        let thread = self.thread.take().ok_or_else(ended)?;
+        let thread = self.thread.take().ok_or_else(has_ended)?;
         let panicked = |_| Failure::Panic("the thread of the state panicked".into());
         thread.join().map_err(panicked)?
     }
@@ -178,8 +177,7 @@ impl Committer {
 
     /// Why the thread has ended.
     fn fail(&mut self) -> Result<(), Failure> {
-        let ended = || Failure::Panic("the thread of the state has ended early".into());
-        Err(self.finish().err().unwrap_or_else(ended))
+        Err(self.finish().err().unwrap_or_else(has_ended))
     }
 }
 
@@ -188,6 +186,10 @@ impl Drop for Committer {
         // A run that fails reports its own error, and leaves the last commit.
         let _ = self.finish();
     }
+}
+
+fn has_ended() -> Failure {
+    Failure::Panic("the thread of the state has ended".into())
 }
 
 /// Lets the next commit find that the thread has ended.
@@ -199,17 +201,21 @@ impl Drop for IdleAtEnd<'_> {
     }
 }
 
-fn run(journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<Ended, Failure> {
+fn run(
+    journal: Journal,
+    steps: &Receiver<Step>,
+    shared: &Shared,
+) -> Result<JournalWithOutputs, Failure> {
     let _idle = IdleAtEnd(shared);
     let ask = |journal: &Journal| *lock(&shared.wanted.0) = journal.wanted_block();
     ask(&journal);
-    let mut ended = Ended {
+    let mut durable = JournalWithOutputs {
         journal,
         outputs: Vec::new(),
     };
     for step in steps {
         match step {
-            Step::Outputs(files) => ended.outputs = files,
+            Step::Outputs(files) => durable.outputs = files,
             Step::Wait(done) => {
                 // The run has ended if it does not wait.
                 let _ = done.send(());
@@ -226,7 +232,7 @@ fn run(journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<Ende
                     [] => Batch::new(&keys),
                     ticks => Batch::at_each(&keys, ticks),
                 };
-                let journal = &mut ended.journal;
+                let journal = &mut durable.journal;
                 journal.append_observed(batch, clock, &verdicts)?;
                 if let Some(copied) = copied {
                     journal.append_block(&copied)?;
@@ -234,14 +240,14 @@ fn run(journal: Journal, steps: &Receiver<Step>, shared: &Shared) -> Result<Ende
                 }
             }
             Step::Commit(progress, bytes) => {
-                let wanted = ended.journal.wanted_block();
-                ended.commit(progress, &bytes)?;
-                if ended.journal.wanted_block() != wanted {
-                    ask(&ended.journal);
+                let wanted = durable.journal.wanted_block();
+                durable.commit(progress, &bytes)?;
+                if durable.journal.wanted_block() != wanted {
+                    ask(&durable.journal);
                 }
                 shared.is_busy.store(false, Ordering::Relaxed);
             }
         }
     }
-    Ok(ended)
+    Ok(durable)
 }

@@ -168,7 +168,6 @@ impl Restart {
             input_from: 0,
             has_new_inputs: self.has_new_inputs,
             is_cut: false,
-            is_committed_to_fault: false,
             failure: None,
             commit: SavedRun {
                 ended: false,
@@ -242,10 +241,8 @@ pub(in crate::dedup) struct RunState {
     input_from: u64,
     /// Whether inputs begin that no commit has.
     has_new_inputs: bool,
-    /// Whether a chunk was delivered in part: the last commit stands.
+    /// Whether a chunk is being delivered, or was in part: the last commit stands.
     is_cut: bool,
-    /// Whether that commit is in front of this chunk, whose fault ends the run.
-    is_committed_to_fault: bool,
     /// The failure of a commit in a pause of the stream.
     failure: Option<Failure>,
     commit: SavedRun,
@@ -369,10 +366,6 @@ impl RunState {
 
     /// Notes the header of the stream: as it is written, and the names of its fields.
     pub(in crate::dedup) fn note_header(&mut self, chunk: &Chunk) {
-        // A commit in front of the chunk stands; what is of the chunk comes again.
-        if self.is_committed_to_fault {
-            return;
-        }
         self.commit.begun = true;
         let Some(names) = &chunk.header.field_names else {
             return;
@@ -398,10 +391,7 @@ impl RunState {
         outputs: &mut Outputs,
     ) -> Result<(), Failure> {
         // Before an output gets another byte.
-        if let Some(failure) = self.failure.take() {
-            self.is_cut = true;
-            return Err(failure);
-        }
+        self.take_failure()?;
         if self.has_begun {
             // Where no run can go on, what has happened is found at the next chunk.
             if self.awaits_header {
@@ -457,22 +447,7 @@ impl RunState {
     /// Whether a run that has failed is to go on where it has committed, behind outputs that are
     /// closed.
     pub(in crate::dedup) const fn can_stop(&self) -> bool {
-        self.failure.is_none() && (self.is_committed_to_fault || !self.is_cut)
-    }
-
-    /// Commits the run in front of a chunk whose fault ends it: others may write behind its outputs
-    /// then.
-    ///
-    /// # Errors
-    /// [`Failure`] if this commit, or an earlier one, has failed.
-    pub(in crate::dedup) fn commit_in_front_of_fault(
-        &mut self,
-        sums: &Sums,
-        outputs: &mut Outputs,
-    ) -> Result<(), Failure> {
-        self.interrupt(sums, outputs)?;
-        self.is_committed_to_fault = true;
-        Ok(())
+        self.failure.is_none() && !self.is_cut
     }
 
     /// How long until it may be time for a commit.
@@ -505,7 +480,7 @@ impl RunState {
     }
 
     /// Commits a run that a signal or a failure ends and that is to go on, before its outputs are
-    /// closed.
+    /// closed: if the failure is in a chunk, in front of it.
     ///
     /// # Errors
     /// [`Failure`] if this commit, or an earlier one, has failed.
@@ -514,43 +489,31 @@ impl RunState {
         sums: &Sums,
         outputs: &mut Outputs,
     ) -> Result<(), Failure> {
-        if !self.can_go_on() || self.is_committed_to_fault {
+        if !self.can_go_on() {
             return Ok(());
         }
         self.commit(sums, outputs)
     }
 
-    /// The last commit of a run that was [interrupted](Self::interrupt), after its outputs were
-    /// closed. Returns once it is on the disk.
+    /// Ends a run after its outputs were closed: the last commit stands. It is written once more,
+    /// with the lengths at which they were closed, so that the next run does not take what others
+    /// append for what this one has written. Returns once it is on the disk.
     ///
-    /// # Errors
-    /// If a commit fails.
-    pub(in crate::dedup) fn stop(mut self, outputs: &Outputs) -> Result<(), Failure> {
-        if !self.can_go_on() {
-            return self.leave(outputs);
-        }
-        outputs.note_closed(&mut self.commit.outputs);
-        self.committer.commit(self.progress, self.commit.encode())?;
-        self.committer.finish()?;
-        outputs.check_followed()
-    }
-
-    /// The end of a run that cannot go on where its outputs end, after they were closed: the last
-    /// commit stands. It is written once more, with the lengths at which they were closed, so that
-    /// the next run does not take what others append for what this one has written.
+    /// And damage behind the last commit but one looks like a write that a crash has cut short: this
+    /// leaves nothing else there.
     ///
     /// # Errors
     /// [`Failure`] if an earlier commit has failed, or this one.
     pub(in crate::dedup) fn leave(mut self, outputs: &Outputs) -> Result<(), Failure> {
-        let mut ended = self.committer.finish()?;
+        let mut durable = self.committer.finish()?;
         if !self.has_begun {
             return Ok(());
         }
-        let last = ended.journal.last_commit().clone();
+        let last = durable.journal.last_commit().clone();
         let mut commit = SavedRun::decode(&last.bytes).map_err(Failure::Panic)?;
         outputs.note_closed(&mut commit.outputs);
-        ended.journal.rewind()?;
-        ended.commit(last.progress, &commit.encode())?;
+        durable.journal.rewind()?;
+        durable.commit(last.progress, &commit.encode())?;
         outputs.check_followed()
     }
 
@@ -564,16 +527,11 @@ impl RunState {
         sums: &Sums,
         outputs: &mut Outputs,
     ) -> Result<(), Failure> {
-        if self.is_cut || self.awaits_header {
-            return self.leave(outputs);
+        if !self.is_cut && !self.awaits_header {
+            self.commit.ended = true;
+            self.read_again = 0;
+            self.commit(sums, outputs)?;
         }
-        self.commit.ended = true;
-        self.read_again = 0;
-        self.commit(sums, outputs)?;
-        // Once more: damage behind the last commit but one looks like a write that a crash has
-        // cut short, and this leaves nothing else there.
-        self.committer.commit(self.progress, self.commit.encode())?;
-        self.committer.finish()?;
-        outputs.check_followed()
+        self.leave(outputs)
     }
 }
