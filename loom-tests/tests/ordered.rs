@@ -314,7 +314,7 @@ fn ordered_saved_while_observing() {
             let mut file = Vec::new();
             let saved = filter.save(&spec, &hasher, &mut file, |saver| {
                 let taken = input.lock().unwrap();
-                (saver.ticket(), vec![*taken])
+                Ok((saver.ticket(), vec![*taken]))
             });
             saved.unwrap();
             peer.join().unwrap();

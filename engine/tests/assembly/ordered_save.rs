@@ -129,7 +129,7 @@ proptest! {
             let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
             let saved = filter.save(&spec, &hasher(), &mut file, |saver| {
                 let next = input.lock().unwrap();
-                (saver.ticket(), next.to_le_bytes().to_vec())
+                Ok((saver.ticket(), next.to_le_bytes().to_vec()))
             });
             saved.unwrap();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -211,7 +211,7 @@ fn small() -> FilterSpec {
 fn saved(filter: &OrderedFilter<Lines>) -> Result<Vec<u8>, SaveError> {
     let mut file = Vec::new();
     let cut = filter.save(&small(), &hasher(), &mut file, |saver| {
-        (saver.ticket(), Vec::new())
+        Ok((saver.ticket(), Vec::new()))
     });
     cut.map(|()| file)
 }
@@ -240,7 +240,7 @@ fn a_writer_that_fails_leaves_a_filter_that_can_be_saved() {
             };
             let save = || {
                 filter.save(&small(), &hasher(), output, |saver| {
-                    (saver.ticket(), Vec::new())
+                    Ok((saver.ticket(), Vec::new()))
                 })
             };
             match catch_unwind(AssertUnwindSafe(save)) {
@@ -270,10 +270,10 @@ fn a_cut_that_panics_or_fails_blocks_no_thread() {
     assert!(panicked.is_err());
     // Too many bytes of the caller.
     let error = filter.save(&small(), &hasher(), Vec::new(), |saver| {
-        (
+        Ok((
             saver.ticket(),
             vec![0; echoless::state::MOST_COMMIT_BYTES + 1],
-        )
+        ))
     });
     assert!(
         matches!(error, Err(SaveError::State(StateError::Build(_)))),
@@ -307,7 +307,7 @@ fn keys_beyond_the_limit_end_the_save_and_no_batch() {
             meanwhile: &meanwhile,
         };
         let result = filter.save(&small(), &hasher(), output, |saver| {
-            (saver.ticket(), Vec::new())
+            Ok((saver.ticket(), Vec::new()))
         });
         match result {
             Err(SaveError::Keys(limit)) => assert!(fails && limit == most, "{limit}"),
@@ -337,7 +337,7 @@ fn filters_of_another_specification_are_not_saved() {
 fn saved_with(filter: &OrderedFilter<Lines>, with: impl FnOnce()) -> Result<(), SaveError> {
     filter.save(&small(), &hasher(), Vec::new(), |saver| {
         with();
-        (saver.ticket(), Vec::new())
+        Ok((saver.ticket(), Vec::new()))
     })
 }
 
@@ -520,7 +520,7 @@ fn a_partition_that_is_lost_meanwhile_ends_the_save() {
             if replaced {
                 filter.replace(1, upper()).unwrap();
             }
-            (saver.ticket(), Vec::new())
+            Ok((saver.ticket(), Vec::new()))
         });
         let error = error.unwrap_err();
         assert!(
@@ -532,7 +532,7 @@ fn a_partition_that_is_lost_meanwhile_ends_the_save() {
         }
         let mut file = Vec::new();
         let saved = filter.save(&small(), &hasher(), &mut file, |saver| {
-            (saver.ticket(), Vec::new())
+            Ok((saver.ticket(), Vec::new()))
         });
         saved.unwrap();
         assert!(SavedState::open(&file[..]).unwrap().restore().is_ok());

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::breakable::Exact;
 use crate::streams::{batches, spec, stream};
-use crate::stub::{BAD_KEY, Stub, fragile};
+use crate::stub::{BAD_KEY, Stub, fragile, fragile_at};
 
 const LOW: KeyHash = KeyHash::from_uniform(1);
 const HIGH: KeyHash = KeyHash::from_uniform(u64::MAX);
@@ -159,6 +159,29 @@ fn a_lookup_that_panics_loses_its_partition() {
     filter.replace(1, blind()).unwrap();
     assert_eq!(handle.ticket().with_filters(|filters| filters.len()), Ok(2));
     filter.shutdown().unwrap();
+}
+
+#[test]
+fn a_batch_that_unwinds_behind_a_lost_partition_has_no_known_verdicts() {
+    let filters = vec![fragile_at(LOW); 3];
+    let filters = Partitioned::new(Partitioning::new(99, 3).unwrap(), filters).unwrap();
+    let filter = OrderedFilter::builder(filters).build();
+    let mut handle = filter.handle();
+    let mut verdicts = Verdicts::new();
+    let lost = Err(ExchangeError::Panicked(0));
+    assert_eq!(handle.observe(&[LOW], &mut verdicts), lost);
+    let keys = [LOW, KeyHash::from_uniform(u64::MAX / 2), HIGH];
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        handle
+            .ticket()
+            .observe_then(None, &keys, &mut Verdicts::new(), |partition, _| {
+                assert_eq!(partition, 1);
+                resume_unwind(Box::new("a reader of the partition"));
+            })
+    }));
+    assert!(unwound.is_err());
+    assert!(!handle.take_partial(&mut verdicts));
+    assert!(verdicts.is_empty());
 }
 
 #[test]

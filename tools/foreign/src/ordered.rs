@@ -90,56 +90,20 @@ impl Ordered {
     pub(crate) fn save(&self, cut: &mut Cut<'_>, output: impl Write) -> Result<(), Failure> {
         self.check_can_wait()?;
         let mut failure = None;
-        let is_failed = Cell::new(false);
-        // A stream that has begun must not end as the state of no position.
-        let output = Abandoned {
-            output,
-            is_failed: &is_failed,
-        };
         let result = self.filter.save(&self.spec, &self.hasher, output, |saver| {
             (cut.before)();
             let ticket = saver.ticket();
             let outer = IN_POSITION.replace(ptr::from_ref(self).addr());
             let bytes = (cut.position)();
             IN_POSITION.set(outer);
-            let bytes = bytes.unwrap_or_else(|error| {
+            let bytes = bytes.map_err(|error| {
                 failure = Some(error);
-                is_failed.set(true);
-                Vec::new()
-            });
-            (ticket, bytes)
+                io::Error::other("the position of the caller")
+            })?;
+            Ok((ticket, bytes))
         });
-        match failure {
-            Some(failure) => Err(failure),
-            None => Ok(result?),
-        }
-    }
-}
-
-/// An output that takes nothing more once the save has failed.
-struct Abandoned<'a, W> {
-    output: W,
-    is_failed: &'a Cell<bool>,
-}
-
-impl<W> Abandoned<'_, W> {
-    fn check(&self) -> io::Result<()> {
-        match self.is_failed.get() {
-            true => Err(io::Error::other("the save has failed")),
-            false => Ok(()),
-        }
-    }
-}
-
-impl<W: Write> Write for Abandoned<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.check()?;
-        self.output.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.check()?;
-        self.output.flush()
+        // A failure of the caller is reported as it was.
+        failure.map_or_else(|| Ok(result?), Err)
     }
 }
 

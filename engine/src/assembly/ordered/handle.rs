@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::filter::{OrderedState, Passage};
 use super::partition::{InTurn, TakenFilters};
-use crate::assembly::loss::ExchangeError;
-use crate::assembly::loss::{LossPolicy, Unanswered};
+use crate::assembly::loss::{ExchangeError, LossPolicy, Unanswered};
 use crate::assembly::owned::OwnedFilter;
 use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
@@ -28,8 +27,9 @@ pub struct OrderedHandle<F> {
 struct Buffers {
     parker: Parker,
     batch: RoutedBatch,
-    /// Why the last batch failed, if it did: `batch` has the verdicts that are known.
-    failed: Option<ExchangeError>,
+    /// Whether the last batch has passed all partitions and failed: `batch` has the verdicts that
+    /// are known.
+    has_partial: bool,
     /// The clock at each key of the batch, if its ticks are not in ascending order.
     clock: Vec<u64>,
 }
@@ -51,11 +51,8 @@ impl<F: Filter> OrderedHandle<F> {
         Self {
             buffers: Buffers {
                 parker: Parker::new(),
-                batch: {
-                    let all = 0..shared.partitions.len();
-                    RoutedBatch::new(shared.partitioning.clone(), all)
-                },
-                failed: None,
+                batch: RoutedBatch::new(shared.partitioning.clone(), 0..shared.partitions.len()),
+                has_partial: false,
                 clock: Vec::new(),
             },
             shared,
@@ -135,7 +132,7 @@ impl<F: Filter> OrderedHandle<F> {
     /// ```
     pub fn take_partial(&mut self, verdicts: &mut Verdicts) -> bool {
         verdicts.reset(0);
-        let partial = self.buffers.failed.take().is_some();
+        let partial = std::mem::take(&mut self.buffers.has_partial);
         if partial {
             // The error is the caller's to handle, so no policy judges the unknown keys.
             std::mem::swap(self.buffers.batch.finish(), verdicts);
@@ -156,7 +153,7 @@ impl Buffers {
         verdicts: &mut Verdicts,
         mut in_turn: InTurn<'_, F>,
     ) -> Result<(), ExchangeError> {
-        self.failed = None;
+        self.has_partial = false;
         // Most batches of a coarse clock have one tick.
         let batch = match ticks {
             Some(ticks @ [first, .., last]) if first < last => Batch::at_each(keys, ticks),
@@ -169,15 +166,17 @@ impl Buffers {
         }
         self.batch.route(batch);
         let ticks = batch.ticks();
+        let mut failed = None;
         for index in 0..shared.partitions.len() {
             // Not `as_deref_mut`, whose borrow would have to outlive the loop.
             let in_turn: InTurn<'_, F> = match &mut in_turn {
                 Some(in_turn) => Some(&mut **in_turn),
                 None => None,
             };
-            self.pass_part(shared, passage, index, ticks, last, in_turn);
+            let passed = self.pass_part(shared, passage, index, ticks, last, in_turn);
+            failed = failed.or(passed);
         }
-        self.finish(shared.policy, verdicts)
+        self.finish(failed, shared.policy, verdicts)
     }
 
     /// Passes a batch through the only partition: the keys need not be divided.
@@ -206,11 +205,12 @@ impl Buffers {
         }
         verdicts.reset(0);
         self.batch.route(batch);
-        self.take_outcomes(0, judged, shared.policy);
-        self.finish(shared.policy, verdicts)
+        let failed = self.take_outcomes(0, judged, shared.policy);
+        self.finish(failed, shared.policy, verdicts)
     }
 
-    /// Passes the keys of one partition through it, in their turn.
+    /// Passes the keys of one partition through it, in their turn. Returns why the batch fails, if
+    /// it does.
     fn pass_part<F: Filter>(
         &mut self,
         shared: &OrderedState<F>,
@@ -219,7 +219,7 @@ impl Buffers {
         ticks: Ticks<'_>,
         last: Option<u64>,
         in_turn: InTurn<'_, F>,
-    ) {
+    ) -> Option<ExchangeError> {
         let (batch, words) = self.batch.part(index, ticks);
         // A turn is dropped after the verdicts are taken.
         let mut turn = passage.wait_for_turn(index, &mut self.parker, shared.wait);
@@ -230,7 +230,7 @@ impl Buffers {
             }
             Err(forked) => Err(Unanswered::Closed(*forked)),
         };
-        self.take_outcomes(index, judged, shared.policy);
+        self.take_outcomes(index, judged, shared.policy)
     }
 
     /// Looks up the keys of one partition in it, in their turn, which goes on if it was `kept`.
@@ -240,33 +240,40 @@ impl Buffers {
         kept: Result<(), ExchangeError>,
         partition: usize,
         tick: Option<u64>,
-    ) {
+    ) -> Option<ExchangeError> {
         let (batch, words) = self.batch.part(partition, Ticks::Unmoved);
         let found = kept.map_err(Unanswered::Closed).and_then(|()| {
             shared.partitions[partition].look_up(partition, tick, batch.keys(), words)
         });
-        self.take_outcomes(partition, found, shared.policy);
+        self.take_outcomes(partition, found, shared.policy)
     }
 
-    /// Takes the verdicts of one partition, which are in the words of its part, or why it has none.
+    /// Takes the verdicts of one partition, which are in the words of its part. If it has none,
+    /// returns why the batch fails by the policy.
     fn take_outcomes(
         &mut self,
         partition: usize,
         judged: Result<(), Unanswered>,
         policy: LossPolicy,
-    ) {
-        match judged {
-            Ok(()) => self.batch.answer(partition),
-            Err(unanswered) if self.batch.answer_unknown(partition) => {
-                self.failed = self.failed.or(policy.error_of(unanswered));
-            }
-            Err(_) => {}
-        }
+    ) -> Option<ExchangeError> {
+        let Err(unanswered) = judged else {
+            self.batch.answer(partition);
+            return None;
+        };
+        let has_keys = self.batch.answer_unknown(partition);
+        has_keys.then(|| policy.error_of(unanswered)).flatten()
     }
 
     /// The verdicts of a batch that has passed all partitions.
-    fn finish(&mut self, policy: LossPolicy, verdicts: &mut Verdicts) -> Result<(), ExchangeError> {
-        if let Some(error) = self.failed {
+    fn finish(
+        &mut self,
+        failed: Option<ExchangeError>,
+        policy: LossPolicy,
+        verdicts: &mut Verdicts,
+    ) -> Result<(), ExchangeError> {
+        // Not before: a batch that unwinds has no verdicts.
+        self.has_partial = failed.is_some();
+        if let Some(error) = failed {
             return Err(error);
         }
         let found = self.batch.finish();
@@ -509,13 +516,14 @@ impl<F: Filter> Ticket<'_, F> {
             shared,
             buffers,
         } = self;
-        buffers.failed = None;
+        buffers.has_partial = false;
         buffers.batch.route(Batch::new(keys));
         let kept = passage.keep_turns(&mut buffers.parker, shared.wait);
+        let mut failed = None;
         for partition in 0..shared.partitions.len() {
-            buffers.look_up(shared, kept, partition, tick);
+            failed = failed.or(buffers.look_up(shared, kept, partition, tick));
         }
-        buffers.finish(shared.policy, verdicts)
+        buffers.finish(failed, shared.policy, verdicts)
     }
 
     /// Calls `visit` with each of the first `count` partitions, in the turn of this ticket.

@@ -3,8 +3,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::turns::{Turn, Turns};
-use crate::assembly::loss::ExchangeError;
-use crate::assembly::loss::Unanswered;
+use crate::assembly::loss::{ExchangeError, Unanswered};
 use crate::assembly::owned::{Judged, OwnedFilter};
 use crate::assembly::partition_state::PartitionState;
 use crate::assembly::status::Status;

@@ -31,7 +31,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 use std::slice;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -119,7 +119,8 @@ impl<F: LineFilter> OrderedFilter<F> {
     /// the input, both are of the same point. The state is that of a run that ended there. Keys
     /// that are observed meanwhile are kept in memory until the block before them is written, and
     /// are part of the state, so that it takes more bytes than the filter has memory.
-    /// [`saver_keys`](crate::assembly::OrderedBuilder::saver_keys) limits their number.
+    /// [`saver_keys`](crate::assembly::OrderedBuilder::saver_keys) limits their number. An error of
+    /// `cut` ends the save, and the state stays without a commit.
     ///
     /// # Errors
     /// [`SaveError`]. `output` has part of a state then, so it should be a file of
@@ -135,7 +136,7 @@ impl<F: LineFilter> OrderedFilter<F> {
     /// let mut handle = filter.handle();
     /// handle.observe(&[hasher.hash("a")], &mut Verdicts::new())?;
     /// let mut file = Vec::new();
-    /// filter.save(&spec, &hasher, &mut file, |saver| (saver.ticket(), b"line 1".to_vec()))?;
+    /// filter.save(&spec, &hasher, &mut file, |saver| Ok((saver.ticket(), b"line 1".to_vec())))?;
     ///
     /// let restored = SavedState::open(&file[..])?.restore()?;
     /// assert_eq!((restored.progress.observed, &restored.bytes[..]), (1, &b"line 1"[..]));
@@ -146,7 +147,7 @@ impl<F: LineFilter> OrderedFilter<F> {
         spec: &FilterSpec,
         hasher: &KeyHasher,
         output: impl Write,
-        cut: impl for<'a> FnOnce(&'a mut OrderedHandle<F>) -> (Ticket<'a, F>, Vec<u8>),
+        cut: impl for<'a> FnOnce(&'a mut OrderedHandle<F>) -> io::Result<(Ticket<'a, F>, Vec<u8>)>,
     ) -> Result<(), SaveError> {
         let header = Header::new(spec, hasher)?;
         let mut handle = self.handle();
@@ -194,7 +195,7 @@ impl<F: LineFilter> OrderedFilter<F> {
                 thread::sleep(rest(start.elapsed(), self.state().saver_rest));
             }
         }
-        let (ticket, bytes) = cut(&mut handle);
+        let (ticket, bytes) = cut(&mut handle).map_err(StateError::from)?;
         let mut parts: Vec<Progress> = Vec::with_capacity(count);
         let mut clock = 0;
         ticket.visit(count, |index, owned| {
