@@ -188,8 +188,6 @@ pub mod message;
 mod options;
 mod partition;
 mod report;
-// Without ports, only batches of one thread are routed.
-#[cfg_attr(not(feature = "threads"), allow(dead_code, unreachable_pub))]
 mod routing;
 #[cfg(feature = "serde")]
 mod serde_report;

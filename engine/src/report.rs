@@ -1,4 +1,5 @@
-//! Counters of a filter, and the error estimates that follow from them.
+//! Counters of a filter, the error estimates that follow from them, and how long a filter with a
+//! window remembers a key.
 //!
 //! The counters of partitions can be added, their estimates cannot. Each partition therefore
 //! returns a [`Tally`], and the estimates of a [`Report`] are computed from the sum of the tallies.

@@ -1,27 +1,24 @@
 //! Routes the keys of a batch to the partitions that own them, and puts the answers of the
 //! partitions back into the order of the batch.
 //!
-//! For few partitions, [`masks`] compares each key with the bounds of all of them. For many, a port
-//! writes each key to a message of its owner ([`offsets`]), and a [`RoutedBatch`], whose partitions
-//! have their turns in one thread, sorts the keys by owner, both at a cost that hardly depends on
-//! the number of partitions. All give the same results.
+//! A port sends [`messages`] to partitions in other threads; a [`RoutedBatch`] passes the partitions
+//! one after the other in one thread. For few partitions, [`masks`] compares each key with the
+//! bounds of all of them, for both. For many, a port writes each key to a message of its owner
+//! ([`offsets`]), and a [`RoutedBatch`] sorts the keys by owner, both at a cost that hardly depends
+//! on the number of partitions. All give the same results.
 
 mod batch;
 mod masks;
+#[cfg(feature = "threads")]
+pub(crate) mod messages;
+#[cfg(feature = "threads")]
 mod offsets;
 #[cfg(feature = "threads")]
 mod round_trip;
 
-use crate::hash::KeyHash;
-use crate::isa::DetectedKernel;
-use crate::partition::Partitioning;
-use crate::verdicts::Verdicts;
-
 pub use batch::RoutedBatch;
-use masks::{KeyBuffer, KeyMask};
-use offsets::{Offsets, WriteMessages};
 #[cfg(feature = "threads")]
-pub use round_trip::RoundTrip;
+pub use {messages::RoutingWay, round_trip::RoundTrip};
 
 /// The most keys of a message.
 // One bit of the answer for each key, and the answer is one word. Models need batches of several
@@ -29,227 +26,26 @@ pub use round_trip::RoundTrip;
 pub(crate) const MESSAGE_KEYS: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Up to this many partitions, each key is compared with the bounds of every partition. Writing
-/// keys one by one is faster from 5 or 6 partitions on with AVX-512, from 4 or 5 on with AVX2.
+/// keys one by one to messages is faster from 5 or 6 partitions on with AVX-512, from 4 or 5 on with
+/// AVX2; where sorting them is was not measured.
 const MAX_COMPARED_PARTITIONS: usize = 4;
-
-/// How a router finds the keys of each partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RoutingWay {
-    /// It compares each key with the bounds of every partition.
-    Compare,
-    /// It writes each key to a message of its owner.
-    Write,
-}
-
-/// Divides the keys of one batch into messages to their owners. Its buffers are reused from batch
-/// to batch.
-#[derive(Debug)]
-pub(crate) struct Router {
-    partitioning: Partitioning,
-    kernel: DetectedKernel,
-    /// A buffer for each partition; empty if there are too many to be compared.
-    buffers: Vec<KeyBuffer>,
-    /// In use if `buffers` is empty.
-    messages: Vec<KeyHash>,
-}
-
-/// Which keys of a batch each partition owns, and how many of them are answered.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Selections {
-    /// A mask for each partition; empty if there are too many to be compared.
-    masks: Vec<KeyMask>,
-    /// In use if `masks` is empty.
-    offsets: Offsets,
-}
-
-/// A message of an owner that is not its first: the index of its first key among the keys of the
-/// owner where there is a mask, the number of the message where there are offsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MessageIndex(u32);
-
-/// Goes through the messages of the last routed batch to one partition. Not an iterator, because
-/// callers change the selections between two messages.
-#[derive(Debug)]
-pub(crate) struct Messages {
-    owner: usize,
-    /// The message that follows; the first one for `None`.
-    index: Option<MessageIndex>,
-    at_end: bool,
-}
-
-impl Messages {
-    pub(crate) const fn to(owner: usize) -> Self {
-        Self {
-            owner,
-            index: None,
-            at_end: false,
-        }
-    }
-
-    /// The keys of the next message: at least one.
-    #[inline]
-    pub(crate) fn next<'a>(
-        &mut self,
-        router: &'a Router,
-        selections: &Selections,
-    ) -> Option<&'a [KeyHash]> {
-        if self.at_end {
-            return None;
-        }
-        let (keys, next) = router.message(selections, self.owner, self.index);
-        self.index = next;
-        self.at_end = next.is_none();
-        (!keys.is_empty()).then_some(keys)
-    }
-}
-
-impl MessageIndex {
-    const fn number(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Router {
-    pub(crate) fn new(partitioning: Partitioning) -> Self {
-        let way = if partitioning.count() <= MAX_COMPARED_PARTITIONS {
-            RoutingWay::Compare
-        } else {
-            RoutingWay::Write
-        };
-        Self::with(partitioning, DetectedKernel::best(), way)
-    }
-
-    /// A router that uses this kernel and this way.
-    fn with(partitioning: Partitioning, kernel: DetectedKernel, way: RoutingWay) -> Self {
-        let buffers = match way {
-            RoutingWay::Compare => partitioning.count(),
-            RoutingWay::Write => 0,
-        };
-        Self {
-            buffers: vec![KeyBuffer::default(); buffers],
-            messages: Vec::new(),
-            partitioning,
-            kernel,
-        }
-    }
-
-    /// Gives back the memory of the last batch, all messages of which are sent.
-    pub(crate) fn release(&mut self) {
-        self.buffers.fill_with(KeyBuffer::default);
-        self.messages = Vec::new();
-    }
-
-    /// Divides the keys of a batch, of fewer than 2^31 keys, into messages, and resets `selections`
-    /// to them.
-    pub(crate) fn route(&mut self, keys: &[KeyHash], selections: &mut Selections) {
-        assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
-        let Selections { masks, offsets } = selections;
-        masks.resize_with(self.buffers.len(), KeyMask::default);
-        if self.buffers.is_empty() {
-            self.kernel.run(WriteMessages {
-                partitioning: &self.partitioning,
-                keys,
-                messages: &mut self.messages,
-                offsets,
-            });
-        } else {
-            let starts = self.partitioning.starts();
-            masks::route(self.kernel, starts, keys, &mut self.buffers, masks);
-        }
-    }
-
-    pub(crate) const fn kernel(&self) -> DetectedKernel {
-        self.kernel
-    }
-
-    /// The keys of a message of the last routed batch to a partition, and the next message to it.
-    /// `None` is the first one, which is empty if the partition owns no key.
-    pub(crate) fn message(
-        &self,
-        selections: &Selections,
-        owner: usize,
-        index: Option<MessageIndex>,
-    ) -> (&[KeyHash], Option<MessageIndex>) {
-        match self.buffers.get(owner) {
-            Some(buffer) => buffer.message(index),
-            None => {
-                let (keys, next) = selections.offsets.message(owner, index);
-                (&self.messages[keys], next)
-            }
-        }
-    }
-}
-
-impl Selections {
-    /// Takes the answer to the next message of a partition, one bit for each of its keys.
-    pub(crate) fn answer(
-        &mut self,
-        owner: usize,
-        kernel: DetectedKernel,
-        answer: u64,
-        verdicts: &mut Verdicts,
-    ) {
-        match self.masks.get_mut(owner) {
-            Some(mask) => mask.deposit(kernel, answer, verdicts.words_mut()),
-            None => self.offsets.answer(owner, answer),
-        }
-    }
-
-    /// The keys of the next message of a partition have no verdict.
-    #[cold]
-    pub(crate) fn answer_unknown(
-        &mut self,
-        owner: usize,
-        kernel: DetectedKernel,
-        verdicts: &mut Verdicts,
-    ) {
-        match self.masks.get_mut(owner) {
-            Some(mask) => mask.deposit(kernel, u64::MAX, verdicts.unknown_words_mut()),
-            None => self.offsets.answer_unknown(owner),
-        }
-    }
-
-    /// The keys of a partition from this message on were not sent, so they have no verdict.
-    #[cold]
-    pub(crate) fn mark_unsent(
-        &mut self,
-        owner: usize,
-        index: Option<MessageIndex>,
-        verdicts: &mut Verdicts,
-    ) {
-        match self.masks.get(owner) {
-            Some(mask) => mask.mark_unsent(index, verdicts.unknown_words_mut()),
-            None => self.offsets.mark_unsent(owner, index),
-        }
-    }
-
-    /// Completes the verdicts of the batch, once every message is answered or has none.
-    pub(crate) fn finish(&self, kernel: DetectedKernel, verdicts: &mut Verdicts) {
-        if self.masks.is_empty() {
-            self.offsets.look_up(kernel, verdicts);
-        }
-    }
-
-    /// Whether a partition owns no key of the batch.
-    pub(crate) fn is_empty(&self, owner: usize) -> bool {
-        match self.masks.get(owner) {
-            Some(mask) => mask.is_empty(),
-            None => self.offsets.message(owner, None).0.is_empty(),
-        }
-    }
-}
 
 /// Both ways to route, on every kernel, against a plain model: the keys of a partition are those
 /// that `partition_of` assigns to it, in the order of the batch.
-#[cfg(test)]
+#[cfg(all(test, feature = "threads"))]
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::messages::{Router, RoutingWay, Selections};
+    use super::offsets::Offsets;
     use super::*;
     use crate::filters::{Batch, Ticks};
+    use crate::hash::KeyHash;
     use crate::isa::Kernel;
     use crate::isa::tested::kernels;
+    use crate::partition::Partitioning;
+    use crate::verdicts::Verdicts;
 
     /// Numbers of partitions: few, many, and far more.
     fn partitions() -> impl Strategy<Value = usize> {
@@ -299,8 +95,15 @@ mod tests {
 
     /// The keys of the messages to an owner, none if it owns no key.
     fn messages(router: &Router, selections: &Selections, owner: usize) -> Vec<Vec<KeyHash>> {
-        let mut messages = Messages::to(owner);
-        std::iter::from_fn(|| messages.next(router, selections).map(<[_]>::to_vec)).collect()
+        let (mut messages, mut index) = (Vec::new(), None);
+        loop {
+            let (keys, next) = router.message(selections, owner, index);
+            messages.extend((!keys.is_empty()).then(|| keys.to_vec()));
+            index = next;
+            if index.is_none() {
+                return messages;
+            }
+        }
     }
 
     /// The positions of the bits that are set.

@@ -5,8 +5,9 @@ use super::attacher::Attacher;
 use super::engine_builder::EngineBuilder;
 use super::live_report::live_report;
 use super::loss::ExchangeError;
-use super::partition_state::{NotReplaceable, ReplaceError, replace};
-use super::partition_state::{PartitionState, lost_partitions, panic_message};
+use super::partition_state::{
+    NotReplaceable, PartitionState, ReplaceError, lost_partitions, panic_message, replace,
+};
 use super::port::Port;
 use super::shutdown::ShutdownError;
 use super::status::EngineCounts;

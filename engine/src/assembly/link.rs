@@ -11,8 +11,7 @@
 
 use std::collections::VecDeque;
 
-use super::loss::ExchangeError;
-use super::loss::Unanswered;
+use super::loss::{ExchangeError, Unanswered};
 use super::mailbox::Notifier;
 use super::rings::{Answer, Request};
 use super::status::Status;

@@ -34,11 +34,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::link::PortLink;
-use super::loss::ExchangeError;
-use super::loss::LossPolicy;
+use super::loss::{ExchangeError, LossPolicy};
 use crate::hash::KeyHash;
 use crate::partition::Partitioning;
-use crate::routing::Router;
+use crate::routing::messages::Router;
 use crate::transport::{Parker, Wait, deadline_after};
 use crate::verdicts::Verdicts;
 

@@ -1,5 +1,5 @@
 //! The thread of a worker of an engine: it serves one partition until the engine stops it. And the
-//! cores that workers run on.
+//! cores that workers, and threads of ordered filters, run on.
 
 use super::server::ArrivalServer;
 use crate::error::SpecError;

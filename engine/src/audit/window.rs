@@ -428,7 +428,7 @@ pub struct Moment {
     /// The tick of the filter.
     pub tick: u64,
     /// The number of the key in the stream, in units of a [second
-    /// window](super::WindowAudit::also_within).
+    /// window](WindowAudit::also_within).
     pub number: u64,
 }
 

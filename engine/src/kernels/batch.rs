@@ -270,7 +270,9 @@ impl OutcomeBits {
     }
 }
 
-/// At most [`BLOCK`] keys and the lines they run over.
+/// At most [`BLOCK`] keys and the lines they run over. The batch loop keeps the positions of several
+/// blocks on its stack and moves a dozen values into registers: where lines are in the cache, that
+/// takes longer than a few visits.
 pub(crate) struct BlockLoop<'a, S> {
     pub(crate) lines: &'a mut [Line],
     pub(crate) range: LineRange,
@@ -345,7 +347,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernels::batch::{BlockLoop, SingleVisit};
 
     /// Counts visits in the first word of a line. A key is a duplicate if its line was visited
     /// before; every third visit displaces.

@@ -1,5 +1,5 @@
-//! Buckets: the lines that a key hash selects. Everything that a key reads or writes lies in its
-//! bucket, so a range of whole buckets can be a partition.
+//! Buckets: the lines that a key hash selects, and where they are among the lines. Everything that
+//! a key reads or writes lies in its bucket, so a range of whole buckets can be a partition.
 //!
 //! ```text
 //! lines     | 0 | 1 | 2 | ...                                | 64 | 65 | ...

@@ -135,7 +135,7 @@ impl RoutedBatch {
     }
 
     /// The keys of a partition in the order of the batch, at its `ticks`, and the words for their
-    /// verdicts, which are zero.
+    /// verdicts, which are zero. `ticks` must be those of the batch that was routed last.
     pub fn part<'a>(&'a mut self, index: usize, ticks: Ticks<'a>) -> (Batch<'a>, &'a mut [u64]) {
         let (keys, of_keys): (&[KeyHash], &[u64]) = match &mut self.parts {
             Parts::Compared(buffers, masks, copied) => {

@@ -16,9 +16,11 @@
 //! Their number grows with the partitions, and so does the memory. A batch in flight has a bit of
 //! each key in every mask. The batch that is being sent has a buffer for each partition with space
 //! for all of its keys, any of which may be the partition's: 8 bytes a key, and 32 with 4
-//! partitions. A port has these buffers once, and they keep the size of its largest batch.
+//! partitions. A port has these buffers once, and a routed batch, and they keep the size of the largest batch.
 
-use super::{MESSAGE_KEYS, MessageIndex};
+use super::MESSAGE_KEYS;
+#[cfg(feature = "threads")]
+use super::messages::MessageIndex;
 use crate::hash::KeyHash;
 use crate::isa::{DetectedKernel, HotLoop};
 use crate::kernels::scalar::Scalar;
@@ -51,7 +53,10 @@ impl KeyBuffer {
     pub(super) fn keys(&self) -> &[KeyHash] {
         &self.keys[..self.count]
     }
+}
 
+#[cfg(feature = "threads")]
+impl KeyBuffer {
     /// The keys of a message, the first one for `None`, and the next message.
     pub(super) fn message(
         &self,
@@ -236,7 +241,10 @@ impl KeyMask {
             }
         }
     }
+}
 
+#[cfg(feature = "threads")]
+impl KeyMask {
     /// Whether the partition owns no key of the batch.
     pub(super) fn is_empty(&self) -> bool {
         self.mask.iter().all(|word| *word == 0)

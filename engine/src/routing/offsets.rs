@@ -22,7 +22,8 @@
 
 use std::ops::Range;
 
-use super::{MESSAGE_KEYS, MessageIndex};
+use super::MESSAGE_KEYS;
+use super::messages::MessageIndex;
 use crate::hash::KeyHash;
 use crate::isa::{DetectedKernel, HotLoop};
 use crate::partition::Partitioning;

@@ -1,6 +1,6 @@
 //! Routing alone, without rings and filters, for the benchmark of it.
 
-use super::{Messages, Router, RoutingWay, Selections};
+use super::messages::{Router, RoutingWay, Selections};
 use crate::error::SpecError;
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
@@ -27,9 +27,8 @@ impl RoundTrip {
         partitioning: Partitioning,
         with: Option<(Kernel, RoutingWay)>,
     ) -> Result<Self, SpecError> {
-        let partitions = partitioning.count();
         Ok(Self {
-            partitions,
+            partitions: partitioning.count(),
             router: match with {
                 None => Router::new(partitioning),
                 Some((kernel, way)) => Router::with(partitioning, kernel.detect()?, way),
@@ -50,10 +49,18 @@ impl RoundTrip {
         self.router.route(keys, &mut self.selections);
         let kernel = self.router.kernel();
         for owner in 0..self.partitions {
-            let mut messages = Messages::to(owner);
-            while let Some(keys) = messages.next(&self.router, &self.selections) {
-                let answer = answer(keys);
-                (self.selections).answer(owner, kernel, answer, &mut self.verdicts);
+            let mut index = None;
+            loop {
+                let (keys, next) = self.router.message(&self.selections, owner, index);
+                // The first message of a partition without keys.
+                if !keys.is_empty() {
+                    let answer = answer(keys);
+                    (self.selections).answer(owner, kernel, answer, &mut self.verdicts);
+                }
+                index = next;
+                if index.is_none() {
+                    break;
+                }
             }
         }
         self.selections.finish(kernel, &mut self.verdicts);

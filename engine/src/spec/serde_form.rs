@@ -1,5 +1,6 @@
 //! Specifications in files (serde): a table of `filter`, the options and `adapters` as in the text
-//! form (`"horizontal:slices=8"`), or the whole text form as one string.
+//! form (`"horizontal:slices=8"`), or the whole text form as one string; that alone for
+//! fingerprints by a rate, and shared filters.
 
 use std::fmt;
 

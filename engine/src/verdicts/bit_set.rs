@@ -1,4 +1,4 @@
-//! The verdicts of a batch as a set of bits.
+//! A verdict, the verdicts of a batch as a set of bits, and how bits come to their places in it.
 
 /// The verdicts of a batch, in the order of its keys.
 ///
@@ -147,6 +147,7 @@ impl Verdicts {
     }
 
     /// The bits of [`unknown_words`](Self::unknown_words), to be set.
+    #[cfg(any(feature = "threads", test))]
     pub(crate) fn unknown_words_mut(&mut self) -> &mut [u64] {
         self.unknown.resize(self.words.len(), 0);
         &mut self.unknown

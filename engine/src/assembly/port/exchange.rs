@@ -9,7 +9,7 @@ use crate::assembly::link::PortLink;
 use crate::assembly::loss::{ExchangeError, LossPolicy, Unanswered};
 use crate::hash::KeyHash;
 use crate::isa::DetectedKernel;
-use crate::routing::{MessageIndex, Selections};
+use crate::routing::messages::{MessageIndex, Selections};
 use crate::sync::check;
 use crate::transport::Attention;
 use crate::verdicts::Verdicts;

@@ -1,4 +1,5 @@
-//! Rows of the table of adapters.
+//! Rows of the table of adapters, and the tables of cells that adapters cut into slices or stack as
+//! layers.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,9 +1,8 @@
 //! From a specification to a filter: the adapters from the outermost to the innermost, then the
 //! filter itself. An adapter gets the layers under it and builds them as often as it needs.
 
-use super::adapter::AdapterRow;
+use super::adapter::{AdapterRow, CellTable};
 use crate::error::{BuildError, SpecError};
-use crate::filters::adapters::adapter::CellTable;
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan, MOST_LINES};
 use crate::filters::row::{BuildLines, FilterRow, Named};
 use crate::filters::{Facts, Filter, Form, Sliced, SlicedFilter};

@@ -25,10 +25,9 @@
 
 use std::marker::PhantomData;
 
-use super::shape::{self, TimedLineShape};
+use super::shape::{self, TimedLineShape, select};
 use crate::error::BuildError;
 use crate::filters::lines::Clock;
-use crate::filters::lines::fingerprint::shape::select;
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;

@@ -9,9 +9,9 @@
 //! one unit then, no line differs from another, and a key is remembered as long as with one line.
 
 use super::clocked::{ClockedRule, Probed};
+use super::shape::if_zero;
 use crate::error::BuildError;
 use crate::filters::lines::Clock;
-use crate::filters::lines::fingerprint::shape::if_zero;
 use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;

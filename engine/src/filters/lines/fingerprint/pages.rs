@@ -43,8 +43,8 @@
 use std::marker::PhantomData;
 
 use super::page_slot::DenseSlot;
+use super::shape::{if_zero, select};
 use crate::error::BuildError;
-use crate::filters::lines::fingerprint::shape::{if_zero, select};
 use crate::filters::lines::rule::{Counts, Rule};
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;

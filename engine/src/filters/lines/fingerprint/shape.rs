@@ -1,5 +1,5 @@
 //! What the lines of fingerprints with a window report: rates from the live slots of each line, and
-//! the estimates that follow from a tally.
+//! the estimates that follow from a tally. And choices without a branch, of lines in pages, too.
 
 use crate::filters::replacement::ReplacementPolicy;
 use crate::memory::{LINE_BYTES, Line};
