@@ -63,18 +63,22 @@ pub(crate) trait Words {
 
 impl Words for str {
     fn words(&self) -> Vec<String> {
-        // Blanks in quotes, which are the parts with odd numbers, separate nothing.
-        let parts = self.split('\'').enumerate();
-        let marked: String = parts
-            .map(|(number, part)| match number % 2 {
-                0 => part.to_owned(),
-                _ => format!("\u{1}{}", part.replace(' ', "\u{2}")),
-            })
-            .collect();
-        let words = marked.split(' ').filter(|word| !word.is_empty());
+        let mut words = Vec::new();
+        // The word that has begun, if any: quotes begin one that may stay empty.
+        let mut word: Option<String> = None;
+        let mut is_quoted = false;
+        for character in self.chars() {
+            match character {
+                '\'' => {
+                    is_quoted = !is_quoted;
+                    word.get_or_insert_default();
+                }
+                ' ' if !is_quoted => words.extend(word.take()),
+                _ => word.get_or_insert_default().push(character),
+            }
+        }
+        words.extend(word);
         words
-            .map(|word| word.replace('\u{1}', "").replace('\u{2}', " "))
-            .collect()
     }
 }
 
