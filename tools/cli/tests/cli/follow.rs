@@ -4,18 +4,12 @@
 
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
-use std::process::Child;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::codecs::compress;
-use crate::run::{Folder, send};
-
-/// How often a test looks before it gives up: some minutes, in which a run only has to read a few
-/// lines.
-const LOOKS: usize = 6000;
+use crate::following::{Follower, has_input, wait_for_commit, wait_until};
+use crate::run::Folder;
 
 /// The options of a run that keeps a state and commits often.
 const STATE: &str = "--state state --commit-interval 0s";
@@ -25,95 +19,20 @@ fn with_log() -> Folder {
     Folder::with(&[("log", "")])
 }
 
-/// Waits until the last input of the state, if it has one, is as the test wants it.
-fn waits_for_input(folder: &Folder, is_wanted: impl Fn(&Value) -> bool) {
-    for _ in 0..LOOKS {
-        // A file of the state may be removed while it is read.
-        let shown = folder.echoless("state show --json state");
-        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
-        let inputs = shown["run"]["inputs"].as_array();
-        if inputs
-            .and_then(|inputs| inputs.last())
-            .is_some_and(&is_wanted)
-        {
-            return;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    panic!("no commit");
-}
-
-/// Waits until the state has all of the log.
-fn waits_for_commit(folder: &Folder) {
-    let bytes = fs::metadata(folder.path("log")).unwrap().len();
-    waits_for_input(folder, |input| input["position"]["bytes"] == bytes);
-}
-
 /// Starts a run that follows the log.
 fn follow<'a>(folder: &'a Folder, options: &str) -> Follower<'a> {
     let args = format!("dedup -m 64KiB --summary line --follow -o out {options} log");
-    Follower {
-        folder,
-        child: Some(folder.command(args).spawn().unwrap()),
-    }
+    Follower::new(folder, folder.command(args))
 }
 
-/// A run that goes on until it is ended.
-struct Follower<'a> {
-    folder: &'a Folder,
-    child: Option<Child>,
-}
-
-impl Follower<'_> {
-    fn output(&self) -> String {
-        fs::read_to_string(self.folder.path("out")).unwrap_or_default()
-    }
-
-    /// Waits for an output.
-    #[track_caller]
-    fn writes(&self, expected: &str) {
-        for _ in 0..LOOKS {
-            if self.output() == expected {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("{:?}, and not {expected:?}", self.output());
-    }
-
-    /// Ends the run with a signal, and returns what it says in front of its summary.
-    fn end(mut self, signal: &str, code: i32) -> String {
-        let child = self.child.take().unwrap();
-        send(&child, signal);
-        let output = child.wait_with_output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{told}");
-        let (notes, summary) = told.trim_end().rsplit_once('\n').unwrap_or(("", &told));
-        assert!(summary.contains(" fresh, "), "{told}");
-        notes.to_owned()
-    }
-
-    /// Ends a quiet run, and returns what it says.
-    fn end_quietly(mut self) -> String {
-        let child = self.child.take().unwrap();
-        send(&child, "-TERM");
-        let output = child.wait_with_output().unwrap();
-        String::from_utf8(output.stderr).unwrap()
-    }
-
-    fn kill(mut self) {
-        let mut child = self.child.take().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-}
-
-impl Drop for Follower<'_> {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-        }
-    }
+/// Ends a run with a signal, and returns what it has written in front of its summary.
+#[track_caller]
+fn end(follower: Follower, signal: &str, code: i32) -> String {
+    follower.signal(signal);
+    let told = follower.ended(Some(code));
+    let (notes, summary) = told.trim_end().rsplit_once('\n').unwrap_or(("", &told));
+    assert!(summary.contains(" fresh, "), "{told}");
+    notes.to_owned()
 }
 
 #[test]
@@ -132,7 +51,7 @@ fn a_growing_file_is_read_as_it_grows_and_a_signal_ends_the_run() {
         let numbers: String = (0..500).map(|number| format!("{number}\n")).collect();
         let expected = format!("x\ny\na\nbc\n{numbers}");
         follower.writes(&expected);
-        assert_eq!(follower.end("-TERM", 143), "");
+        assert_eq!(end(follower, "-TERM", 143), "");
         assert_eq!(folder.read("out"), expected);
     }
 }
@@ -162,7 +81,7 @@ fn a_rotated_file_is_read_to_its_end_and_the_next_one_from_its_start() {
         folder.append("log", "id,v\n6,f\n");
         follower.writes(&format!("{expected}6,f\n"));
         assert_eq!(
-            follower.end("-INT", 130),
+            end(follower, "-INT", 130),
             "echoless: log: was replaced, and goes on in the new file\n\
              echoless: log: was truncated, and is read from its start"
         );
@@ -181,7 +100,7 @@ fn files_that_were_rotated_in_between_are_read_oldest_first() {
     folder.rename("log", "log.3");
     folder.append("log", "d\n");
     follower.writes("a\nb\nc\nd\n");
-    assert_eq!(follower.end_quietly(), "");
+    assert_eq!(follower.end(), "");
 }
 
 /// What happens to a followed log while no run reads it, after its first lines were read or not.
@@ -271,7 +190,7 @@ fn a_state_reads_what_was_rotated_while_no_run_read_it() {
                 if follows_first {
                     let follower = follow(&folder, &format!("{STATE} -q"));
                     follower.writes(read);
-                    waits_for_input(&folder, |_| true);
+                    wait_until(|| has_input(&folder));
                     follower.kill();
                 } else {
                     if before == "hal" {
@@ -302,12 +221,12 @@ fn a_state_reads_what_was_rotated_while_no_run_read_it() {
                 let told = format!("{name}, {before:?}, {follows_first}");
                 eprintln!("{told}");
                 follower.writes(&expected);
-                assert_eq!(follower.end_quietly(), "", "{told}");
+                assert_eq!(follower.end(), "", "{told}");
                 // Once.
                 let follower = follow(&folder, &format!("{STATE} -q"));
                 folder.append("log", "more\n");
                 follower.writes(&format!("{expected}more\n"));
-                assert_eq!(follower.end_quietly(), "", "{told}");
+                assert_eq!(follower.end(), "", "{told}");
             }
         }
     }
@@ -334,18 +253,18 @@ fn a_first_line_that_all_files_have_does_not_hide_a_rotation() {
         folder.append("log", "# banner\n");
         let follower = follow(&folder, &format!("{STATE} -q"));
         follower.writes("# banner\n");
-        waits_for_commit(&folder);
+        wait_for_commit(&folder);
         follower.kill();
         folder.append("log", "rest\n");
         rotate(&folder);
         folder.append("log", "# banner\nnew\n");
         let follower = follow(&folder, &format!("{STATE} -q"));
         follower.writes("# banner\nrest\nnew\n");
-        assert_eq!(follower.end_quietly(), "", "{name}");
+        assert_eq!(follower.end(), "", "{name}");
         let follower = follow(&folder, &format!("{STATE} -q"));
         folder.append("log", "more\n");
         follower.writes("# banner\nrest\nnew\nmore\n");
-        assert_eq!(follower.end_quietly(), "", "{name}");
+        assert_eq!(follower.end(), "", "{name}");
     }
 }
 
@@ -355,7 +274,7 @@ fn a_file_that_was_made_later_was_rotated_later() {
     folder.append("log", "a\n");
     let follower = follow(&folder, &format!("{STATE} -q"));
     follower.writes("a\n");
-    waits_for_commit(&folder);
+    wait_for_commit(&folder);
     follower.kill();
     folder.append("log", "b\n");
     folder.rename("log", "old");
@@ -373,7 +292,7 @@ fn a_file_that_was_made_later_was_rotated_later() {
     set("log.1", time - Duration::from_secs(9));
     let follower = follow(&folder, &format!("{STATE} -q"));
     follower.writes("a\nb\nc\nd\n");
-    assert_eq!(follower.end_quietly(), "");
+    assert_eq!(follower.end(), "");
 }
 
 #[test]
@@ -384,7 +303,7 @@ fn a_name_that_is_not_there_yet_is_waited_for() {
         follower.writes("x\n");
         folder.append("log", "a\nx\n");
         follower.writes("x\na\n");
-        let told = follower.end("-TERM", 143);
+        let told = end(follower, "-TERM", 143);
         // The file may be there before the run looks for it.
         let waits = "echoless: log: does not exist, and is waited for";
         assert!(told.is_empty() || told == waits, "{told}");
@@ -397,12 +316,12 @@ fn a_state_goes_on_with_what_was_appended_and_rotated_meanwhile() {
     let follower = follow(&folder, STATE);
     folder.append("log", "a\nb\n");
     follower.writes("a\nb\n");
-    assert_eq!(follower.end("-TERM", 143), "");
+    assert_eq!(end(follower, "-TERM", 143), "");
     // It grows while nothing runs.
     folder.append("log", "b\nc\n");
     let follower = follow(&folder, STATE);
     follower.writes("a\nb\nc\n");
-    let notes = follower.end("-TERM", 143);
+    let notes = end(follower, "-TERM", 143);
     assert_eq!(notes, "echoless: log: goes on behind byte 4");
     // It is rotated, and the new one is still empty: the old one may grow.
     folder.append("log", "d\n");
@@ -415,7 +334,7 @@ fn a_state_goes_on_with_what_was_appended_and_rotated_meanwhile() {
     folder.append("log", "a\nf\n");
     follower.writes("a\nb\nc\nd\ne\nf\n");
     assert_eq!(
-        follower.end("-TERM", 143),
+        end(follower, "-TERM", 143),
         "echoless: log: goes on behind byte 8 of log.1, as it is called now\n\
          echoless: log: was replaced, and goes on in the new file"
     );
@@ -423,7 +342,7 @@ fn a_state_goes_on_with_what_was_appended_and_rotated_meanwhile() {
     folder.append("log", "g\n");
     let follower = follow(&folder, STATE);
     follower.writes("a\nb\nc\nd\ne\nf\ng\n");
-    follower.end("-TERM", 143);
+    end(follower, "-TERM", 143);
 }
 
 #[test]
@@ -432,7 +351,7 @@ fn what_cannot_be_found_after_a_restart_is_said() {
     let restart = |expected: &str| {
         let follower = follow(&folder, &format!("{STATE} -q"));
         follower.writes(expected);
-        follower.end_quietly()
+        follower.end()
     };
     folder.append("log", "a\n");
     assert_eq!(restart("a\n"), "");
@@ -463,7 +382,7 @@ fn killed_and_rotated_at_any_instant_nothing_is_lost_or_doubled() {
         for _ in 0..16 {
             let follower = follow(&folder, &format!("{STATE} -q --threads {threads}"));
             // Before, it knows no file.
-            waits_for_input(&folder, |_| true);
+            wait_until(|| has_input(&folder));
             let steps = draw(12);
             for step in 0..=steps {
                 let mut lines = String::new();
@@ -493,7 +412,7 @@ fn killed_and_rotated_at_any_instant_nothing_is_lost_or_doubled() {
         }
         let follower = follow(&folder, &format!("{STATE} -q"));
         follower.writes(&exact(&all));
-        assert_eq!(follower.end_quietly(), "");
+        assert_eq!(follower.end(), "");
         assert!(rotations > 3, "{rotations}");
     }
 }
@@ -522,13 +441,11 @@ fn what_cannot_be_followed_is_rejected() {
         "--follow --skip-seen-files missing log | !! cannot be used with",
     ]);
     // A file that follows is checked when it comes.
-    let mut follower = follow(&folder, "-q --state state");
+    let follower = follow(&folder, "-q --state state");
     follower.writes("a\n");
     folder.rename("log", "log.1");
     folder.rename("zipped", "log");
-    let output = follower.child.take().unwrap().wait_with_output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = follower.ended(Some(2));
     let compressed = "log: is compressed, and --follow reads plain files alone";
     assert!(told.contains(compressed), "{told}");
-    assert_eq!(output.status.code(), Some(2));
 }

@@ -19,6 +19,8 @@ mod eval_files;
 mod examples;
 mod filters;
 mod follow;
+#[cfg(unix)]
+mod following;
 mod formats;
 mod generated;
 mod grouped_lines;
@@ -68,9 +70,13 @@ mod signals;
 mod state;
 mod state_edges;
 #[cfg(unix)]
+mod state_failed_runs;
+#[cfg(unix)]
 mod state_kills;
 #[cfg(unix)]
 mod state_outputs;
+#[cfg(unix)]
+mod state_outputs_meanwhile;
 mod streams;
 mod tags;
 mod text_starts;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::ops::Range;
 
 use echoless::{FilterSpec, KeyHasher, SharedSpec};
 use serde_json::Value;
@@ -340,6 +341,44 @@ fn estimates_and_counts_are_those_of_the_run() {
         (&stats["records"], &stats["duplicates"]),
         (&1000.into(), &500.into())
     );
+}
+
+#[test]
+fn counts_are_those_of_the_run_beside_the_totals_of_the_state() {
+    for compress in ["", "--compress zstd"] {
+        let folder = Folder::new();
+        let stats = |input: &str, numbers: Range<u32>| -> Value {
+            let record = |number: u32| format!("{number},name {number}\n");
+            let records: String = numbers.map(record).collect();
+            folder.write(input, format!("id,name\n{records}"));
+            let length = || fs::metadata(folder.path("out")).map_or(0, |out| out.len());
+            let before = length();
+            let args = format!("{compress} --csv --header -k name --stats stats -o out {input}");
+            dedup(&folder, &format!("-q {args}")).text();
+            let (stats, after) = (folder.json("stats"), length());
+            assert_eq!(stats["bytes_out"], after - before, "{compress:?}");
+            assert_eq!(stats["state_bytes_out"], after, "{compress:?}");
+            stats
+        };
+        let first = stats("one", 0..100);
+        assert_eq!(
+            (&first["records"], &first["state_records"]),
+            (&100.into(), &100.into())
+        );
+        let second = stats("two", 50..120);
+        assert_eq!(
+            (&second["records"], &second["state_records"]),
+            (&70.into(), &170.into())
+        );
+        assert_eq!(second["state_duplicates"], 50);
+        // Nothing new.
+        let third = stats("two", 50..120);
+        for count in ["records", "fresh", "duplicates", "bytes_in", "bytes_out"] {
+            assert_eq!(third[count], 0, "{count}");
+        }
+        assert_eq!(third["state_records"], 170);
+        assert_eq!(third["state_bytes_in"], second["state_bytes_in"]);
+    }
 }
 
 #[test]

@@ -80,6 +80,24 @@ fn files_of_the_state_are_no_outputs() {
     assert_eq!(folder.read("out"), "a\nb\nc\n");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_to_no_file_creates_none_in_the_state() {
+    use std::os::unix::fs::symlink;
+
+    let folder = with_state();
+    let before = state(&folder);
+    // The name of a segment that is not there.
+    symlink("state/segment-7777777777", folder.path("link")).unwrap();
+    symlink("link", folder.path("twice")).unwrap();
+    for output in ["link", "twice"] {
+        let failed = dedup(&folder, &format!("-o {output} one"));
+        let expected = format!("{output}: is also a file of the state state");
+        assert_eq!(failed.error(), expected);
+        assert!(state(&folder) == before, "{output}");
+    }
+}
+
 #[test]
 fn an_export_replaces_regular_files_alone_and_no_killed_one_blocks_it() {
     let folder = with_state();
