@@ -127,18 +127,15 @@ fn wrong_headers_are_announced() {
 #[test]
 fn only_regular_files_are_fixed() {
     let folder = Folder::new();
-    let error = "expected regular files as outputs, such as -o FILE";
-    for (more, error) in [
-        ("", error),
-        (
-            "-o /dev/null",
-            "invalid --fix-header=/dev/null: expected regular",
-        ),
-        ("-o out --duplicates /dev/null", error),
+    for (more, name) in [
+        ("", "standard output"),
+        ("-o /dev/null", "/dev/null"),
+        ("-o out --duplicates /dev/null", "/dev/null"),
     ] {
-        folder
-            .dedup(format!("{ARGS} --fix-header {more}"))
-            .fails(error);
+        let run = folder.dedup(format!("{ARGS} --fix-header {more}"));
+        run.fails_with(&format!(
+            "invalid --fix-header={name}: expected regular files as outputs, such as -o FILE"
+        ));
     }
     assert!(!folder.has("out"), "a rejected run leaves no output");
 }
@@ -172,7 +169,7 @@ fn faulty_files_end_the_run() {
         ),
         (
             &good[52..],
-            "record 1: the length of the file header is not 48 to 131124, as in files of TS 32.297: byte 4 of",
+            "record 1: the length of the file header is not 48 to 131124, as in files of TS 32.297: byte 4 of the record at byte offset 0",
         ),
         (
             &no_length,
@@ -180,7 +177,7 @@ fn faulty_files_end_the_run() {
         ),
         (
             &packed,
-            "record 1: the data record format in the CDR header is not 1, BER: byte 3 of the record",
+            "record 1: the data record format in the CDR header is not 1, BER: byte 3 of the record at byte offset 52",
         ),
         (
             &short,
@@ -188,7 +185,7 @@ fn faulty_files_end_the_run() {
         ),
     ] {
         let run = dedup(ARGS, input);
-        run.fails(&format!("standard input, {message}"));
+        run.fails_with(&format!("standard input, {message}"));
     }
     // Every cut is an error, or the end of a record.
     for cut in 1..good.len() {
@@ -198,6 +195,9 @@ fn faulty_files_end_the_run() {
     let limited = |most: u32| dedup(format!("{ARGS} --max-record {most}"), &good);
     assert_eq!(limited(11).bytes(), good);
     let run = limited(10);
-    run.fails("record 1: the record that begins here is longer than 10 bytes");
+    run.fails_with(
+        "standard input, record 1: the record that begins here is longer than 10 bytes \
+         (--max-record)",
+    );
     assert_eq!(run.stdout, good[..52]);
 }

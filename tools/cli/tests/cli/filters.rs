@@ -182,5 +182,5 @@ fn impossible_memory_is_rejected() {
     let mut without_input = command("dedup -m 1P --fpr 0.1");
     without_input.stdin(std::process::Stdio::null());
     let run = run(without_input);
-    run.fails("invalid --memory=1P: expected ");
+    run.fails_with("invalid --memory=1P: expected 64 B (one line) to 256 GiB (2^32 lines)");
 }

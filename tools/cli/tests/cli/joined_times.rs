@@ -82,12 +82,12 @@ fn a_record_without_one_of_the_fields_has_no_time() {
     let (input, first) = (lines.concat(), lines[0]);
     assert_runs(&[
         &format!(
-            "{args} | {input} | {first}!! standard input, line 2: field 3, the time, is missing: the record has 2 (--missing skip or empty allows that)"
+            "{args} | {input} | {first}!!= standard input, line 2: field 3, the time, is missing: the record has 2 (--missing skip or empty allows that)"
         ),
         &format!("{args} --missing skip | {input} | {first}{}", lines[1]),
         &format!("{args} --missing empty | {input} | {first}"),
         &format!(
-            "{args} | a,noon,2026-11-01\n | !! standard input, line 1: field 3, joined with 1 more, is not a time of --time-format auto: `2026-11-01 noon` (--missing skip or empty allows that)"
+            "{args} | a,noon,2026-11-01\n | !!= standard input, line 1: field 3, joined with 1 more, is not a time of --time-format auto: `2026-11-01 noon` (--missing skip or empty allows that)"
         ),
     ]);
 }
@@ -95,13 +95,13 @@ fn a_record_without_one_of_the_fields_has_no_time() {
 #[test]
 fn fields_that_cannot_be_joined() {
     let cases = [
-        "--window 1m --time-field 1,2-3 | invalid --time-field=`1,2-3`: expected one field, a number",
-        "--window 1m --time-field 1, | invalid --time-field=``: expected one field, a number from 1",
-        "--window 1m --time-field 1,2 --time-format bcd | invalid --time-field=1,2: expected one field",
-        "--window 1m --header --time-field b,c | invalid --time-field=`b`: expected one of the header's",
-        "--window 9 --time-field 1,2 | invalid --time-field=1,2: expected no field of times",
-        "--format fixed:4 --window 1m --time-field 0-1,4 | invalid --time-field=`4`: expected bytes",
-        "--format ber -k 0x80 --window 1m --time-field 0x81,0x82 | invalid --time-field=`0x81,0x82`",
+        "--window 1m --time-field 1,2-3 |= invalid --time-field=`1,2-3`: expected one field, a number from 1, or several such as 2,3 (names require --header)",
+        "--window 1m --time-field 1, |= invalid --time-field=``: expected one field, a number from 1, or several such as 2,3 (names require --header)",
+        "--window 1m --time-field 1,2 --time-format bcd |= invalid --time-field=1,2: expected one field beside --time-format bcd",
+        "--window 1m --header --time-field b,c |= invalid --time-field=`b`: expected one of the header's names: \"1\", \"a\"",
+        "--window 9 --time-field 1,2 |= invalid --time-field=1,2: expected no field of times, since --window counts records",
+        "--format fixed:4 --window 1m --time-field 0-1,4 |= invalid --time-field=`4`: expected bytes from 0 to 3, the last of a record, and ranges such as 0-15,24-",
+        "--format ber -k 0x80 --window 1m --time-field 0x81,0x82 |= invalid --time-field=`0x81,0x82`: expected tags in hexadecimal identifier bytes, one inside the other: 0x80 or 0xA3/0xBF1F",
     ];
     assert_errors(|args| dedup(args, "1,a\n"), &cases);
 }

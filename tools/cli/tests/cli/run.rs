@@ -45,6 +45,12 @@ impl Run {
         assert!(self.error().contains(part), "{}", self.stderr);
     }
 
+    /// Checks that the run has failed with this line.
+    #[track_caller]
+    pub(crate) fn fails_with(&self, message: &str) {
+        assert_eq!(self.error(), message);
+    }
+
     /// The message of a run that must fail with one line.
     #[track_caller]
     pub(crate) fn error(&self) -> &str {
@@ -150,8 +156,9 @@ fn quiet(args: impl Words) -> Command {
     command
 }
 
-/// Checks runs of `dedup`, each `ARGS | INPUT | OUTPUT` with an empty standard error, or `ARGS |
-/// INPUT | OUTPUT !! PART`: the output, and a part of the one line of its error.
+/// Checks runs of `dedup`, each `ARGS | INPUT | OUTPUT` with an empty standard error. Behind the
+/// output of a run that fails is the one line of its error, `!!= MESSAGE`, or a part of it,
+/// `!! PART`.
 #[track_caller]
 pub(crate) fn assert_runs(cases: &[&str]) {
     assert_runs_with(&[""], cases);
@@ -175,16 +182,44 @@ pub(crate) fn assert_runs_with(more: &[&str], cases: &[&str]) {
 /// Checks a run as one of [`assert_runs`].
 #[track_caller]
 fn assert_run(run: &Run, expected: &str, case: &str) {
-    let (output, part) = match expected.split_once("!! ") {
-        Some((output, part)) => (output, Some(part)),
-        None => (expected, None),
-    };
     let found = String::from_utf8_lossy(&run.stdout);
-    match part {
-        None => assert_eq!((run.code, &*run.stderr, &*found), (0, "", output), "{case}"),
-        Some(part) => {
-            assert!(run.error().contains(part), "{case}: {}", run.stderr);
+    match split_message(expected, "!!") {
+        None => assert_eq!(
+            (run.code, &*run.stderr, &*found),
+            (0, "", expected),
+            "{case}"
+        ),
+        Some((output, message)) => {
+            message.check(run, case);
             assert_eq!(found, output, "{case}");
+        }
+    }
+}
+
+/// What a case expects of the one line of an error.
+enum Message<'a> {
+    Whole(&'a str),
+    Part(&'a str),
+}
+
+impl Message<'_> {
+    #[track_caller]
+    fn check(&self, run: &Run, case: &str) {
+        let error = run.error();
+        match self {
+            Self::Whole(message) => assert_eq!(error, *message, "{case}"),
+            Self::Part(part) => assert!(error.contains(part), "{case}: {error}"),
+        }
+    }
+}
+
+/// Splits a case at its marker: `MARKER= MESSAGE`, or `MARKER PART`.
+fn split_message<'a>(case: &'a str, marker: &str) -> Option<(&'a str, Message<'a>)> {
+    match case.split_once(&format!("{marker}= ")) {
+        Some((before, message)) => Some((before, Message::Whole(message))),
+        None => {
+            let (before, part) = case.split_once(&format!("{marker} "))?;
+            Some((before, Message::Part(part)))
         }
     }
 }
@@ -254,15 +289,15 @@ pub(crate) fn split_seen<K: Eq + std::hash::Hash>(
     (fresh, duplicates)
 }
 
-/// Checks that every run fails with a message that contains the text after the bar, and writes
-/// nothing to standard output. The arguments before it are separated by blanks.
+/// Checks that every run fails and writes nothing to standard output. The cases are `ARGS |=
+/// MESSAGE`, or `ARGS | PART` with a part of the message.
 #[track_caller]
 pub(crate) fn assert_errors(run: impl Fn(&[&str]) -> Run, cases: &[&str]) {
     for case in cases {
-        let (args, expected) = case.split_once(" | ").expect("ARGS | MESSAGE");
+        let (args, message) = split_message(case, " |").expect("ARGS |= MESSAGE");
         let args = args.words();
         let run = run(&args.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(run.error().contains(expected), "{case}: {}", run.error());
+        message.check(&run, case);
         assert_eq!(run.stdout, b"", "{case}");
     }
 }

@@ -88,12 +88,14 @@ fn a_run_that_does_not_end_well_leaves_the_list_as_it_is() {
         ("twice", b"d\nd\n"),
     ]);
     // One that fails leaves no new list, either.
-    listed(&folder, "-k 2 bad").fails("line 2");
-    listed(&folder, "-o seen good").fails("is also");
+    let missing = "bad, line 2: field 2 of the key is missing: the record has 1 (--missing skip or \
+                   empty allows that)";
+    listed(&folder, "-k 2 bad").fails_with(missing);
+    listed(&folder, "-o seen good").fails_with("seen: is also a file that an option reads");
     assert!(!folder.has("seen"));
     assert_eq!(listed(&folder, "good").text(), "a,1\n");
     let before = lines(&folder);
-    listed(&folder, "-k 2 bad").fails("line 2");
+    listed(&folder, "-k 2 bad").fails_with(missing);
     listed(&folder, "cut").fails("cut or damaged");
     assert_eq!(lines(&folder), before);
     // Duplicates are no failure.
@@ -117,20 +119,28 @@ fn a_closed_pipe_adds_nothing_to_the_list() {
 #[test]
 fn what_cannot_be_listed_or_written_is_rejected() {
     let folder = Folder::with(&[("one", "a\n"), ("two", "b\n")]);
-    for args in ["", "-", "one -"] {
+    let seen = folder.path("seen").display().to_string();
+    for (args, name) in [
+        ("", "standard input"),
+        ("-", "standard input"),
+        ("one -", "standard input"),
+        ("/dev/null", "/dev/null"),
+    ] {
         let run = listed(&folder, args);
-        run.fails("seen: expected inputs that are regular files, and standard input is none");
+        run.fails_with(&format!(
+            "invalid --skip-seen-files={seen}: expected inputs that are regular files, and {name} \
+             is none"
+        ));
         assert_eq!(run.stdout, b"");
     }
-    listed(&folder, "/dev/null").fails("and /dev/null is none");
     assert_eq!(listed(&folder, "one").text(), "a\n");
     let list = folder.read("seen");
     for (args, error) in [
         ("-o one one", "one: is also an input"),
         ("-o seen two", "seen: is also a file that an option reads"),
-        ("seen", "seen: is also an input"),
+        ("seen", &format!("{seen}: is also an input")),
     ] {
-        listed(&folder, args).fails(error);
+        listed(&folder, args).fails_with(error);
         assert_eq!(
             (folder.read("one"), folder.read("seen")),
             ("a\n".into(), list.clone())
@@ -138,7 +148,7 @@ fn what_cannot_be_listed_or_written_is_rejected() {
     }
     folder
         .dedup("--skip-seen-files no/list one")
-        .fails("No such file");
+        .fails_with("no/list: No such file or directory (os error 2)");
 }
 
 #[test]
@@ -146,6 +156,9 @@ fn a_damaged_list_is_rejected_with_its_line() {
     let folder = Folder::with(&[("one", "a\n")]);
     assert_eq!(listed(&folder, "one").text(), "a\n");
     let good = folder.read("seen");
+    let no_entry = |line: u32| {
+        format!("seen, line {line}: expected a hash of 64 hexadecimal digits, a length and a name")
+    };
     for (damaged, line) in [
         (format!("{good}\n"), 2),
         (format!("x{good}"), 1),
@@ -153,18 +166,17 @@ fn a_damaged_list_is_rejected_with_its_line() {
         (format!("{good}{good}{}", &good[..40]), 3),
     ] {
         folder.write("seen", &damaged);
-        let run = listed(&folder, "one");
-        let expected = format!(
-            "seen, line {line}: expected a hash of 64 hexadecimal digits, a length and a name"
-        );
-        assert_eq!(run.error(), expected);
+        listed(&folder, "one").fails_with(&no_entry(line));
         assert_eq!(folder.read("seen"), damaged);
     }
     folder.write("seen", b"\xff\xfe\n");
-    listed(&folder, "one").fails(", line 1: ");
+    listed(&folder, "one").fails_with(&no_entry(1));
     // An empty one stays when a run fails.
     folder.write("seen", "");
-    listed(&folder, "-k 2 one").fails("field 2");
+    listed(&folder, "-k 2 one").fails_with(
+        "one, line 1: field 2 of the key is missing: the record has 1 (--missing skip or empty \
+         allows that)",
+    );
     assert_eq!(folder.read("seen"), "");
 }
 

@@ -215,15 +215,23 @@ fn open_frames_of_a_killed_run_go_to_the_next_output_whatever_its_name() {
 
 #[test]
 fn a_file_that_was_refused_while_a_run_went_on_is_not_adopted_at_its_end() {
-    let place = with_log("");
-    let follower = place.follow("");
-    place.passes(0..100);
-    place.folder.write("other", "of another program\n");
-    place.folder.rename("other", "out");
-    follower.signal("-TERM");
-    let told = follower.ended(Some(2));
-    assert!(told.contains("is another file"), "{told}");
-    let again = place.run("out", "log");
-    assert_eq!(again.code, 2, "{}", again.stderr);
-    assert_eq!(place.read("out"), "of another program\n");
+    // The second has all that the state knows of the output, and what later runs would write.
+    for other in [
+        "of another program\n".to_owned(),
+        content(0..150) + "# a note\n",
+    ] {
+        let place = with_log("");
+        let follower = place.follow("");
+        place.passes(0..100);
+        place.folder.write("other", &other);
+        place.folder.rename("other", "out");
+        follower.signal("-TERM");
+        let told = follower.ended(Some(2));
+        assert!(told.contains("is another file"), "{told}");
+        assert_eq!(place.read("out"), other);
+        place.folder.append("log", records(100..150));
+        let again = place.run("out", "log");
+        assert_eq!(again.code, 2, "{}", again.stderr);
+        assert_eq!(place.read("out"), other);
+    }
 }
