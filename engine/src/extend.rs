@@ -31,18 +31,7 @@
 //!     scattered: Some(|_, memory, _| Ok(Box::new(Nothing(memory)))),
 //!     cells: None,
 //!     lines: None,
-//!     facts: |_, _, _| Facts {
-//!         cache_lines: 0.0,
-//!         rate_model: None,
-//!         fpr_limit: Some(0.0),
-//!         most_memory: u64::MAX,
-//!         memory_unit: 1,
-//!         window: None,
-//!         renews_keys: false,
-//!         forgets_by_time: false,
-//!         settles: true,
-//!         power_of_two_rows: false,
-//!     },
+//!     facts: |_, _, _| Facts { fpr_limit: Some(0.0), ..Facts::touching(0.0) },
 //! }];
 //! static ROWS: Rows = Rows { families: &[&FAMILY], adapters: &[] };
 //!
@@ -60,13 +49,12 @@ use std::sync::OnceLock;
 pub use crate::filters::adapters::adapter::CellTable;
 pub use crate::filters::adapters::layers::{Built, Layers};
 pub use crate::filters::adapters::{AdapterRow, BuildAdapter, CheckLines};
-pub use crate::filters::filter::tally_of_cells;
 pub use crate::filters::lines::fingerprint::rows::{self, MOST_SLOTS};
 pub use crate::filters::lines::fingerprint::spec::build as build_lines;
 pub use crate::filters::lines::rule::{Counts, Rule};
 pub use crate::filters::lines::{Clock, LineAllocation, LinePlan};
 pub use crate::filters::row::{
-    BuildCells, BuildLines, BuildScattered, FilterRow, Head, MOST_SCATTERED, Named, OptionRow,
+    BuildCells, BuildLines, BuildScattered, FilterRow, Head, Named, OptionRow,
 };
 pub use crate::filters::units::{self, Units};
 pub use crate::filters::{SliceCounts, Sliced, SlicedFilter};

@@ -255,11 +255,3 @@ impl fmt::Debug for dyn Filter {
         fields.finish_non_exhaustive()
     }
 }
-
-/// The tally of a filter whose only counter is that of its cells.
-pub fn tally_of_cells(memory_bytes: u64, cells: crate::report::Cells) -> Tally {
-    Tally {
-        cells: Some(cells),
-        ..Tally::new(memory_bytes)
-    }
-}

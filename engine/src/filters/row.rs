@@ -131,7 +131,7 @@ impl Facts {
 }
 
 /// The most memory of a scattered form whose parts have no limit of their own: less than 2^64 bits.
-pub const MOST_SCATTERED: u64 = u64::MAX / 8;
+const MOST_SCATTERED: u64 = u64::MAX / 8;
 
 /// An option of a row.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! What all scattered filters share: a mechanism becomes a [`Filter`] here, and a row of the
 //! catalogue.
 
-use echoless::extend::{BuildScattered, FilterRow, Head, Named, tally_of_cells};
+use echoless::extend::{BuildScattered, FilterRow, Head, Named};
 use echoless::spec::{Facts, Form};
 use echoless::{Batch, BuildError, Cells, Filter, KeyHash, RateSum, Report, Tally, Window};
 
@@ -78,8 +78,9 @@ impl<M: Mechanism> Filter for Scattered<M> {
             rates
         });
         Tally {
+            cells: Some(cells),
             rates,
-            ..tally_of_cells(self.memory_bytes(), cells)
+            ..Tally::new(self.memory_bytes())
         }
     }
 
