@@ -1,11 +1,47 @@
-//! The fields that a key can leave out, and sets of them.
+//! The fields that a key can leave out, sets of them, and rejected options.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::options::KeyError;
+use thiserror::Error;
+
+/// A rejected option, in the form of all errors of the project.
+///
+/// # Examples
+/// ```
+/// use echoless_packets::key::FieldSet;
+/// let error = "ttl,colour".parse::<FieldSet>().unwrap_err();
+/// assert!(error.to_string().starts_with("invalid ignore=colour: expected capture-header, mac, "));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("invalid {option}={value}: expected {allowed}")]
+pub struct KeyError {
+    /// The name of the option.
+    pub option: &'static str,
+    /// The rejected value.
+    pub value: String,
+    /// The values that are accepted, as a phrase that follows "expected".
+    pub allowed: String,
+}
+
+impl KeyError {
+    pub(super) fn new(
+        option: &'static str,
+        value: impl ToString,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self {
+            option,
+            value: value.to_string(),
+            allowed: allowed.into(),
+        }
+    }
+}
 
 /// A field, or group of fields, that a key can leave out. The [module](super) has the table.
+///
+/// The fields are in the order of the layers, outermost first. The order decides what a key that
+/// begins at a layer leaves out: all fields in front of the first one of that layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Field {

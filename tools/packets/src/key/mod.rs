@@ -57,8 +57,8 @@ mod reader;
 mod select;
 mod visit;
 
-pub use field::{Field, FieldSet};
+pub use field::{Field, FieldSet, KeyError};
 pub use ignored::IgnoredFields;
-pub use options::{From, Group, KeyError, KeyOptions, MIN_SNAP};
+pub use options::{From, Group, KeyOptions, MIN_SNAP};
 pub use reader::{Key, KeyReader};
 pub use select::Conditions;

@@ -1,9 +1,9 @@
 //! The reader: packets to keys.
 
 use super::encode::{Encoder, Ignored, IgnoredByDefault};
-use super::field::{Field, FieldSet};
+use super::field::{Field, FieldSet, KeyError};
 use super::ignored::{IgnoredFields, IgnoredSink};
-use super::options::{From, Group, KeyError, KeyOptions};
+use super::options::{From, Group, KeyOptions};
 use super::select::{Conditions, Selection};
 use super::visit::{self, Sink, Tag};
 use crate::layers::{IpVersion, Layers, Plain, ShimKind, TransportKind};

@@ -29,6 +29,7 @@ mod plain;
 mod serial;
 mod shim;
 mod stack;
+mod trailer;
 mod transport;
 mod tunnel;
 mod wireless;
@@ -41,5 +42,6 @@ pub use transport::{Transport, TransportKind};
 
 pub(crate) use link::{ETHERNET_LEN, SLL_LEN, SLL2_LEN};
 pub(crate) use plain::{PLAIN_HEADERS, Plain};
-pub(crate) use shim::{ETHERTYPE_LLC, PRP_LEN};
+pub(crate) use shim::ETHERTYPE_LLC;
+pub(crate) use trailer::PRP_LEN;
 pub(crate) use wireless::addresses as wireless_addresses;

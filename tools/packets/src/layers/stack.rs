@@ -2,7 +2,8 @@
 
 use super::link::{self, LinkHeader};
 use super::network::{self, Evidence, IpFault, IpVersion, Network};
-use super::shim::{self, PRP_LEN, Shims};
+use super::shim::{self, Shims};
+use super::trailer::{self, PRP_LEN};
 use super::transport::{self, Transport};
 use super::tunnel::{self, Entry};
 use crate::packet::Packet;
@@ -180,10 +181,10 @@ impl Layers {
     /// Takes the trailer of the Parallel Redundancy Protocol off the end of an Ethernet frame.
     #[inline(always)]
     pub(crate) fn split_prp(&mut self, bytes: &[u8]) -> Option<[u8; PRP_LEN]> {
-        let trailer = *bytes.last_chunk()?;
+        let prp = *bytes.last_chunk()?;
         let link = self
             .link
-            .filter(|_| self.start == 0 && shim::is_prp_marked(&trailer))?;
+            .filter(|_| self.start == 0 && trailer::is_prp_marked(&prp))?;
         let last = if self.network.is_some() || self.trailer.wire_len() > 0 {
             &mut self.trailer
         } else {
@@ -191,12 +192,12 @@ impl Layers {
         };
         let whole = last.end == bytes.len() && last.wire_end == bytes.len() && self.missing == 0;
         let room = last.end - last.start >= PRP_LEN;
-        if !whole || !room || !shim::is_prp_trailer(&trailer, bytes, link, self.shims) {
+        if !whole || !room || !trailer::is_prp_trailer(&prp, bytes, link, self.shims) {
             return None;
         }
         last.end -= PRP_LEN;
         last.wire_end -= PRP_LEN;
-        Some(trailer)
+        Some(prp)
     }
 
     fn link_is_cut(&self) -> bool {
