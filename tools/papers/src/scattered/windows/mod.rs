@@ -13,8 +13,11 @@
 //! therefore not recorded either, and its next arrival can be reported as fresh. With `refresh`
 //! every arrival is recorded, so a key that was **seen** at most W ago is never missed.
 
+mod age_partitioned;
 mod generations;
+mod jumping;
 mod timers;
 
-pub(crate) use generations::{AGE_PARTITIONED, JUMPING};
+pub(crate) use age_partitioned::AGE_PARTITIONED;
+pub(crate) use jumping::JUMPING;
 pub(crate) use timers::TIMERS;
