@@ -77,13 +77,10 @@ impl Growing {
         window: Option<Window>,
     ) -> Result<Self, BuildError> {
         let (cells, hashes) = (first.cell_count(), first.hashes() as u32);
-        let full = match threshold {
-            Threshold::Density => density_threshold(cells, hashes, fpr),
-            Threshold::Cardinality => cardinality_threshold(cells, hashes, fpr),
-        };
-        let one_key = match threshold {
-            Threshold::Density => f64::from(hashes),
-            Threshold::Cardinality => 1.0,
+        // Density counts the cells that are set, cardinality the keys.
+        let (full, one_key) = match threshold {
+            Threshold::Density => (density_threshold(cells, hashes, fpr), f64::from(hashes)),
+            Threshold::Cardinality => (cardinality_threshold(cells, hashes, fpr), 1.0),
         };
         if full < one_key {
             // Both thresholds are proportional to the number of cells.

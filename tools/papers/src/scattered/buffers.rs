@@ -10,7 +10,7 @@ use echoless::{BuildError, Cells, KeyHash, MemoryError, SpecError};
 
 /// The number of bytes that an entry of the buffer is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Accounting {
+enum Accounting {
     /// Its true size: 24 bytes (hash, two links, two index slots).
     Full,
     /// The 8 bytes of its hash, as paper 004 counts on its crawl (section 5.2). The true size, from
@@ -35,12 +35,12 @@ impl Accounting {
 
 /// The parameters of an exact buffer, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct BufferSpec {
+struct BufferSpec {
     /// The number of bytes that an entry is charged.
-    pub(crate) accounting: Accounting,
+    accounting: Accounting,
     /// q: the probability that a miss is answered "duplicate" (0 to below 1); 0 is plain LRU
     /// buffering.
-    pub(crate) guess: f64,
+    guess: f64,
 }
 
 /// A buffer of the most recently used key hashes (paper 004, section 5.2).
@@ -51,7 +51,7 @@ pub(crate) struct BufferSpec {
 /// Cache lines touched per key: about two of the index, the entry and the links of three entries,
 /// six to eight in total.
 #[derive(Debug, Clone)]
-pub(crate) struct LruFilter {
+struct LruFilter {
     set: LruSet,
     guess: f64,
     rng: SeededRng,
@@ -170,7 +170,7 @@ const NONE: u32 = u32::MAX;
 
 /// A set of at most `capacity` key hashes that forgets the least recently used.
 #[derive(Debug, Clone)]
-pub(super) struct LruSet {
+struct LruSet {
     /// Entries by hash, with linear probing. At most half of the slots are occupied, so that probes
     /// are short and always end.
     index: Vec<u32>,
@@ -186,12 +186,12 @@ pub(super) struct LruSet {
 
 impl LruSet {
     /// The number of bytes of one entry: its hash, two links and two index slots.
-    pub(super) const ENTRY_BYTES: u64 = 8 + 2 * 4 + 2 * 4;
+    const ENTRY_BYTES: u64 = 8 + 2 * 4 + 2 * 4;
 
     /// The largest number of entries that 32-bit links can address.
-    pub(super) const MOST_ENTRIES: u64 = NONE as u64;
+    const MOST_ENTRIES: u64 = NONE as u64;
 
-    pub(super) fn new(capacity: u64) -> Result<Self, MemoryError> {
+    fn new(capacity: u64) -> Result<Self, MemoryError> {
         debug_assert!((1..=Self::MOST_ENTRIES).contains(&capacity));
         let mut index = zeroed(2 * capacity)?;
         index.fill(NONE);
@@ -227,13 +227,13 @@ impl LruSet {
         slot
     }
 
-    pub(super) fn contains(&self, key: u64) -> bool {
+    fn contains(&self, key: u64) -> bool {
         self.index[self.slot_of(key)] != NONE
     }
 
     /// Makes the key the most recently used one, evicting the oldest from a full set if it is new.
     /// Returns whether the set held it.
-    pub(super) fn touch(&mut self, key: u64) -> bool {
+    fn touch(&mut self, key: u64) -> bool {
         let entry = self.index[self.slot_of(key)];
         if entry != NONE {
             self.unlink(entry);
@@ -296,19 +296,19 @@ impl LruSet {
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.index.fill(NONE);
         self.newest = NONE;
         self.oldest = NONE;
         self.len = 0;
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.keys.len() as u64 * Self::ENTRY_BYTES
     }
 
     /// How many entries hold a key.
-    pub(super) fn occupied(&self) -> Cells {
+    fn occupied(&self) -> Cells {
         Cells::new(self.len.into(), self.keys.len() as u64)
     }
 }

@@ -14,7 +14,7 @@ use echoless::{BuildError, Cells, KeyHash, SpecError};
 
 /// The role of the second Bloom filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Succession {
+enum Succession {
     /// A2, active-active (Yoon 2010; paper 003, section 2.1): both filters answer, and a key that
     /// only the older one holds is inserted into the newer one.
     ActiveActive,
@@ -25,7 +25,7 @@ pub(crate) enum Succession {
 
 /// When a generation is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rotate {
+enum Rotate {
     /// After n = floor(M ln2 / (2k)) insertions, as published. By then more than half of the bits
     /// are set: only keys that miss are inserted, and those set more new bits than others.
     Count,
@@ -35,13 +35,13 @@ pub(crate) enum Rotate {
 
 /// The parameters of a pair of generations, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct GenerationSpec {
+struct GenerationSpec {
     /// k: the number of a key's bits in each generation (1 to 64).
-    pub(crate) hashes: u32,
+    hashes: u32,
     /// The role of the second generation.
-    pub(crate) succession: Succession,
+    succession: Succession,
     /// When a generation is full.
-    pub(crate) rotate: Rotate,
+    rotate: Rotate,
 }
 
 /// Two Bloom filters of M/2 bits each (Yoon 2010; Chang, Feng, Li 2004).
@@ -52,7 +52,7 @@ pub(crate) struct GenerationSpec {
 /// Cache lines touched per key: up to 2k to probe, k to insert. A rotation clears one generation,
 /// M/2 bits.
 #[derive(Debug, Clone)]
-pub(crate) struct GenerationFilter {
+struct GenerationFilter {
     /// The generation that keys are inserted into: A1, or the active buffer.
     active: BitTable,
     /// The older generation of A2, or the warm-up buffer.

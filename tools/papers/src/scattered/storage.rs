@@ -137,6 +137,20 @@ impl PackedCells {
         }
     }
 
+    /// Whether all cells of a key, for so many hashes, pass the test.
+    #[inline(always)]
+    pub(crate) fn all(&self, key: KeyHash, hashes: u32, test: impl Fn(u32) -> bool) -> bool {
+        (0..hashes).all(|hash| test(self.get(self.position(key, hash))))
+    }
+
+    /// Sets all cells of a key, for so many hashes, to a value.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, key: KeyHash, hashes: u32, value: u32) {
+        for hash in 0..hashes {
+            self.set(self.position(key, hash), value);
+        }
+    }
+
     /// Clears these bits of the cells in a range, a word at a time.
     pub(crate) fn clear_bits(&mut self, bits: u32, cells: Range<u64>) {
         debug_assert!(cells.end <= self.len && bits <= self.max());

@@ -324,7 +324,7 @@ const SLICE_STREAMS: u64 = 0x736c_6963_6573_0000;
 
 /// The verdict on a key whose slice has failed (paper 001, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FailedKeys {
+enum FailedKeys {
     /// Duplicate: more false positives, no false negatives.
     Duplicate,
     /// Fresh: false negatives, no more false positives.
@@ -361,34 +361,30 @@ pub(crate) static ROW: AdapterRow = AdapterRow {
     build,
     check_lines: Some(check_lines),
     facts: |named, inner| {
-        let count = named.small("slices");
-        let whole = inner.facts();
+        let whole = Facts {
+            forgets_by_time: false,
+            ..inner.facts()
+        };
+        if cuts_lines(inner) {
+            return whole;
+        }
         // Each key is judged by one slice. Slices with a hash of their own fill unevenly, and have
         // no formula.
-        let slice = if cuts_lines(inner) {
-            whole
-        } else {
-            let slice = inner.part(count, 0).facts();
-            Facts {
-                rate_model: None,
-                most_memory: whole.most_memory.saturating_mul(count.into()),
-                ..slice
-            }
-        };
+        let count = named.small("slices");
+        let slice = inner.part(count, 0).facts();
         Facts {
             cache_lines: slice.cache_lines,
-            rate_model: slice.rate_model,
+            rate_model: None,
             // While no slice has failed.
             fpr_limit: slice.fpr_limit,
-            most_memory: slice.most_memory,
-            forgets_by_time: false,
+            most_memory: whole.most_memory.saturating_mul(count.into()),
             ..whole
         }
     },
 };
 
 /// Checks the number of slices of a line filter.
-pub(crate) fn check_lines(slices: &Named, lines: u64) -> Result<(), SpecError> {
+fn check_lines(slices: &Named, lines: u64) -> Result<(), SpecError> {
     let count = slices.whole("slices");
     if count > lines {
         let allowed = format!("1 to {lines} (one line each)");

@@ -154,13 +154,6 @@ impl BitTable {
         self.ones[filter] = 0;
     }
 
-    /// Clears the bits of a range over all filters.
-    pub(crate) fn clear_range(&mut self, bits: Range<u64>) {
-        for bit in bits {
-            self.clear((bit / self.size) as usize, bit % self.size);
-        }
-    }
-
     pub(crate) fn clear_all(&mut self) {
         self.words.clear();
         self.ones.fill(0);
@@ -200,7 +193,9 @@ impl CellTable for BitTable {
     }
 
     fn empty(&mut self, cells: Range<u64>) {
-        self.clear_range(cells);
+        for cell in cells {
+            self.clear((cell / self.size) as usize, cell % self.size);
+        }
     }
 
     fn cells(&self) -> Cells {

@@ -10,15 +10,15 @@ use echoless::{BuildError, Cells, KeyHash, SpecError};
 
 /// The parameters of a block-decaying Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct DecayingSpec {
+struct DecayingSpec {
     /// W: the number of arrivals within which no duplicate is missed (1 or more).
-    pub(crate) window: u64,
+    window: u64,
     /// K: the number of a key's cells (1 to 64). `None` takes ceil(sqrt(M ln2 / W)) and rejects a
     /// window so short that this exceeds 64.
-    pub(crate) hashes: Option<u32>,
+    hashes: Option<u32>,
     /// c: the number of bits of a cell (2 to 32). `None` takes K, at least 2, and rejects a K above
     /// 32.
-    pub(crate) cell_bits: Option<u32>,
+    cell_bits: Option<u32>,
 }
 
 /// `b_DBF` (Shen and Zhang 2008; measured in paper 002, section 6.1): the last W arrivals, counted
@@ -33,7 +33,7 @@ pub(crate) struct DecayingSpec {
 ///
 /// Cache lines touched per key: K, and all lines of the filter once in q T arrivals, when r wraps.
 #[derive(Debug, Clone)]
-pub(crate) struct DecayingBloom {
+struct DecayingBloom {
     cells: PackedCells,
     hashes: u32,
     /// T: the number of block numbers.
@@ -110,7 +110,7 @@ impl DecayingSpec {
 }
 
 impl DecayingBloom {
-    fn advance(&mut self) {
+    fn next_block(&mut self) {
         self.arrivals = 0;
         self.block = (self.block + 1) % self.blocks;
         if self.block == 0 {
@@ -127,20 +127,17 @@ impl Mechanism for DecayingBloom {
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let seen = self.contains(key);
         let stamp = self.life + self.block + 1;
-        for hash in 0..self.hashes {
-            let cell = self.cells.position(key, hash);
-            self.cells.set(cell, stamp);
-        }
+        self.cells.fill(key, self.hashes, stamp);
         self.arrivals += 1;
         if self.arrivals == self.block_len {
-            self.advance();
+            self.next_block();
         }
         seen
     }
 
     #[inline(always)]
     fn contains(&self, key: KeyHash) -> bool {
-        (0..self.hashes).all(|hash| self.cells.get(self.cells.position(key, hash)) > self.block)
+        self.cells.all(key, self.hashes, |cell| cell > self.block)
     }
 
     fn clear(&mut self) {

@@ -90,7 +90,7 @@ pub(crate) struct StableSpec {
 /// Cache lines touched per key: K to probe and set. Consecutive decrements touch those of P cells
 /// side by side, 1 + (P - 1) d / 512 in the mean, independent ones P more.
 #[derive(Debug, Clone)]
-pub(crate) struct StableBloom {
+struct StableBloom {
     cells: PackedCells,
     hashes: u32,
     decrements: u64,
@@ -217,13 +217,11 @@ pub(crate) static STABLE: [FilterRow; 1] = [FilterRow {
         |named, memory, seed| filter(StableSpec::of(named).build(memory, seed)),
         |named, form, memory| {
             let spec = StableSpec::of(named);
-            let cells = memory
-                .checked_mul(8)
-                .map(|bits| bits / u64::from(spec.cell_bits));
+            let width = u64::from(spec.cell_bits);
+            let cells = memory.checked_mul(8).map(|bits| bits / width);
             let decrements = cells.and_then(|cells| spec.decrements_in(cells).ok());
             let covered = spec.update == Update::Every && spec.reach == 1.0;
             let covered = covered && form == Form::Scattered;
-            let width = u64::from(spec.cell_bits);
             let decremented = match (spec.decrement, decrements) {
                 (Decrement::Independent, Some(decrements)) => decrements as f64,
                 // No more than all cells.
@@ -284,17 +282,14 @@ impl Mechanism for StableBloom {
         let seen = self.contains(key);
         if self.update == Update::Every || !seen {
             self.decrement_some();
-            let max = self.cells.max();
-            for hash in 0..self.hashes {
-                self.cells.set(self.cells.position(key, hash), max);
-            }
+            self.cells.fill(key, self.hashes, self.cells.max());
         }
         seen
     }
 
     #[inline(always)]
     fn contains(&self, key: KeyHash) -> bool {
-        (0..self.hashes).all(|hash| self.cells.get(self.cells.position(key, hash)) != 0)
+        self.cells.all(key, self.hashes, |cell| cell != 0)
     }
 
     fn clear(&mut self) {

@@ -79,6 +79,7 @@ impl RowShape {
 pub(super) enum RowStore {
     Packed {
         slots: PackedCells,
+        rows: u64,
         row_slots: u64,
     },
     Ranked {
@@ -94,6 +95,7 @@ impl RowStore {
         Ok(match shape.encoding {
             RowEncoding::Packed => Self::Packed {
                 slots: PackedCells::new(rows.saturating_mul(row_slots), shape.bits)?,
+                rows,
                 row_slots,
             },
             RowEncoding::Sorted => {
@@ -108,7 +110,7 @@ impl RowStore {
 
     pub(super) fn rows(&self) -> u64 {
         match self {
-            Self::Packed { slots, row_slots } => slots.len() / row_slots,
+            Self::Packed { rows, .. } => *rows,
             Self::Ranked { ranks, .. } => ranks.len(),
         }
     }
@@ -117,7 +119,9 @@ impl RowStore {
     #[inline(always)]
     pub(super) fn read(&self, row: u64, into: &mut [u32]) {
         match self {
-            Self::Packed { slots, row_slots } => {
+            Self::Packed {
+                slots, row_slots, ..
+            } => {
                 for (slot, value) in (row * row_slots..).zip(into) {
                     *value = slots.get(slot);
                 }
@@ -130,7 +134,9 @@ impl RowStore {
     #[inline(always)]
     pub(super) fn write(&mut self, row: u64, from: &mut [u32]) {
         match self {
-            Self::Packed { slots, row_slots } => {
+            Self::Packed {
+                slots, row_slots, ..
+            } => {
                 for (slot, value) in (row * *row_slots..).zip(from) {
                     slots.set(slot, *value);
                 }

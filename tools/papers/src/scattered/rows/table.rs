@@ -13,7 +13,7 @@ use echoless::{BuildError, Cells, KeyHash, Replacement};
 
 /// Which fingerprint leaves a full row, and what a fingerprint that is found does to its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RowPolicy {
+enum RowPolicy {
     /// A random slot is overwritten; the others stay where they are. The first empty slot is used
     /// before any victim.
     RandomVictim {
@@ -42,7 +42,7 @@ pub(crate) enum RowPolicy {
 /// Cache lines touched per key: those of the row. With k b up to 512 bits that is one, or two if
 /// the row crosses a line, as all rows of 512 bits do in memory that does not begin at a line.
 #[derive(Debug, Clone)]
-pub(crate) struct RowFilter {
+struct RowFilter {
     store: RowStore,
     slots: u32,
     fingerprint: Fingerprint,
@@ -51,23 +51,6 @@ pub(crate) struct RowFilter {
 }
 
 impl RowFilter {
-    /// A filter of the empty rows of `store`; `seed` seeds its random victims.
-    fn new(
-        store: RowStore,
-        slots: u32,
-        fingerprint: Fingerprint,
-        policy: RowPolicy,
-        seed: u64,
-    ) -> Self {
-        Self {
-            store,
-            slots,
-            fingerprint,
-            policy,
-            rng: SeededRng::seeded(seed),
-        }
-    }
-
     #[inline(always)]
     fn row_of(&self, key: KeyHash) -> u64 {
         KeyHash::from_uniform(key.remix(0)).line(self.store.rows())
@@ -131,21 +114,37 @@ impl Mechanism for RowFilter {
 /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
 ///
 /// # Errors
-/// [`BuildError`] if a fingerprint has more than 32 bits, semi-sorted rows have too many states, the
+/// [`BuildError`] if a fingerprint is out of its range, semi-sorted rows have too many states, the
 /// memory holds no row, or the memory cannot be allocated.
 fn build(named: &Named, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
-    let bits = named.small("bits");
-    let fingerprint = Fingerprint::Nonzero { bits }.check()?;
-    let shape = RowShape::new(named, bits);
-    let store = RowStore::new(shape, shape.rows_in(memory_bytes)?.get())?;
-    let policy = policy(named.name());
-    Ok(RowFilter::new(
-        store,
-        shape.slots,
+    let fingerprint = fingerprint(named).check()?;
+    let shape = RowShape::new(named, fingerprint.bits());
+    let rows = shape.rows_in(memory_bytes)?;
+    let rows = match fingerprint {
+        Fingerprint::Nonzero { .. } => rows.get(),
+        // The row is the high bits of a hash.
+        Fingerprint::Counted { .. } => 1 << rows.ilog2(),
+    };
+    Ok(RowFilter {
+        store: RowStore::new(shape, rows)?,
+        slots: shape.slots,
         fingerprint,
-        policy,
-        seed,
-    ))
+        policy: policy(named.name()),
+        rng: SeededRng::seeded(seed),
+    })
+}
+
+/// The fingerprints of a row filter.
+fn fingerprint(named: &Named) -> Fingerprint {
+    match named.name() {
+        "sqf" => Fingerprint::Counted {
+            remainder: named.small("r"),
+            kept: named.small("kept"),
+        },
+        _ => Fingerprint::Nonzero {
+            bits: named.small("bits"),
+        },
+    }
 }
 
 const RANDOM: &[OptionRow] = &[
@@ -238,33 +237,10 @@ pub(crate) static SQF: [FilterRow; 1] = [mechanism::row(
         options: |_| COUNTED,
         complete: Named::as_given,
     },
-    |named, memory, seed| filter(build_counted(named, memory, seed)),
+    |named, memory, seed| filter(build(named, memory, seed)),
     // No limit of the rate: its fingerprints are not equally likely.
     |named, _, _| Facts {
         power_of_two_rows: true,
-        ..Facts::touching(RowShape::new(named, counted_fingerprint(named).bits()).cache_lines())
+        ..Facts::touching(RowShape::new(named, fingerprint(named).bits()).cache_lines())
     },
 )];
-
-fn counted_fingerprint(named: &Named) -> Fingerprint {
-    Fingerprint::Counted {
-        remainder: named.small("r"),
-        kept: named.small("kept"),
-    }
-}
-
-fn build_counted(named: &Named, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
-    let fingerprint = counted_fingerprint(named).check()?;
-    let shape = RowShape::new(named, fingerprint.bits());
-    let rows = shape.rows_in(memory_bytes)?;
-    // The row is the high bits of a hash, so their number is a power of two.
-    let store = RowStore::new(shape, 1 << rows.ilog2())?;
-    let policy = RowPolicy::RandomVictim { again: false };
-    Ok(RowFilter::new(
-        store,
-        shape.slots,
-        fingerprint,
-        policy,
-        seed,
-    ))
-}

@@ -14,17 +14,17 @@ use echoless::{BuildError, Cells, KeyHash, SpecError, Window};
 
 /// The parameters of a timing Bloom filter, except its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TimerSpec {
+struct TimerSpec {
     /// W: the window in ticks, 1 to 2^63 - 1.
-    pub(crate) window: u64,
+    window: u64,
     /// k: the timers of a key (1 to 64).
-    pub(crate) hashes: u32,
+    hashes: u32,
     /// k': the timers of a key that must be equal (1 to k). 1 is the filter without the heuristic.
-    pub(crate) equal: u32,
+    equal: u32,
     /// Whether a duplicate sets its timers again.
-    pub(crate) refresh: bool,
+    refresh: bool,
     /// b: the bits of a timer (2 to 32). `None` takes as many as stamps of a tick need, at most 32.
-    pub(crate) bits: Option<u32>,
+    bits: Option<u32>,
 }
 
 /// The widths of a timer.
@@ -149,7 +149,7 @@ pub(crate) static TIMERS: [FilterRow; 1] = [FilterRow {
 ///
 /// Cache lines touched per key: up to k.
 #[derive(Debug, Clone)]
-pub(crate) struct TimerBloom {
+struct TimerBloom {
     cells: PackedCells,
     units: Units,
     spec: TimerSpec,
@@ -159,7 +159,7 @@ pub(crate) struct TimerBloom {
 
 impl TimerBloom {
     /// Empty cells. The stamps of their width leave a slack beyond the window.
-    pub(super) fn new(cells: PackedCells, units: Units, spec: TimerSpec) -> Self {
+    fn new(cells: PackedCells, units: Units, spec: TimerSpec) -> Self {
         debug_assert!(units.alive < u64::from(cells.max()));
         Self {
             cells,
@@ -193,18 +193,11 @@ impl TimerBloom {
         (cell != 0).then(|| stamp + wrap - cell)
     }
 
-    /// The stamp in a cell; `None` if the timer is not active. `stamp` is that of the current unit.
+    /// Whether the timer in a cell is active. `stamp` is that of the current unit.
     #[inline(always)]
-    fn active_at(&self, stamp: u32, position: u64) -> Option<u32> {
-        let cell = self.cells.get(position);
-        let age = self.age(stamp, cell)?;
-        (age <= self.units.alive).then_some(cell)
-    }
-
-    /// The stamp of one of the key's timers; `None` if the timer is not active.
-    #[inline(always)]
-    fn active(&self, stamp: u32, key: KeyHash, hash: u32) -> Option<u32> {
-        self.active_at(stamp, self.cells.position(key, hash))
+    fn is_active(&self, stamp: u32, cell: u32) -> bool {
+        let age = self.age(stamp, cell);
+        age.is_some_and(|age| age <= self.units.alive)
     }
 
     /// Empties the cells of a range that will be older than the window once `passed` more units
@@ -256,11 +249,7 @@ impl Mechanism for TimerBloom {
     fn observe_key(&mut self, key: KeyHash) -> bool {
         let seen = self.contains(key);
         if !seen || self.spec.refresh {
-            let stamp = self.stamp();
-            for hash in 0..self.spec.hashes {
-                let cell = self.cells.position(key, hash);
-                self.cells.set(cell, stamp);
-            }
+            self.cells.fill(key, self.spec.hashes, self.stamp());
         }
         seen
     }
@@ -268,13 +257,13 @@ impl Mechanism for TimerBloom {
     fn contains(&self, key: KeyHash) -> bool {
         let (hashes, stamp) = (self.spec.hashes, self.stamp());
         if self.spec.equal == 1 {
-            return (0..hashes).all(|hash| self.active(stamp, key, hash).is_some());
+            return (self.cells).all(key, hashes, |cell| self.is_active(stamp, cell));
         }
         let mut timers = [0; MOST_HASHES as usize];
         for (hash, timer) in (0..hashes).zip(&mut timers) {
-            match self.active(stamp, key, hash) {
-                Some(cell) => *timer = cell,
-                None => return false,
+            *timer = self.cells.get(self.cells.position(key, hash));
+            if !self.is_active(stamp, *timer) {
+                return false;
             }
         }
         let timers = &timers[..hashes as usize];
@@ -345,7 +334,7 @@ impl CellTable for TimerBloom {
     }
 
     fn is_set(&self, cell: u64) -> bool {
-        self.active_at(self.stamp(), cell).is_some()
+        self.is_active(self.stamp(), self.cells.get(cell))
     }
 
     fn set(&mut self, cell: u64) {
@@ -362,7 +351,7 @@ impl CellTable for TimerBloom {
     /// The number of active timers. Reads every cell.
     fn cells(&self) -> Cells {
         let stamp = self.stamp();
-        let active = (0..self.cells.len()).filter(|cell| self.active_at(stamp, *cell).is_some());
+        let active = (self.cells.iter()).filter(|cell| self.is_active(stamp, *cell));
         Cells::new(active.count() as u64, self.cells.len())
     }
 
