@@ -7,7 +7,7 @@
 //! | `lines` | their forms in lines: all that a key reads and writes lies in one cache line |
 //! | `kernels` | the operations of the kernels on the bits of a line |
 //! | [`adapters`] | filters around another filter: slices, growing filters, trees |
-//! | [`theory`] | their formulas: rates, ages and parameters |
+//! | [`theory`] | the formulas that filters, benchmarks and tests here compute with |
 //!
 //! [`register`] adds all of them to what a [`FilterSpec`] can name. They are the reference for the
 //! tables that the papers print, and for comparisons; the filters to use are those of the engine.

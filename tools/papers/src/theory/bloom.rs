@@ -80,7 +80,7 @@ pub fn best_hashes(keys: u64, bits: u64) -> u32 {
 }
 
 /// The density threshold of a filter of `cells` cells, k for each key: z = m p^(1/k), the number of
-/// set cells at which its FPR is p.
+/// set cells at which its FPR is p (paper 001, section 5).
 ///
 /// # Examples
 /// ```
@@ -94,7 +94,8 @@ pub fn density_threshold(cells: u64, hashes: u32, fpr: f64) -> f64 {
 }
 
 /// The cardinality threshold of a filter of `cells` cells, k for each key:
-/// n = -(m/k) ln(1 - p^(1/k)), the number of keys at which its FPR is p.
+/// n = -(m/k) ln(1 - p^(1/k)), the number of keys at which its FPR is p (paper 001, section 5; the
+/// solution of its equation 2).
 ///
 /// A growing filter exceeds p a little at that number: only keys that miss are inserted, and those
 /// set more new cells than others.

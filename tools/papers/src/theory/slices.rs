@@ -146,7 +146,7 @@ pub fn horizontal_fpr(hashes: u32, keys: u64, bits: u64, slices: u64) -> f64 {
 }
 
 /// The fairness of loads: (sum x)^2 / (S sum x^2), 1 if all are equal and 1/S if one slice has all
-/// of it. 1 if there is no load.
+/// of it (paper 001, section 7, figure 5). 1 if there is no load.
 ///
 /// # Examples
 /// ```
