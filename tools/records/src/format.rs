@@ -243,6 +243,12 @@ pub trait LastEnd: Debug + Send {
         false
     }
 
+    /// Whether a record can be found [malformed](Self::is_malformed) anywhere in it, and not only by
+    /// the bytes that it begins with.
+    fn is_malformed_inside(&self) -> bool {
+        false
+    }
+
     /// Whether the last record can be set aside if the input ends with the buffer: where it ends is
     /// known.
     fn may_be_set_aside(&self) -> bool {

@@ -221,6 +221,25 @@ proptest! {
     }
 }
 
+#[test]
+fn a_malformed_record_in_front_of_more_bytes_than_a_record_may_have_is_malformed() {
+    let mut input = batch(&[1, 2]).bytes();
+    let second = input
+        .windows(2)
+        .rposition(|bytes| bytes[0] == 0x69)
+        .unwrap();
+    input.truncate(second + 1);
+    // A length of nine bytes.
+    input.extend([0x89; 5000]);
+    for reads in ["1", "13", "1024", "1025", "100000"] {
+        let run = dedup(
+            format!("{ARGS} --max-record 1k --read-bytes {reads}"),
+            &input,
+        );
+        run.fails("a length exceeds 64 bits");
+    }
+}
+
 /// A batch of records with these keys: header, list and trailer.
 fn batch(keys: &[u8]) -> Element {
     let records = keys.iter().map(|key| Element::record(0x69, *key, 3));

@@ -258,6 +258,10 @@ impl LastEnd for LastElement {
         self.invalid.is_some()
     }
 
+    fn is_malformed_inside(&self) -> bool {
+        true
+    }
+
     fn reset(&mut self) {
         *self = Self::default();
     }

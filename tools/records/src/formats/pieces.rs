@@ -77,6 +77,10 @@ impl<S: PieceScan> LastEnd for LastPiece<S> {
         self.invalid.is_some()
     }
 
+    fn is_malformed_inside(&self) -> bool {
+        true
+    }
+
     fn may_be_set_aside(&self) -> bool {
         // Without its end, what is around a record would hold what follows.
         !self.is_malformed() && self.scan.is_outside()

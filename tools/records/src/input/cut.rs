@@ -112,7 +112,14 @@ impl Cutter {
         if let Some(pieces) = self.last_end.pieces() {
             chunk.take_pieces(pieces);
         }
-        if let Some(start) = first_overlong(chunk, len, format, self.sizes.longest) {
+        // By its first bytes, however many follow in this read.
+        let begins_malformed = self.last_end.is_malformed() && !self.last_end.is_malformed_inside();
+        let incomplete = if begins_malformed {
+            0
+        } else {
+            len - chunk.bytes.filled
+        };
+        if let Some(start) = first_overlong(chunk, incomplete, format, self.sizes.longest) {
             chunk.bytes.filled = start;
             chunk.cut_pieces(start);
             self.is_overlong = true;
@@ -209,8 +216,13 @@ fn unended_bytes(format: &dyn Format, records: &[u8]) -> u64 {
 }
 
 /// The start of the first record longer than `longest`, among the chunk's records and the
-/// incomplete one after them, which ends at `len` so far.
-fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize) -> Option<usize> {
+/// incomplete one after them, which has so many bytes so far.
+fn first_overlong(
+    chunk: &Chunk,
+    incomplete: usize,
+    format: &dyn Format,
+    longest: usize,
+) -> Option<usize> {
     // A chunk is rarely longer than the longest record allowed; only then search its records.
     if chunk.bytes.filled > longest {
         let mut ends = chunk.layout.ends.clone();
@@ -230,5 +242,5 @@ fn first_overlong(chunk: &Chunk, len: usize, format: &dyn Format, longest: usize
             start = end;
         }
     }
-    (len - chunk.bytes.filled > longest).then_some(chunk.bytes.filled)
+    (incomplete > longest).then_some(chunk.bytes.filled)
 }

@@ -63,7 +63,13 @@ impl OpenInput {
         self.tail.clear();
         let mut is_cut = false;
         let at_end = loop {
-            let room = sizes.next_room(&mut chunk.bytes.buffer, len);
+            let mut room = sizes.next_room(&mut chunk.bytes.buffer, len);
+            if cutter.last_end.is_malformed_inside() {
+                // Up to the longest record, then byte by byte: whether a record is malformed or too
+                // long does not depend on how much a read brings.
+                let most = sizes.longest.saturating_sub(len).max(1).min(room.len());
+                room = &mut room[..most];
+            }
             let read = match self.read(sources, patience, room)? {
                 Step::Bytes(read) => read,
                 // Inside of an element, the next input would be part of it.
