@@ -31,7 +31,8 @@ const THREADS_PER_PARTITION: usize = 4;
 /// The seconds of the stages.
 #[derive(Debug, Clone, Copy)]
 struct Costs {
-    /// For each record: copying it into the chunk, and finding and hashing its key.
+    /// For each record: its part of what is read of a chunk in its turn, then copying the record into
+    /// the chunk, and finding and hashing its key.
     fill: f64,
     read: f64,
     judge: f64,
@@ -40,12 +41,13 @@ struct Costs {
     handoff: f64,
 }
 
-/// What a thread of the command spends on a line of 100 bytes without `judge` and `handoff`: the
-/// parts of a profile of `echoless dedup --threads 1 -m 64MiB` with 10 million of them, in
-/// nanoseconds (AMD EPYC, Zen 3, 2026-11-25). The audit is most of `DELIVER_NS`.
-const FILL_NS: f64 = 13.0;
-const READ_NS: f64 = 15.0;
-const DELIVER_NS: f64 = 7.0;
+/// What a thread of the command spends on a line of 100 bytes without `judge` and `handoff`, in
+/// nanoseconds: `echoless dedup -m 64MiB -o /dev/null` with 20 million of them, timed in the turns of
+/// two threads, and the rest of the CPU time of one thread (Xeon with AVX-512, other programs running,
+/// 2026-11-27). The audit is most of `DELIVER_NS`.
+const FILL_NS: f64 = 1.0;
+const READ_NS: f64 = 31.0;
+const DELIVER_NS: f64 = 4.5;
 
 /// Simulates each number of cores and length of a chunk; a key takes `judge` seconds in the filter.
 pub(super) fn simulate(judge: f64, mebibytes: u64, table: &mut Table) -> Result<(), Failure> {

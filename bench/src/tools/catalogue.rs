@@ -130,7 +130,11 @@ pub(crate) fn echoless() -> Result<PathBuf, Failure> {
     if beside.is_file() {
         return Ok(beside);
     }
-    Err(format!("{} is missing: run this with --profile dist", beside.display()).into())
+    Err(format!(
+        "{} is missing: run this with --profile dist",
+        beside.display()
+    )
+    .into())
 }
 
 /// The folder for installed tools: `tools` in the build folder.

@@ -7,6 +7,7 @@ mod turn;
 mod unkeyed;
 mod verdicts;
 
+use std::io;
 use std::ops::Range;
 
 use echoless::{ExchangeError, KeyHash, LineFilter, Ticket, Verdicts};
@@ -15,6 +16,7 @@ use self::keys::ChunkClock;
 pub use self::keys::{ChunkKeys, ClockStep, ConditionCounts, NO_TIME};
 use self::known::KnownKeys;
 pub use self::parts::{ChunkBytes, ChunkHeader, InputFile, InputPart, RecordLayout};
+pub(crate) use self::parts::{UnreadBytes, read_exact_at};
 pub use self::turn::{ChunkTurn, RunPart};
 use self::unkeyed::UnkeyedRecords;
 use self::verdicts::ChunkVerdicts;
@@ -29,6 +31,8 @@ const BYTES_PER_RECORD: usize = 64;
 pub struct Chunk {
     /// The bytes of the records.
     pub bytes: ChunkBytes,
+    /// Why they could not be read. The chunk has no records then.
+    pub failure: Option<io::Error>,
     /// What the chunk is of its input.
     pub input: InputPart,
     /// The header that comes before the records.
@@ -57,6 +61,7 @@ impl Chunk {
         // All fields are named, so that none is forgotten.
         let Self {
             bytes,
+            failure,
             input,
             header,
             layout,
@@ -69,6 +74,7 @@ impl Chunk {
             turn,
         } = self;
         bytes.clear();
+        *failure = None;
         *input = InputPart::default();
         *header = ChunkHeader::default();
         layout.clear();
@@ -128,6 +134,15 @@ impl Chunk {
         self.bytes.filled = end;
         self.input.is_last = false;
         rest
+    }
+
+    /// Reads the bytes that filling the chunk has left to the thread that gets it. If that fails, the
+    /// chunk has a [`failure`](Self::failure) and no records.
+    pub fn read_rest(&mut self) {
+        if let Err(error) = self.bytes.read_rest() {
+            self.bytes.filled = self.bytes.start;
+            self.failure = Some(error);
+        }
     }
 
     /// The memory of the chunk in bytes, roughly: before its records are found, with those that are
@@ -216,6 +231,37 @@ mod tests {
 
     use super::parts::KEPT_RECORDS;
     use super::*;
+
+    #[test]
+    fn what_is_not_read_yet_is_read_or_a_failure() {
+        use std::io::Write;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"0123456789").unwrap();
+        let file = std::sync::Arc::new(file);
+        for (offset, failure) in [(2, None), (7, Some("was truncated while it was read"))] {
+            let mut chunk = Chunk::default();
+            chunk.bytes.buffer = b"head....tail".to_vec();
+            chunk.bytes.filled = 12;
+            chunk.bytes.unread = Some(UnreadBytes {
+                file: file.clone(),
+                offset,
+                range: 4..8,
+            });
+            chunk.read_rest();
+            let found = chunk.failure.as_ref().map(ToString::to_string);
+            assert_eq!(found.as_deref(), failure);
+            let expected: &[u8] = if failure.is_none() {
+                b"head2345tail"
+            } else {
+                b""
+            };
+            assert_eq!(chunk.bytes.all(), expected);
+            // Nothing is left to be read.
+            chunk.failure = None;
+            chunk.read_rest();
+            assert!(chunk.failure.is_none());
+        }
+    }
 
     /// A chunk of `records` records of which some lack a key hash; the hash of a record is its
     /// index, and its tick twice that.

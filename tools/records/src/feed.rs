@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use echoless::KeyHasher;
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, ChunkBytes};
 use super::comments::CommentLines;
 use super::fault::Fault;
 use super::field_list::FieldList;
@@ -41,6 +41,8 @@ pub struct RecordFeed {
     tagger: Option<Arc<Tagger>>,
     /// Whether the records of each chunk are estimated, so that the chunks under way are bounded.
     estimates_records: bool,
+    /// Whether chunks may come with bytes that are not read yet.
+    leaves_reads: bool,
     input: Input,
     /// The number of known inputs.
     known: usize,
@@ -87,6 +89,7 @@ impl RecordFeed {
             time: None,
             tagger: None,
             estimates_records: false,
+            leaves_reads: false,
         }
     }
 
@@ -145,6 +148,13 @@ impl RecordFeed {
         self
     }
 
+    /// Leaves the reads of plain files to the threads that get the chunks: each must call
+    /// [`Chunk::read_rest`] before anything else. Chunks that the feed has to look at are read here.
+    pub fn leaving_reads(mut self) -> Self {
+        self.leaves_reads = true;
+        self
+    }
+
     /// Leaves signals to the system, so that they end the process and not the stream.
     pub fn leaving_signals(mut self) -> Self {
         self.input = self.input.leaving_signals();
@@ -164,6 +174,9 @@ impl RecordFeed {
                 *chunk = next;
                 return Ok(Filled::Chunk);
             }
+            // The header, and comment lines that may hold names, are found here.
+            let is_looked_at = self.reader.is_none() || self.header_due || self.announced.is_some();
+            self.input.leave_reads(self.leaves_reads && !is_looked_at);
             let filled = self.input.fill(chunk, patience)?;
             match filled {
                 Filled::Chunk => {}
@@ -220,7 +233,7 @@ impl RecordFeed {
         }
         if self.estimates_records {
             for chunk in std::iter::once(chunk).chain(&mut rest) {
-                chunk.layout.expected = self.expected_records(chunk.bytes.of_records());
+                chunk.layout.expected = self.expected_records(&chunk.bytes);
             }
         }
         Ok(rest)
@@ -375,10 +388,14 @@ impl RecordFeed {
         self.input.ended_by()
     }
 
-    /// About how many records these bytes have, from the first of them: one thread at a time fills
-    /// chunks, and all of them search their own.
-    fn expected_records(&self, records: &[u8]) -> usize {
-        let sample = &records[..records.len().min(SAMPLE_BYTES)];
+    /// About how many records these bytes have, from the first of them, or from the last if the first
+    /// are not read yet: one thread at a time fills chunks, and all of them search their own.
+    fn expected_records(&self, bytes: &ChunkBytes) -> usize {
+        let records = bytes.of_records();
+        let sample = match &bytes.unread {
+            None => &records[..records.len().min(SAMPLE_BYTES)],
+            Some(unread) => &bytes.all()[unread.range.end..],
+        };
         let found = self.reading.format.most_records(sample);
         found.saturating_mul(records.len()) / sample.len().max(1)
     }

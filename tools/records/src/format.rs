@@ -232,6 +232,12 @@ pub trait LastEnd: Debug + Send {
     /// an earlier call.
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize>;
 
+    /// Whether [`find`](Self::find) can be called for any part of the buffer alone, from here to the
+    /// end of the input: what is in front of the part does not matter.
+    fn finds_in_part(&self) -> bool {
+        false
+    }
+
     /// What is wrong with the last record if the input ends with the buffer.
     fn problem_at_end(&self) -> Option<Problem> {
         None
@@ -287,6 +293,10 @@ pub(super) struct LastTerminator(pub(super) u8);
 impl LastEnd for LastTerminator {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
         memrchr(self.0, &bytes[from..]).map(|at| from + at + 1)
+    }
+
+    fn finds_in_part(&self) -> bool {
+        true
     }
 }
 

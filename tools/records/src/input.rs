@@ -77,6 +77,12 @@ impl Input {
         self
     }
 
+    /// Whether chunks that follow may have [bytes](Chunk::read_rest) that are not read yet: their
+    /// content matters to no one who fills chunks.
+    pub(crate) fn leave_reads(&mut self, leaves_reads: bool) {
+        self.cutter.leaves_reads = leaves_reads;
+    }
+
     /// Leaves signals to the system, so that they end the process and not the stream.
     pub(crate) fn leaving_signals(mut self) -> Self {
         self.sources.catches_signals = false;

@@ -88,7 +88,7 @@ impl BufferSizes {
 /// Reads the data that the file has, or that it waits for. Without `signals`, it always waits, and
 /// no signal ends it.
 pub(crate) fn read(
-    file: &mut File,
+    file: &File,
     signals: Option<Signals>,
     patience: Patience,
     buffer: &mut [u8],
@@ -103,7 +103,7 @@ pub(crate) fn read(
             Readiness::NotYet => return Ok(Read::NotYet),
             Readiness::Signal => return Ok(Read::Signal),
         }
-        match file.read(buffer) {
+        match (&*file).read(buffer) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             // A producer that the same signal ended may close its end before the wait above

@@ -107,6 +107,11 @@ impl Feed {
                     feed = feed.with_many_chunks(bytes);
                 }
                 match direction {
+                    // Whose turn it is to fill does no more than it must. A state has to know what
+                    // is in its inputs.
+                    Direction::Forwards if chunk_bytes.is_some() && config.state.is_none() => {
+                        Self::Records(Box::new(feed.leaving_reads()))
+                    }
                     Direction::Forwards => Self::Records(Box::new(feed)),
                     Direction::Backwards => {
                         let feed = BackwardFeed::new(config.sources.clone(), feed);

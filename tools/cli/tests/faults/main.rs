@@ -217,6 +217,23 @@ fn reads_that_fail_or_are_cut_short() {
 }
 
 #[test]
+fn reads_of_several_threads_that_fail_or_are_cut_short() {
+    let Some(bench) = Faults::new() else {
+        return;
+    };
+    // Chunks are of a MiB, and the first and the last are read in turns.
+    let lines: Vec<u8> = (0..600_000)
+        .flat_map(|line| format!("{line}\n").into_bytes())
+        .collect();
+    fs::write(bench.path("input"), lines).unwrap();
+    let options = &["--threads", "2", "-o", "{}/out"];
+    for (how, survives) in [(EIO, false), (EINTR, true), ("short", true)] {
+        let met = bench.check(options, "pread", how, survives);
+        assert!(met >= 4, "{how}: {met} reads");
+    }
+}
+
+#[test]
 fn writes_that_fail_or_are_cut_short() {
     check_all(
         "write",

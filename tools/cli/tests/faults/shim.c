@@ -1,6 +1,6 @@
 /* A library to preload: makes the n-th call of one kind fail, or do less than it was asked for.
  *
- * FAULT=CALL:N:HOW with CALL one of read, write, close, sync, cut, or any for all of them; HOW is
+ * FAULT=CALL:N:HOW with CALL one of read, pread, write, close, sync, cut, or any for all of them; HOW is
  * short, the number of an error, or kill, which ends the process in front of the call.
  * Calls on standard error and on what is neither a file nor a pipe do not count. Once it has
  * happened, the file that FAULT_MARK names exists.
@@ -54,6 +54,13 @@ ssize_t read(int fd, void *bytes, size_t length) {
     if (fate_of_call > 0)
         return failed(fate_of_call);
     return syscall(SYS_read, fd, bytes, fate_of_call == SHORT && length ? 1 : length);
+}
+
+ssize_t pread64(int fd, void *bytes, size_t length, off_t offset) {
+    int fate_of_call = fate("pread", fd);
+    if (fate_of_call > 0)
+        return failed(fate_of_call);
+    return syscall(SYS_pread64, fd, bytes, fate_of_call == SHORT && length ? 1 : length, offset);
 }
 
 ssize_t write(int fd, const void *bytes, size_t length) {

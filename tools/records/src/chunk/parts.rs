@@ -1,6 +1,11 @@
 //! The parts of a chunk that its records are cut from: its bytes, the input that they are of, its
 //! header, and where its records are.
 
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::fault::Problem;
 use crate::field_list::HeaderNames;
 use crate::files::OpenedFile;
@@ -27,6 +32,19 @@ pub struct ChunkBytes {
     pub mark: usize,
     /// The start of the first record, after a byte order mark and a header.
     pub start: usize,
+    /// What is not read yet.
+    pub(crate) unread: Option<UnreadBytes>,
+}
+
+/// A part of a regular file that is to be read into a chunk: by the thread that gets the chunk, and
+/// not in its turn to fill.
+#[derive(Debug)]
+pub(crate) struct UnreadBytes {
+    pub(crate) file: Arc<File>,
+    /// Where they begin in the file.
+    pub(crate) offset: u64,
+    /// Where they come to in the buffer.
+    pub(crate) range: Range<usize>,
 }
 
 impl ChunkBytes {
@@ -50,6 +68,21 @@ impl ChunkBytes {
         &self.buffer[self.start..self.filled]
     }
 
+    /// Reads what is not read yet.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has become shorter.
+    pub(super) fn read_rest(&mut self) -> io::Result<()> {
+        let Some(unread) = self.unread.take() else {
+            return Ok(());
+        };
+        let read = read_exact_at(&unread.file, &mut self.buffer[unread.range], unread.offset);
+        read.map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => io::Error::other("was truncated while it was read"),
+            _ => error,
+        })
+    }
+
     /// Removes everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         *self = Self {
@@ -63,6 +96,18 @@ impl ChunkBytes {
         self.buffer.truncate(usual);
         self.buffer.shrink_to(usual);
     }
+}
+
+/// Reads these bytes of a file, and leaves its position as it is.
+#[cfg(unix)]
+pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+/// Elsewhere, such a read moves the position, on which the reads in turns depend.
+#[cfg(not(unix))]
+pub(crate) fn read_exact_at(_: &File, _: &mut [u8], _: u64) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
 }
 
 /// The part of an input that a chunk is.

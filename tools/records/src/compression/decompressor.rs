@@ -280,7 +280,7 @@ struct Watched {
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = reading::read(&mut self.file, self.signals, Patience::Wait, buffer)?;
+        let read = reading::read(&self.file, self.signals, Patience::Wait, buffer)?;
         let counts = &self.counts;
         let (read, by_signal) = match read {
             reading::Read::Bytes(read) => (read, false),

@@ -2,11 +2,13 @@
 //!
 //! A plain file is read straight into the buffer of the caller, as without this reader.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
+use std::sync::Arc;
 
 use super::codec::{Codec, Detected, Detection, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
+use crate::chunk::read_exact_at;
 use crate::reading::{Read, read};
 use crate::signals::{Patience, Signals};
 
@@ -39,7 +41,7 @@ enum State {
         begin: Vec<u8>,
     },
     Plain {
-        file: File,
+        file: Arc<File>,
         /// Bytes read in order to decide, beyond the buffer of the first call.
         ahead: Vec<u8>,
     },
@@ -54,6 +56,7 @@ impl PlainBytes {
         Self {
             state: if detection == Detection::Off {
                 let ahead = Vec::new();
+                let file = Arc::new(file);
                 State::Plain { file, ahead }
             } else {
                 let begin = Vec::new();
@@ -120,9 +123,45 @@ impl PlainBytes {
     /// The file, if it is plain.
     pub(crate) fn plain_file(&self) -> Option<&File> {
         match &self.state {
-            State::Undecided { file, .. } | State::Plain { file, .. } => Some(file),
+            State::Undecided { file, .. } => Some(file),
+            State::Plain { file, .. } => Some(file),
             State::Compressed(_) | State::Failed => None,
         }
+    }
+
+    /// Reads the end of the next `length` bytes into `last`. Returns the file and where in it these
+    /// begin, `None` if it is not a regular one with so many more, if it is not plain or cannot be
+    /// read, or if a signal has arrived: then, [`read`](Self::read) says what is to be done.
+    pub(crate) fn read_last(&self, length: usize, last: &mut [u8]) -> Option<(Arc<File>, u64)> {
+        let State::Plain { file, ahead } = &self.state else {
+            return None;
+        };
+        let is_stopped = self
+            .signals
+            .is_some_and(|signals| signals.caught().is_some());
+        if is_stopped || self.skipped > 0 || !ahead.is_empty() {
+            return None;
+        }
+        let offset = (&**file).stream_position().ok()?;
+        let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        let end = offset.checked_add(length as u64)?;
+        if metadata.len() < end {
+            return None;
+        }
+        read_exact_at(file, last, end - last.len() as u64).ok()?;
+        Some((Arc::clone(file), offset))
+    }
+
+    /// Passes over so many bytes of a plain file, which are read elsewhere.
+    ///
+    /// # Errors
+    /// If the position in the file cannot be changed.
+    pub(crate) fn pass(&mut self, bytes: usize) -> io::Result<()> {
+        if let State::Plain { file, .. } = &self.state {
+            (&**file).seek(SeekFrom::Current(bytes as i64))?;
+            self.plain_bytes += bytes as u64;
+        }
+        Ok(())
     }
 
     /// What is left of the file once a read has returned the end: bytes that are not of the codec.
@@ -144,7 +183,7 @@ impl PlainBytes {
             {
                 let rest = std::mem::take(&mut self.skipped);
                 // Less than the length of the file, which was checked.
-                file.seek(SeekFrom::Current(rest.cast_signed()))?;
+                (&**file).seek(SeekFrom::Current(rest.cast_signed()))?;
                 self.passed_over += rest;
                 break;
             }
@@ -195,7 +234,7 @@ impl PlainBytes {
     /// producer may have sent no more.
     fn read_first(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
         let state = std::mem::replace(&mut self.state, State::Failed);
-        let State::Undecided { mut file, begin } = state else {
+        let State::Undecided { file, begin } = state else {
             return Ok(Read::Bytes(0));
         };
         let mut len = begin.len().min(buffer.len());
@@ -206,7 +245,7 @@ impl PlainBytes {
             // A buffer shorter than a signature is full before its bytes decide.
             let full = len == buffer.len();
             let room = if full { &mut more } else { &mut buffer[len..] };
-            let read = match read(&mut file, self.signals, patience, room)? {
+            let read = match read(&file, self.signals, patience, room)? {
                 Read::Bytes(read) => read,
                 Read::NotYet => {
                     let begin = [&buffer[..len], &ahead].concat();
@@ -214,6 +253,7 @@ impl PlainBytes {
                     return Ok(Read::NotYet);
                 }
                 Read::Signal => {
+                    let file = Arc::new(file);
                     self.state = State::Plain { file, ahead };
                     return Ok(Read::Signal);
                 }
@@ -245,6 +285,7 @@ impl PlainBytes {
             Detected::Plain | Detected::Undecided => {
                 self.belies_name = self.named.is_some() && !first.is_empty();
                 self.plain_bytes = (len + ahead.len()) as u64;
+                let file = Arc::new(file);
                 self.state = State::Plain { file, ahead };
                 Ok(Read::Bytes(len))
             }

@@ -334,6 +334,10 @@ impl LastEnd for LastJsonEnd {
         }
     }
 
+    fn finds_in_part(&self) -> bool {
+        matches!(self, Self::Lines)
+    }
+
     fn has_joined_values(&self) -> bool {
         matches!(self, Self::Joined(_))
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::cut::Cutter;
 use super::sources::{InputSources, OpenInput};
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, UnreadBytes};
 use crate::compression::codec::Detection;
 use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::{self, Failure};
@@ -14,6 +14,9 @@ use crate::partial::{Loss, PartialInputs};
 use crate::reading::{Filled, Read};
 use crate::signals::Patience;
 use crate::text_start::{Foreign, TextStart};
+
+/// The last bytes of a chunk, in which its last record must end if the others are to be read later.
+const LAST_BYTES: usize = 4 << 10;
 
 /// What was read into the buffer of a chunk.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +64,14 @@ impl OpenInput {
         sizes.make_room(&mut chunk.bytes.buffer, len, sources.current())?;
         chunk.bytes.buffer[..len].copy_from_slice(&self.tail);
         self.tail.clear();
+        if let Some(end) = self.leave_read(sources, cutter, chunk, len) {
+            chunk.bytes.filled = end;
+            return Ok(ControlFlow::Continue(Gathered {
+                len: end,
+                at_end: false,
+                is_cut: false,
+            }));
+        }
         let mut is_cut = false;
         let at_end = loop {
             let mut room = sizes.next_room(&mut chunk.bytes.buffer, len);
@@ -131,6 +142,41 @@ impl OpenInput {
             at_end,
             is_cut,
         }))
+    }
+
+    /// Leaves the read that fills a chunk, behind a tail of `len` bytes, to the thread that gets the
+    /// chunk: only the last bytes of it are read, in which the last record ends. Returns that end;
+    /// `None` if the chunk is to be read here.
+    ///
+    /// So the turn to fill takes the same time however long the chunks are. The chunk is what a read
+    /// here would have made of it, without the start of the record behind it.
+    fn leave_read(
+        &mut self,
+        sources: &InputSources,
+        cutter: &mut Cutter,
+        chunk: &mut Chunk,
+        len: usize,
+    ) -> Option<usize> {
+        let is_plain_part = !self.begins && self.length.is_some() && !sources.is_followed();
+        if !cutter.leaves_reads || !is_plain_part || !cutter.last_end.finds_in_part() {
+            return None;
+        }
+        let sizes = cutter.sizes;
+        let until = len + sizes.next_room(&mut chunk.bytes.buffer, len).len();
+        let last = until.checked_sub(LAST_BYTES).filter(|last| *last > len)?;
+        if until > sizes.longest {
+            return None;
+        }
+        let bytes = &mut chunk.bytes.buffer[..until];
+        let (file, offset) = self.file.read_last(until - len, &mut bytes[last..])?;
+        let end = cutter.last_end.find(bytes, last)?;
+        self.file.pass(end - len).ok()?;
+        chunk.bytes.unread = Some(UnreadBytes {
+            file,
+            offset,
+            range: len..last,
+        });
+        Some(end)
     }
 
     /// Reads once. At the end of an input that is followed, waits for more.

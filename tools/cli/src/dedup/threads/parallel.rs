@@ -219,6 +219,7 @@ impl<'a, F: RunPart> Stages for WorkerStages<'a, '_, F> {
         let ticket = filter.ticket();
         chunk.turn.wanted = run.wanted.as_ref().and_then(WantedBlocks::take);
         filled.pass_on(chunk.memory_bytes());
+        chunk.read_rest();
         if let Some(reader) = reader {
             reader.read(chunk);
         }
