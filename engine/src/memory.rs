@@ -149,6 +149,32 @@ impl LineArray {
         self.lines as u64 * LINE_BYTES
     }
 
+    /// Has the system provide one of `shares` shares of the memory now and not on its first touch,
+    /// so that threads can do it side by side: it zeroes 10 to 20 GB/s on one of them. A hint, which
+    /// only Linux follows.
+    ///
+    /// # Panics
+    /// If there is no such share.
+    pub fn provide(&self, share: usize, shares: usize) {
+        assert!(share < shares, "share {share} of {shares}");
+        #[cfg(target_os = "linux")]
+        {
+            let bytes = self.bytes() as usize;
+            let pages = bytes.div_ceil(HUGE_PAGE_BYTES) as u128;
+            let from = |share: usize| {
+                let page = pages * share as u128 / shares as u128;
+                bytes.min(page as usize * HUGE_PAGE_BYTES)
+            };
+            let (from, to) = (from(share), from(share + 1));
+            if from < to {
+                let populate = memmap2::Advice::PopulateWrite;
+                let _ = self
+                    .mapping
+                    .advise_range(populate, self.start + from, to - from);
+            }
+        }
+    }
+
     /// A pointer to the first line. `lines` lines from it on lie in the mapping, by the assertion
     /// in [`zeroed`](Self::zeroed). It is aligned, because `start` is a multiple of 64 and a
     /// mapping is page-aligned. Writing through it needs an exclusive borrow of `self`, or atomic
@@ -296,6 +322,19 @@ mod tests {
             *array.first_mut().unwrap() = Line([1; 8]);
             *array.last_mut().unwrap() = Line([2; 8]);
             assert_eq!(array[lines as usize - 1], Line([2; 8]));
+        }
+    }
+
+    #[test]
+    fn provided_memory_is_as_it_was() {
+        for lines in [1, 1 << 15, 100_000] {
+            let mut array = LineArray::zeroed(lines).unwrap();
+            array[lines as usize - 1] = Line([7; 8]);
+            for (share, shares) in [(0, 1), (0, 3), (1, 3), (2, 3), (4, 5)] {
+                array.provide(share, shares);
+            }
+            let (last, others) = array.split_last().unwrap();
+            assert!(*last == Line([7; 8]) && others.iter().all(|line| *line == Line::EMPTY));
         }
     }
 

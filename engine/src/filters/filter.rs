@@ -107,6 +107,27 @@ pub trait Filter: Send + Sync {
     /// ```
     fn prefetch(&self, _keys: &[KeyHash]) {}
 
+    /// Has the system provide one of `shares` shares of the filter's memory now and not when keys
+    /// first touch it, so that several threads can do it before a long stream begins: a GiB takes
+    /// one of them a tenth of a second. It is a hint without effect on verdicts.
+    ///
+    /// Most filters ignore it. Filters of lines follow it on Linux.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
+    /// let mut filter = FingerprintSpec::new(64 << 20).build()?;
+    /// std::thread::scope(|scope| {
+    ///     let filter = &filter;
+    ///     for share in 0..2 {
+    ///         scope.spawn(move || filter.provide_memory(share, 2));
+    ///     }
+    /// });
+    /// assert_eq!(filter.observe_one(KeyHasher::seeded(0).hash_u64(17)), Verdict::Fresh);
+    /// # Ok::<(), echoless::BuildError>(())
+    /// ```
+    fn provide_memory(&self, _share: usize, _shares: usize) {}
+
     /// Whether each key [would be a duplicate now](Self::contains), for the batch as it is: a key
     /// that occurs twice in it is not a duplicate for that. Changes nothing. Resizes `verdicts` to
     /// the batch.
@@ -231,6 +252,10 @@ macro_rules! forward_to_pointee {
 
         fn prefetch(&self, keys: &[KeyHash]) {
             (**self).prefetch(keys);
+        }
+
+        fn provide_memory(&self, share: usize, shares: usize) {
+            (**self).provide_memory(share, shares);
         }
 
         fn contains_each(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {

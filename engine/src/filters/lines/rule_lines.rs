@@ -160,6 +160,10 @@ impl<R: Rule> Filter for RuleLines<R> {
         }
     }
 
+    fn provide_memory(&self, share: usize, shares: usize) {
+        self.lines.provide(share, shares);
+    }
+
     fn prefetch(&self, keys: &[KeyHash]) {
         let cache = self.rule_loop.look_ahead().cache();
         for key in keys {

@@ -26,6 +26,10 @@ use super::threads::{division, parallel};
 use crate::config::{Content, DedupConfig, Keep, StateConfig, core_count};
 use crate::packets::header::StreamHeader;
 
+/// The bytes of memory for each byte of the inputs from which on a run leaves little of the memory
+/// untouched: a record of 100 bytes touches a page of 4 KiB.
+const TOUCHED_BYTES: u64 = 4;
+
 /// Runs `echoless dedup`. `explain` completes the failure of a run.
 pub(crate) fn run(
     mut config: DedupConfig,
@@ -129,6 +133,12 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
         None => {
             let parts = build_filter(config, threads)?;
             let bytes = memory_of(&parts);
+            if config
+                .plain_bytes
+                .is_some_and(|plain| plain >= bytes / TOUCHED_BYTES)
+            {
+                provide_memory(&parts, threads);
+            }
             (RunFilter::Any(share(parts, threads)), bytes, None)
         }
         Some(state) => {
@@ -224,6 +234,24 @@ fn build_filter(
         },
         Content::Packets(packets) => Ok(whole(packets.windows.build()?)),
     }
+}
+
+/// Has each of the threads provide a share of the memory: the first keys would find most of it
+/// missing, a page at a time, and in the turn of a partition.
+fn provide_memory(parts: &Partitioned<Box<dyn Filter>>, threads: usize) {
+    if threads == 1 {
+        return;
+    }
+    thread::scope(|scope| {
+        for share in 0..threads {
+            let provide = move || {
+                let filters = parts.filters().iter();
+                filters.for_each(|filter| filter.provide_memory(share, threads));
+            };
+            // It is a hint: without threads, the run fails where it needs them.
+            let _ = thread::Builder::new().spawn_scoped(scope, provide);
+        }
+    });
 }
 
 /// A filter in one partition.
