@@ -95,6 +95,11 @@ impl<M> FreshSample<M> {
         self.bitmap.may_hold(key)
     }
 
+    /// The keys that [may be held](Self::may_hold).
+    pub(super) const fn bitmap(&self) -> &KeyBitmap {
+        &self.bitmap
+    }
+
     /// Counts a `Fresh` verdict at the moment `now`. `chosen` is the result of
     /// [`choices`](Self::choices); it may be skipped for a key that is neither chosen nor
     /// [held](Self::may_hold).

@@ -10,6 +10,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::saved::saved;
 use crate::hash::KeyHash;
+use crate::isa::DetectedKernel;
+use crate::kernels::{BITMAP_WORDS, GROUP, SelectLoop, SelectOps, bit_of, run_with_ops};
 
 /// An odd multiplier that no filter uses. Dense lines take the partner of a line from the high bits
 /// of a product, too: with the same multiplier, all keys of a sample would have the same partner.
@@ -128,32 +130,30 @@ impl Choices {
     }
 }
 
-/// The words of the bitmap: 16 KiB. A table of 4096 keys sets 1 bit in 32. Half of that costs more
-/// in look-ups of keys that are not held, twice as much more in cache misses.
-const WORDS: usize = 1 << 11;
-
-/// A bit for every key of a table, and for some that have left it.
+/// A bit for every key of a table, and for some that have left it: a table of 4096 keys sets 1 bit in
+/// 32. Half of the words would cost more in look-ups of keys that are not held, twice as many more in
+/// cache misses.
 #[derive(Debug, Clone)]
 pub(super) struct KeyBitmap {
-    words: Box<[u64; WORDS]>,
+    words: Box<[u64; BITMAP_WORDS]>,
 }
 
 impl KeyBitmap {
     pub(super) fn new() -> Self {
         Self {
-            words: Box::new([0; WORDS]),
+            words: Box::new([0; BITMAP_WORDS]),
         }
     }
 
     /// `false` if the table does not hold the key. It may be `true` for others.
     #[inline(always)]
     pub(super) fn may_hold(&self, key: KeyHash) -> bool {
-        let (word, bit) = position(key);
+        let (word, bit) = bit_of(key);
         self.words[word] >> bit & 1 == 1
     }
 
     pub(super) fn add(&mut self, key: KeyHash) {
-        let (word, bit) = position(key);
+        let (word, bit) = bit_of(key);
         self.words[word] |= 1 << bit;
     }
 
@@ -166,11 +166,62 @@ impl KeyBitmap {
     }
 }
 
-/// The word and the bit of a key in the bitmap.
-#[inline(always)]
-const fn position(key: KeyHash) -> (usize, u32) {
-    // Any bits of a hash will do: what is held was chosen at random.
-    ((key.0 >> 32) as usize % WORDS, key.0 as u32 % 64)
+/// The keys of a word that are sampled, as [`is_sampled`] says, and those that a table may hold, one
+/// bit each.
+pub(super) fn find_sampled_and_held(
+    kernel: DetectedKernel,
+    keys: &[KeyHash],
+    halvings: u32,
+    held: &KeyBitmap,
+) -> (u64, u64) {
+    debug_assert!(keys.len() <= 64, "keys of one word");
+    let bitmap = &held.words;
+    run_with_ops(
+        kernel,
+        FindKeys {
+            keys,
+            halvings,
+            bitmap,
+        },
+    )
+}
+
+struct FindKeys<'a> {
+    keys: &'a [KeyHash],
+    halvings: u32,
+    bitmap: &'a [u64; BITMAP_WORDS],
+}
+
+impl SelectLoop for FindKeys<'_> {
+    type Output = (u64, u64);
+
+    #[inline(always)]
+    fn run<O: SelectOps>(self, ops: O) -> (u64, u64) {
+        let (mut others, mut held) = (0, 0);
+        let (groups, rest) = self.keys.as_chunks::<GROUP>();
+        let mut last = [KeyHash(0); GROUP];
+        last[..rest.len()].copy_from_slice(rest);
+        let mut at = 0;
+        // The last group may be keys that are none, whose bits are dropped again.
+        for keys in groups.iter().chain(std::iter::once(&last)).take(GROUP) {
+            let mut spread = [KeyHash(0); GROUP];
+            for (spread, key) in spread.iter_mut().zip(keys) {
+                *spread = KeyHash(key.0.wrapping_mul(SPREAD));
+            }
+            // As in `is_sampled`; without halvings there is no border, and none are others.
+            let border = 1_u64.checked_shl(64 - self.halvings).unwrap_or(0);
+            others |= u64::from(ops.at_least(&spread, border)) << at;
+            held |= u64::from(ops.have_bits(keys, self.bitmap)) << at;
+            at += GROUP;
+        }
+        if self.halvings == 0 {
+            others = 0;
+        }
+        let known = u64::MAX
+            .checked_shr(64 - self.keys.len() as u32)
+            .unwrap_or(0);
+        (!others & known, held & known)
+    }
 }
 
 /// A hash table of key hashes. Nothing may depend on the order in which it iterates.
@@ -231,7 +282,30 @@ saved! {
 mod tests {
     use super::*;
     use crate::hash::KeyHasher;
+    use crate::isa::tested::kernels;
     use crate::kernels::PageKey;
+
+    #[test]
+    fn keys_of_a_word_are_found_as_one_by_one() {
+        let hasher = KeyHasher::seeded(2);
+        let keys: Vec<_> = (0..64).map(|key| hasher.hash_u64(key)).collect();
+        let mut bitmap = KeyBitmap::new();
+        keys.iter().step_by(3).for_each(|key| bitmap.add(*key));
+        for kernel in kernels() {
+            for (length, halvings) in (0..=64).zip([0, 1, 2, 6, 63].into_iter().cycle()) {
+                let keys = &keys[..length];
+                let bits = |is_set: &dyn Fn(KeyHash) -> bool| {
+                    let all = keys.iter().rev();
+                    all.fold(0, |bits, key| bits << 1 | u64::from(is_set(*key)))
+                };
+                let sampled = bits(&|key| is_sampled(key, halvings));
+                let held = bits(&|key| bitmap.may_hold(key));
+                let kernel = kernel.detect().unwrap();
+                let found = find_sampled_and_held(kernel, keys, halvings, &bitmap);
+                assert_eq!(found, (sampled, held), "{kernel:?}, {length}, {halvings}");
+            }
+        }
+    }
 
     /// Chi-squared of counts that should be equal, divided by the degrees of freedom: about 1.
     fn unevenness(counts: &[u32]) -> f64 {

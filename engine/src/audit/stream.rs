@@ -2,9 +2,10 @@
 
 use super::errors::{ErrorCounts, ErrorEstimates};
 use super::fresh_sample::FreshSample;
-use super::sampling::{KeyMap, is_sampled};
+use super::sampling::{KeyMap, find_sampled_and_held, is_sampled};
 use super::saved::saved;
 use crate::hash::KeyHash;
+use crate::isa::DetectedKernel;
 use crate::report::Report;
 use crate::verdicts::{Verdict, Verdicts};
 
@@ -80,13 +81,14 @@ impl Audit {
     /// If there are fewer verdicts than keys.
     pub fn observe(&mut self, keys: &[KeyHash], verdicts: &Verdicts) {
         assert!(verdicts.len() >= keys.len(), "one verdict for each key");
+        let kernel = DetectedKernel::best();
         for (keys, word) in keys.chunks(64).zip(verdicts.words()) {
             let fresh = !word & (u64::MAX >> (64 - keys.len()));
             let number = u64::from(fresh.count_ones());
             self.found.fresh += number;
             self.found.duplicates += keys.len() as u64 - number;
             if self.followed.choices.pass(number) {
-                let concerned = self.concerned(keys, fresh);
+                let concerned = self.concerned(kernel, keys, fresh);
                 self.check_each(keys, fresh, concerned);
             } else if self.followed.choices.weight() < SPARSE {
                 for (index, key) in keys.iter().enumerate() {
@@ -95,7 +97,7 @@ impl Audit {
                     self.check(*key, fresh, chosen);
                 }
             } else {
-                self.check_with_chosen(keys, fresh);
+                self.check_with_chosen(kernel, keys, fresh);
             }
         }
     }
@@ -129,8 +131,8 @@ impl Audit {
 
     /// Checks the verdicts of a word, some of which are chosen.
     #[cold]
-    fn check_with_chosen(&mut self, keys: &[KeyHash], fresh: u64) {
-        let mut concerned = self.concerned(keys, fresh);
+    fn check_with_chosen(&mut self, kernel: DetectedKernel, keys: &[KeyHash], fresh: u64) {
+        let mut concerned = self.concerned(kernel, keys, fresh);
         let mut left = u64::MAX;
         loop {
             let before = self.followed.choices.before_chosen(fresh & left);
@@ -157,13 +159,9 @@ impl Audit {
     ///
     /// All keys are looked up before any is checked: branches on so many could not be predicted.
     #[inline]
-    fn concerned(&self, keys: &[KeyHash], fresh: u64) -> u64 {
-        let (mut sampled, mut held) = (0, 0);
-        // From the last key to the first, so that the bits move by one place only.
-        for key in keys.iter().rev() {
-            sampled = sampled << 1 | u64::from(is_sampled(*key, self.halvings));
-            held = held << 1 | u64::from(self.followed.may_hold(*key));
-        }
+    fn concerned(&self, kernel: DetectedKernel, keys: &[KeyHash], fresh: u64) -> u64 {
+        let held = self.followed.bitmap();
+        let (sampled, held) = find_sampled_and_held(kernel, keys, self.halvings, held);
         sampled | held & fresh
     }
 

@@ -27,5 +27,5 @@ pub(crate) use dispatch::ForKernel;
 pub use dispatch::{LineOps, Token};
 pub use look_ahead::LookAhead;
 pub(crate) use look_ahead::{Tuner, Tunes};
-pub(crate) use select::{GROUP, SelectOps};
+pub(crate) use select::{BITMAP_WORDS, GROUP, SelectLoop, SelectOps, bit_of, run_with_ops};
 pub use slot::{Slot, SlotOps};

@@ -1,8 +1,9 @@
-//! Selecting keys by partition, eight at a time: which hashes are at or above a border, and the
-//! keys of a set moved together. Routing keys to partitions consists of these operations.
+//! Selecting keys, eight at a time: which hashes are at or above a border or have a bit in a bitmap,
+//! and the keys of a set moved together. Routing keys to partitions consists of these operations,
+//! and so does finding the keys that an audit follows.
 //!
 //! Whether a key belongs to one of two partitions is random, and no branch predictor can guess it.
-//! `at_least` and `pick` therefore take no branch.
+//! `at_least`, `have_bits` and `pick` therefore take no branch.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -10,11 +11,22 @@ mod avx2;
 mod avx512;
 
 use crate::hash::KeyHash;
-use crate::isa::TargetIsa;
+use crate::isa::{DetectedKernel, HotLoop, TargetIsa};
 use crate::kernels::scalar::Scalar;
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::{avx2::Avx2, avx512::Avx512};
 
 /// The number of keys in a group: those of one 512-bit register.
 pub(crate) const GROUP: usize = 8;
+
+/// The words of a bitmap of keys, 16 KiB.
+pub(crate) const BITMAP_WORDS: usize = 1 << 11;
+
+/// The word and the bit of a key in such a bitmap. Any bits of a hash do.
+#[inline(always)]
+pub(crate) const fn bit_of(key: KeyHash) -> (usize, u32) {
+    ((key.0 >> 32) as usize % BITMAP_WORDS, key.0 as u32 % 64)
+}
 
 /// The operations of a kernel on a group of keys, and on words with one bit for each key.
 ///
@@ -23,6 +35,9 @@ pub(crate) const GROUP: usize = 8;
 pub(crate) trait SelectOps: TargetIsa {
     /// One bit for each key, set where its hash is `border` or more.
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8;
+
+    /// One bit for each key, set where [its bit](bit_of) of the bitmap is set.
+    fn have_bits(self, keys: &[KeyHash; GROUP], bitmap: &[u64; BITMAP_WORDS]) -> u8;
 
     /// Writes the keys whose bit in `set` is set to the front of `picked`, in their order. The keys
     /// behind them are unspecified.
@@ -40,6 +55,42 @@ pub(crate) trait SelectOps: TargetIsa {
     fn deposit(self, bits: u64, mask: u64) -> u64;
 }
 
+/// A [`HotLoop`] over the operations of a kernel. As there, `run` and everything it calls must be
+/// `#[inline(always)]`.
+pub(crate) trait SelectLoop {
+    /// The result.
+    type Output;
+    /// The loop.
+    fn run<O: SelectOps>(self, ops: O) -> Self::Output;
+}
+
+/// A loop with the operations of a kernel.
+struct With<O, L>(O, L);
+
+impl<O: SelectOps, L: SelectLoop> HotLoop for With<O, L> {
+    type Output = L::Output;
+
+    #[inline(always)]
+    fn run(self) -> L::Output {
+        let Self(ops, select_loop) = self;
+        select_loop.run(ops)
+    }
+}
+
+/// Runs a loop with the operations of this kernel, compiled for its instruction set.
+#[inline]
+pub(crate) fn run_with_ops<L: SelectLoop>(kernel: DetectedKernel, select_loop: L) -> L::Output {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(ops) = Avx512::new(kernel) {
+        return kernel.run(With(ops, select_loop));
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(ops) = Avx2::new(kernel) {
+        return kernel.run(With(ops, select_loop));
+    }
+    kernel.run(With(Scalar, select_loop))
+}
+
 impl SelectOps for Scalar {
     #[inline(always)]
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8 {
@@ -47,6 +98,14 @@ impl SelectOps for Scalar {
         keys.iter()
             .rev()
             .fold(0, |bits, key| bits << 1 | u8::from(key.0 >= border))
+    }
+
+    #[inline(always)]
+    fn have_bits(self, keys: &[KeyHash; GROUP], bitmap: &[u64; BITMAP_WORDS]) -> u8 {
+        keys.iter().rev().fold(0, |bits, key| {
+            let (word, bit) = bit_of(*key);
+            bits << 1 | (bitmap[word] >> bit & 1) as u8
+        })
     }
 
     #[inline(always)]
@@ -80,17 +139,14 @@ impl SelectOps for Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::HotLoop;
     use crate::isa::tested::kernels;
-
-    #[cfg(target_arch = "x86_64")]
-    use crate::kernels::{avx2::Avx2, avx512::Avx512};
     use proptest::prelude::*;
 
     /// The results of all operations, from a loop compiled for the kernel.
     struct All<'a, O> {
         ops: O,
         keys: &'a [KeyHash; GROUP],
+        bitmap: &'a [u64; BITMAP_WORDS],
         border: u64,
         set: u8,
         bits: u64,
@@ -98,15 +154,18 @@ mod tests {
     }
 
     impl<O: SelectOps> HotLoop for All<'_, O> {
-        type Output = (u8, Vec<KeyHash>, u64);
+        type Output = ([u8; 2], Vec<KeyHash>, u64);
 
         #[inline(always)]
         fn run(self) -> Self::Output {
-            let at_least = self.ops.at_least(self.keys, self.border);
+            let found = [
+                self.ops.at_least(self.keys, self.border),
+                self.ops.have_bits(self.keys, self.bitmap),
+            ];
             let mut picked = [KeyHash(!0); GROUP];
             self.ops.pick(self.keys, self.set, &mut picked);
             let picked = picked[..self.set.count_ones() as usize].to_vec();
-            (at_least, picked, self.ops.deposit(self.bits, self.mask))
+            (found, picked, self.ops.deposit(self.bits, self.mask))
         }
     }
 
@@ -117,6 +176,7 @@ mod tests {
             border in prop_oneof![any::<u64>(), Just(0), Just(u64::MAX)],
             of_keys: Option<prop::sample::Index>,
             set: u8,
+            words: [u64; 8],
             bits: u64,
             mask in prop_oneof![any::<u64>(), Just(0), Just(u64::MAX)],
         ) {
@@ -124,23 +184,32 @@ mod tests {
             let keys = &hashes.map(KeyHash);
             let at_least = (0..GROUP)
                 .fold(0, |bits, index| bits | u8::from(hashes[index] >= border) << index);
+            let mut bitmap = Box::new([0; BITMAP_WORDS]);
+            for (hash, word) in hashes.iter().zip(words) {
+                bitmap[(hash >> 32) as usize % BITMAP_WORDS] = word;
+            }
+            let have_bits = (0..GROUP).fold(0, |bits, index| {
+                let (word, bit) = (hashes[index] >> 32 & 0x7ff, hashes[index] & 63);
+                bits | ((bitmap[word as usize] >> bit & 1) as u8) << index
+            });
+            let bitmap = &*bitmap;
             let picked: Vec<KeyHash> =
                 (0..GROUP).filter(|index| set >> index & 1 == 1).map(|index| keys[index]).collect();
             let positions = (0..64).filter(|position| mask >> position & 1 == 1);
             let deposited = (0..64)
                 .zip(positions)
                 .fold(0, |moved, (index, position)| moved | (bits >> index & 1) << position);
-            let expected = (at_least, picked, deposited);
+            let expected = ([at_least, have_bits], picked, deposited);
             let ops = Scalar;
-            prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
+            prop_assert_eq!(&ops.run(All { ops, keys, bitmap, border, set, bits, mask }), &expected);
             #[cfg(target_arch = "x86_64")]
             for kernel in kernels() {
                 let kernel = kernel.detect().unwrap();
                 if let Some(ops) = Avx2::new(kernel) {
-                    prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
+                    prop_assert_eq!(&ops.run(All { ops, keys, bitmap, border, set, bits, mask }), &expected);
                 }
                 if let Some(ops) = Avx512::new(kernel) {
-                    prop_assert_eq!(&ops.run(All { ops, keys, border, set, bits, mask }), &expected);
+                    prop_assert_eq!(&ops.run(All { ops, keys, bitmap, border, set, bits, mask }), &expected);
                 }
             }
         }

@@ -22,11 +22,8 @@ use super::MESSAGE_KEYS;
 #[cfg(feature = "threads")]
 use super::messages::MessageIndex;
 use crate::hash::KeyHash;
-use crate::isa::{DetectedKernel, HotLoop};
-use crate::kernels::scalar::Scalar;
-use crate::kernels::{GROUP, SelectOps};
-#[cfg(target_arch = "x86_64")]
-use crate::kernels::{avx2::Avx2, avx512::Avx512};
+use crate::isa::DetectedKernel;
+use crate::kernels::{GROUP, SelectLoop, SelectOps, run_with_ops};
 
 /// The keys of a batch that one partition owns, in the order of the batch.
 #[derive(Debug, Clone, Default)]
@@ -109,39 +106,6 @@ pub(super) fn route(
     }
 }
 
-/// A [`HotLoop`] over the operations of a kernel. As there, `run` and everything it calls must be
-/// `#[inline(always)]`.
-trait SelectLoop {
-    fn run<O: SelectOps>(self, ops: O);
-}
-
-/// A loop with the operations of a kernel.
-struct With<O, L>(O, L);
-
-impl<O: SelectOps, L: SelectLoop> HotLoop for With<O, L> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self(ops, select_loop) = self;
-        select_loop.run(ops);
-    }
-}
-
-/// Runs a loop with the operations of this kernel, compiled for its instruction set.
-#[inline]
-fn run_with_ops(kernel: DetectedKernel, select_loop: impl SelectLoop) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(ops) = Avx512::new(kernel) {
-        return kernel.run(With(ops, select_loop));
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(ops) = Avx2::new(kernel) {
-        return kernel.run(With(ops, select_loop));
-    }
-    kernel.run(With(Scalar, select_loop));
-}
-
 /// Goes through the batch once for each partition, and picks the keys between its bounds from each
 /// group of 8.
 struct Compare<'a> {
@@ -152,6 +116,8 @@ struct Compare<'a> {
 }
 
 impl SelectLoop for Compare<'_> {
+    type Output = ();
+
     #[inline(always)]
     fn run<O: SelectOps>(self, ops: O) {
         let Self {
@@ -273,6 +239,8 @@ struct Deposit<'a> {
 }
 
 impl SelectLoop for Deposit<'_> {
+    type Output = ();
+
     #[inline(always)]
     fn run<O: SelectOps>(self, ops: O) {
         let Self {

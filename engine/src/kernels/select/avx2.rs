@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{GROUP, SelectOps};
+use super::{BITMAP_WORDS, GROUP, SelectOps};
 use crate::hash::KeyHash;
 use crate::kernels::avx2::Avx2;
 
@@ -59,6 +59,27 @@ unsafe fn below(keys: &[KeyHash; 4], border: u64) -> u8 {
     }
 }
 
+/// One bit for each of four keys, set where its bit of the bitmap is set.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn with_bits(keys: &[KeyHash; 4], bitmap: &[u64; BITMAP_WORDS]) -> u8 {
+    const { assert!(BITMAP_WORDS.is_power_of_two()) };
+    // SAFETY: the caller guarantees AVX2. The keys are 32 readable bytes; the load needs no
+    // alignment. Each index is masked to less than the number of words, a power of two, and the scale
+    // is the size of a word, so that every gathered word is one of the bitmap.
+    unsafe {
+        let keys = _mm256_loadu_si256((&raw const *keys).cast());
+        let mask = _mm256_set1_epi64x(BITMAP_WORDS as i64 - 1);
+        let index = _mm256_and_si256(_mm256_srli_epi64::<32>(keys), mask);
+        let words = _mm256_i64gather_epi64::<8>(bitmap.as_ptr().cast(), index);
+        // Each bit moved to the highest place of its word, where the mask is taken.
+        let above = _mm256_andnot_si256(keys, _mm256_set1_epi64x(63));
+        _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_sllv_epi64(words, above))) as u8
+    }
+}
+
 /// Writes the keys of a set of four to the front of `picked`, in their order.
 ///
 /// # Safety
@@ -88,6 +109,13 @@ impl SelectOps for Avx2 {
         let [low, high] = halves(keys);
         // SAFETY: `self` proves AVX2.
         unsafe { !(below(low, border) | below(high, border) << 4) }
+    }
+
+    #[inline(always)]
+    fn have_bits(self, keys: &[KeyHash; GROUP], bitmap: &[u64; BITMAP_WORDS]) -> u8 {
+        let [low, high] = halves(keys);
+        // SAFETY: `self` proves AVX2.
+        unsafe { with_bits(low, bitmap) | with_bits(high, bitmap) << 4 }
     }
 
     // For the set 0b10010110:

@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{GROUP, SelectOps};
+use super::{BITMAP_WORDS, GROUP, SelectOps};
 use crate::hash::KeyHash;
 use crate::kernels::avx512::Avx512;
 
@@ -17,6 +17,22 @@ impl SelectOps for Avx512 {
             let keys = _mm512_loadu_si512((&raw const *keys).cast());
             // AVX-512 compares unsigned numbers and returns the mask.
             _mm512_cmpge_epu64_mask(keys, _mm512_set1_epi64(border as i64))
+        }
+    }
+
+    #[inline(always)]
+    fn have_bits(self, keys: &[KeyHash; GROUP], bitmap: &[u64; BITMAP_WORDS]) -> u8 {
+        const { assert!(BITMAP_WORDS.is_power_of_two()) };
+        // SAFETY: `self` proves AVX-512. The keys are 64 readable bytes; the load needs no alignment.
+        // Each index is masked to less than the number of words, a power of two, and the scale is the
+        // size of a word, so that every gathered word is one of the bitmap.
+        unsafe {
+            let keys = _mm512_loadu_si512((&raw const *keys).cast());
+            let mask = _mm512_set1_epi64(BITMAP_WORDS as i64 - 1);
+            let index = _mm512_and_si512(_mm512_srli_epi64::<32>(keys), mask);
+            let words = _mm512_i64gather_epi64::<8>(index, bitmap.as_ptr().cast());
+            let bit = _mm512_and_si512(keys, _mm512_set1_epi64(63));
+            _mm512_test_epi64_mask(_mm512_srlv_epi64(words, bit), _mm512_set1_epi64(1))
         }
     }
 
