@@ -48,6 +48,8 @@
 //! - [`OrderedFilter`]: any number of threads, without worker threads and messages. Batches apply
 //!   in the order of their tickets, so verdicts are those of a single thread.
 //!
+//! [`assembly`] has a table of what each of them guarantees and costs.
+//!
 //! A key touches one cache line in the default filter and in the line forms of [`FilterSpec`] (two
 //! in `dense`), and one word of it in a [`SharedFilter`]; published forms touch several.
 //! Engines add a message of up to 64 keys there and back, and a wait for it: they need batches of

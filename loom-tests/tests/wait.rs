@@ -49,6 +49,29 @@ fn wait_no_lost_wakeup() {
     });
 }
 
+/// A parked reader that waits for two items, and then for one or the close, is woken by the second
+/// push and by the third or the close (4 slots, 3 items).
+#[test]
+fn wait_for_several_items() {
+    check("wait_for_several_items", Preemptions::AtMost(3), || {
+        let (writer, mut reader) = (Parker::new(), Parker::new());
+        let (mut producer, mut consumer) = between(&writer, &reader, 4);
+        producer.wake_when_awaited();
+        let pushing = thread::spawn(move || {
+            for item in 1..=3 {
+                assert_eq!(producer.try_push(item), Ok(()));
+            }
+        });
+        for count in [2, 1, 2] {
+            consumer.wake_when(Some(count));
+            reader.wait_until(Wait::Shared, || consumer.has(count));
+            assert!(consumer.is_closed() || consumer.peek(count - 1).is_ok());
+            let _ = consumer.try_pop();
+        }
+        pushing.join().unwrap();
+    });
+}
+
 /// Writer and reader park on the same ring, alternately (1 slot, 3 items).
 #[test]
 fn wait_for_room() {

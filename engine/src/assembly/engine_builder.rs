@@ -71,10 +71,13 @@ impl<F: Filter + 'static> EngineBuilder<F> {
 
     /// The depth of each ring in messages of up to 64 keys: a power of two.
     ///
-    /// Each pair of port and worker has its own rings. The default depth is 128 messages, of some
-    /// 600 bytes each. With more than fifteen ports or workers it is lower, to limit the rings of a
+    /// Each pair of port and worker has its own rings. The default depth is 512 messages, of some
+    /// 600 bytes each. With more than three ports or workers it is lower, to limit the rings of a
     /// thread to about a mebibyte. It is never below 4, with which the rings of a thread exceed a
     /// mebibyte from some 500 ports or workers on.
+    ///
+    /// A port that waits for room sleeps until half of a ring is free. Deep rings and batches of
+    /// thousands of keys make wake-ups rare, each of which costs as much as hundreds of keys.
     #[must_use]
     pub const fn ring_depth(mut self, messages: usize) -> Self {
         self.rings.depth = Some(messages);

@@ -41,6 +41,8 @@ pub(super) struct PortLink {
     /// The batch of each request without an answer, by the port's own count. Never longer than the
     /// capacity of `answers`, so the server can push every answer without waiting.
     sent: VecDeque<u64>,
+    /// How many answers the port waits for.
+    awaited: Option<usize>,
     /// The way into the mailbox of the server, if it has one.
     notifier: Option<Notifier>,
 }
@@ -58,6 +60,7 @@ impl PortLink {
             requests,
             answers,
             sent: VecDeque::new(),
+            awaited: None,
             notifier: None,
         }
     }
@@ -108,10 +111,35 @@ impl PortLink {
         self.requests.is_closed()
     }
 
-    /// Whether [`take_answers`](Self::take_answers) would settle a request.
-    pub(super) fn has_answer(&self) -> bool {
-        // Without an unanswered request, a closed ring is no event: the next send reports it.
-        !self.sent.is_empty() && self.answers.is_ready()
+    /// Requests without an answer.
+    pub(super) fn unanswered(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Sets the answers that the port waits for: those to all requests up to this batch, and, if it
+    /// waits for room, so many that half of the ring is free. Fewer do not wake it.
+    pub(super) fn await_answers(&mut self, batch: Option<u64>, room: bool) {
+        let of_batch = batch.map_or(0, |batch| self.sent.partition_point(|sent| *sent <= batch));
+        let half = self.answers.capacity() / 2;
+        let for_room = room.then(|| self.sent.len().saturating_sub(half).max(1));
+        let either = [Some(of_batch).filter(|count| *count > 0), for_room];
+        self.set_awaited(either.into_iter().flatten().min());
+    }
+
+    /// The port waits for the next answer.
+    pub(super) fn await_any(&mut self) {
+        self.set_awaited(Some(1));
+    }
+
+    fn set_awaited(&mut self, count: Option<usize>) {
+        self.awaited = count;
+        self.answers.wake_when(count);
+    }
+
+    /// Whether the awaited answers are there, or never will be. Without an unanswered request, a
+    /// closed ring is no event: the next send reports it.
+    pub(super) fn has_awaited(&self) -> bool {
+        !self.sent.is_empty() && self.awaited.is_some_and(|count| self.answers.has(count))
     }
 
     /// Whether a request and later its answer have a free slot, or the link is closed.

@@ -15,7 +15,8 @@
 //! A port blocks in two places: for room in a ring ([`submit`](Port::submit)), and for answers
 //! ([`drain`](Port::drain)). In both it pops the answers that are there: a request is sent only
 //! while the ring of answers has room for its answer, so answers that are not popped block further
-//! requests.
+//! requests. It is woken once it can get further: when half of the ring is free, or a partition has
+//! answered the whole of the oldest batch. After a long wait the next one parks without spinning.
 //!
 //! A task of an executor never blocks ([`task`]): a batch is accepted as a whole, and messages
 //! without room are sent when the port is polled; no further batch is accepted before that. The
@@ -84,6 +85,8 @@ pub struct Port {
     links: Vec<PortLink>,
     parker: Parker,
     wait: Wait,
+    /// The last wait took longer than parking.
+    waits_long: bool,
     policy: LossPolicy,
     /// Batches in flight: not settled, or settled and not yet returned. Oldest first.
     pending: VecDeque<PendingBatch>,
@@ -111,6 +114,7 @@ impl Port {
             links,
             parker,
             wait,
+            waits_long: false,
             policy,
             pending: VecDeque::new(),
             oldest: 0,
@@ -273,7 +277,7 @@ impl Port {
         loop {
             match self.poll(verdicts) {
                 Ok(false) if !self.pending.is_empty() => {
-                    self.wait_for_answers(None);
+                    self.wait_for_answers(Some(self.oldest), None);
                 }
                 result => return result,
             }
@@ -321,7 +325,7 @@ impl Port {
         self.collect();
         self.send();
         if self.pending.front().is_none_or(PendingBatch::is_settled)
-            || self.wait_for_answers(Some(deadline_after(timeout)))
+            || self.wait_for_answers(Some(self.oldest), Some(deadline_after(timeout)))
         {
             return Ok(());
         }

@@ -12,9 +12,14 @@ use crate::routing::MESSAGE_KEYS;
 use crate::sync::Arc;
 use crate::transport::{Doorbell, Parker, Wait, ring};
 
-/// The default depth of a ring in messages while there are few threads: 8 Ki keys in flight to each
-/// partition.
-const MAX_DEFAULT_DEPTH: usize = 8192 / MESSAGE_KEYS;
+/// The default depth of a ring in messages while there are few threads: 32 Ki keys in flight to
+/// each partition. A port that parks for room sleeps while half of them are judged, and a wake-up
+/// is then little of the time of a key.
+const MAX_DEFAULT_DEPTH: usize = 32_768 / MESSAGE_KEYS;
+
+/// The messages in all rings of a thread, at default depths above the lower limit; up to twice as
+/// many, as depths are rounded up.
+const MESSAGES_OF_A_THREAD: usize = 2 * MAX_DEFAULT_DEPTH;
 
 /// The lower limit of the default depth in messages: in a shallower ring, a batch with some hundred
 /// keys for each partition blocks half-sent.
@@ -48,6 +53,7 @@ pub(super) fn link_pair(
     requests.set_doorbell(owner.doorbell);
     requested.set_doorbell(port.doorbell());
     answers.set_doorbell(port.doorbell());
+    answers.wake_when_awaited();
     Ok((
         PortLink::new(owner.partition, owner.status, requests, answered),
         ServerLink::new(requested, answers),
@@ -64,11 +70,10 @@ impl RingOptions {
     /// The depth of each ring in messages.
     ///
     /// There are rings for every pair of port and server, so the default depth falls as their
-    /// number grows: all rings of a thread together hold at most as much as 16 rings of the
-    /// greatest default depth, until each ring is at the lower limit.
+    /// number grows: all rings of a thread together hold at most as much as 4 rings of the greatest
+    /// default depth, until each ring is at the lower limit.
     fn depth_among(self, ports: usize, servers: usize) -> usize {
-        // Rounding up at most doubles the depth, so 8 becomes at most 16.
-        let fair = (8 * MAX_DEFAULT_DEPTH / ports.max(servers).max(1)).next_power_of_two();
+        let fair = (MESSAGES_OF_A_THREAD / ports.max(servers).max(1)).next_power_of_two();
         self.depth
             .unwrap_or(fair.clamp(MIN_DEFAULT_DEPTH, MAX_DEFAULT_DEPTH))
     }
@@ -157,10 +162,11 @@ mod tests {
     #[test]
     fn the_rings_of_a_thread_keep_their_memory_as_threads_are_added() {
         let depth = |threads| RingOptions::default().depth_among(threads, threads);
-        for threads in 1..=9 {
-            assert_eq!(depth(threads), 128);
+        for threads in 1..=3 {
+            assert_eq!(depth(threads), 512);
         }
-        assert_eq!((depth(16), depth(128), depth(1024)), (64, 8, 4));
+        assert_eq!((depth(4), depth(9), depth(16)), (256, 128, 64));
+        assert_eq!((depth(128), depth(1024)), (8, 4));
         for threads in 1..=256 {
             assert!(depth(threads).is_power_of_two());
             assert!(threads * depth(threads) <= 2048, "{threads} threads");

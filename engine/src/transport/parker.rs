@@ -217,6 +217,11 @@ impl Parker {
         self.spin_while(wait, &mut attention) || self.park_while(deadline, wait, attention)
     }
 
+    /// The next wait is expected to take longer than parking: it spins for one round only.
+    pub(crate) const fn expect_long_wait(&mut self) {
+        self.rounds = 1;
+    }
+
     /// The first part of [`wait_while`](Self::wait_while): spins and yields, and returns whether
     /// there is nothing to wait for any more. If not, [`park_while`](Self::park_while) must follow.
     #[inline]
@@ -357,6 +362,21 @@ impl Doorbell {
         fence(Ordering::SeqCst);
         // W3. Relaxed: the fence above orders it.
         if self.state.parked.load(Ordering::Relaxed) != RUNNING {
+            self.state.unpark();
+        }
+    }
+
+    /// As [`wake`](Self::wake), for a change that the parker may not wait for: `is_awaited` reads
+    /// what the parker stored before it called [`Parker::wait_while`].
+    ///
+    /// The argument of the [module](self) holds: that store comes before P1, so a waker that reads
+    /// the flag of P1 because of the fences reads this store, or a later one. A later one belongs
+    /// to a later wait, which has its own P1 to P3.
+    #[inline]
+    pub(crate) fn wake_if(&self, is_awaited: impl FnOnce() -> bool) {
+        // W2 and W3, as in `wake`.
+        fence(Ordering::SeqCst);
+        if self.state.parked.load(Ordering::Relaxed) != RUNNING && is_awaited() {
             self.state.unpark();
         }
     }

@@ -63,6 +63,25 @@ impl<T> Consumer<T> {
         self.check_ready(0) != Err(PopError::Empty)
     }
 
+    /// Whether the ring has `count` items or is closed: as [`is_ready`](Self::is_ready), for
+    /// consumers that park until there are several.
+    #[must_use]
+    pub fn has(&self, count: usize) -> bool {
+        self.check_ready(count.saturating_sub(1)) != Err(PopError::Empty)
+    }
+
+    /// Sets what the next wait is for, where the producer wakes this end's thread [only
+    /// then](super::Producer::wake_when_awaited): until the ring [has](Self::has) `count` items, or
+    /// for other things if `None`.
+    #[inline]
+    pub fn wake_when(&self, count: Option<usize>) {
+        // Relaxed: see `Doorbell::wake_if`. No tail gets ahead of the head by half of all numbers.
+        let ahead = count.unwrap_or(usize::MAX / 2);
+        self.ring
+            .wake_at
+            .store(self.head.wrapping_add(ahead), Ordering::Relaxed);
+    }
+
     /// Closes the ring. Its items can still be popped. A push that is in progress may still
     /// succeed, even after a pop returned [`PopError::Closed`]; a push that sees the ring closed
     /// fails.

@@ -26,6 +26,10 @@
 //! The cached index is never ahead of the shared one, so an end can only underestimate the slots
 //! that belong to it.
 //!
+//! A wake costs the producer as much as hundreds of keys, so a consumer that parks until several
+//! items are there leaves the tail from which it is awaited ([`Consumer::wake_when`]), and earlier
+//! pushes do not wake it.
+//!
 //! Slots are created once, from [`Default`], and always hold a value. So a message of several cache
 //! lines is written and read in place ([`Producer::vacant`], [`Consumer::peek`]), its allocations
 //! are reused, and no slot can leak or drop twice.

@@ -26,6 +26,8 @@ pub struct Producer<T> {
     /// makes the type `!Sync`.
     seen_head: Cell<usize>,
     doorbell: Option<Doorbell>,
+    /// The doorbell is for publications that the consumer awaits.
+    when_awaited: bool,
 }
 
 impl<T> Producer<T> {
@@ -35,12 +37,19 @@ impl<T> Producer<T> {
             tail: start,
             seen_head: Cell::new(start),
             doorbell: None,
+            when_awaited: false,
         }
     }
 
     /// Sets the doorbell of the consumer's thread. Every publication and the close wake it.
     pub fn set_doorbell(&mut self, reader: Doorbell) {
         self.doorbell = Some(reader);
+    }
+
+    /// From now on, only publications that the consumer [awaits](super::Consumer::wake_when) wake
+    /// its thread, and the close. The consumer must say before every wait what it awaits.
+    pub const fn wake_when_awaited(&mut self) {
+        self.when_awaited = true;
     }
 
     /// The number of slots.
@@ -66,7 +75,11 @@ impl<T> Producer<T> {
     #[inline]
     pub fn notify(&self) {
         if let Some(reader) = &self.doorbell {
-            reader.wake();
+            reader.wake_if(|| {
+                // Relaxed: see `Doorbell::wake_if`. The difference wraps as the indices do.
+                let wake_at = || self.ring.wake_at.load(Ordering::Relaxed);
+                !self.when_awaited || self.tail.wrapping_sub(wake_at()).cast_signed() >= 0
+            });
         }
     }
 
@@ -81,7 +94,9 @@ impl<T> Producer<T> {
     /// Closes the ring. Its items can still be popped.
     pub fn close(&mut self) {
         self.ring.close();
-        self.notify();
+        if let Some(reader) = &self.doorbell {
+            reader.wake();
+        }
     }
 
     /// Pushes one item. A push that runs concurrently with the consumer's close may succeed

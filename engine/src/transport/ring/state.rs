@@ -20,6 +20,9 @@ pub(super) struct RingState<T> {
     pub(super) tail: CachePadded<AtomicUsize>,
     /// Stored by the consumer only.
     pub(super) head: CachePadded<AtomicUsize>,
+    /// The tail from which on the consumer's thread is woken, if it awaits several items. Stored by
+    /// the consumer only.
+    pub(super) wake_at: CachePadded<AtomicUsize>,
     /// Never set back to false. Not padded: it is only read until the ring closes.
     closed: AtomicBool,
     pub(super) slots: Box<[UnsafeCell<T>]>,
@@ -104,6 +107,7 @@ pub(super) fn starting_at<T: Default>(
     let ring = Arc::new(RingState {
         tail: CachePadded::new(AtomicUsize::new(start)),
         head: CachePadded::new(AtomicUsize::new(start)),
+        wake_at: CachePadded::new(AtomicUsize::new(start)),
         closed: AtomicBool::new(false),
         slots: slots.into_boxed_slice(),
     });
