@@ -5,6 +5,7 @@
 //!
 //! The array is an anonymous mapping, not an allocation: the kernel hands out zeroed pages on first
 //! touch, so a large filter starts at once, and huge pages can be requested for exactly its lines.
+//! For a long stream, threads can ask for all of them before (`LineArray::provide`).
 //!
 //! ```text
 //! mapping      | slack   | line 0 | line 1 | ...              | line n-1 | slack   |
@@ -70,7 +71,8 @@ pub(crate) fn line_bytes_mut(lines: &mut [Line]) -> &mut [u8] {
 
 /// A zeroed array of lines, aligned to a huge page if it is at least that large.
 ///
-/// The system backs a page with memory when it is first written, so an empty filter uses none.
+/// The system backs a page with memory when it is first written, so an empty filter uses none
+/// unless it is [provided](Self::provide).
 ///
 /// # Examples
 /// ```
@@ -150,15 +152,10 @@ impl LineArray {
     }
 
     /// Has the system provide one of `shares` shares of the memory now and not on its first touch,
-    /// so that threads can do it side by side: it zeroes 10 to 20 GB/s on one of them. A hint, which
-    /// only Linux follows.
-    ///
-    /// # Panics
-    /// If there is no such share.
+    /// so that threads can do it side by side. A hint, which Linux follows from version 5.14 on.
     pub fn provide(&self, share: usize, shares: usize) {
-        assert!(share < shares, "share {share} of {shares}");
         #[cfg(target_os = "linux")]
-        {
+        if share < shares {
             let bytes = self.bytes() as usize;
             let pages = bytes.div_ceil(HUGE_PAGE_BYTES) as u128;
             let from = |share: usize| {

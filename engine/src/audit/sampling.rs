@@ -174,7 +174,7 @@ pub(super) fn find_sampled_and_held(
     halvings: u32,
     held: &KeyBitmap,
 ) -> (u64, u64) {
-    debug_assert!(keys.len() <= 64, "keys of one word");
+    assert!(keys.len() <= 64, "keys of one word");
     let bitmap = &held.words;
     run_with_ops(
         kernel,
@@ -202,14 +202,14 @@ impl SelectLoop for FindKeys<'_> {
         let mut last = [KeyHash(0); GROUP];
         last[..rest.len()].copy_from_slice(rest);
         let mut at = 0;
-        // The last group may be keys that are none, whose bits are dropped again.
-        for keys in groups.iter().chain(std::iter::once(&last)).take(GROUP) {
+        // As in `is_sampled`; without halvings there is no border, and none are others.
+        let border = 1_u64.checked_shl(64 - self.halvings).unwrap_or(0);
+        // The last group is padded; the bits of the padding are masked off below.
+        for keys in groups.iter().chain(std::iter::once(&last)).take(64 / GROUP) {
             let mut spread = [KeyHash(0); GROUP];
             for (spread, key) in spread.iter_mut().zip(keys) {
                 *spread = KeyHash(key.0.wrapping_mul(SPREAD));
             }
-            // As in `is_sampled`; without halvings there is no border, and none are others.
-            let border = 1_u64.checked_shl(64 - self.halvings).unwrap_or(0);
             others |= u64::from(ops.at_least(&spread, border)) << at;
             held |= u64::from(ops.have_bits(keys, self.bitmap)) << at;
             at += GROUP;
@@ -292,7 +292,9 @@ mod tests {
         let mut bitmap = KeyBitmap::new();
         keys.iter().step_by(3).for_each(|key| bitmap.add(*key));
         for kernel in kernels() {
-            for (length, halvings) in (0..=64).zip([0, 1, 2, 6, 63].into_iter().cycle()) {
+            let cases =
+                (0..=64).flat_map(|length| [0, 1, 2, 6, 63].map(|halvings| (length, halvings)));
+            for (length, halvings) in cases {
                 let keys = &keys[..length];
                 let bits = |is_set: &dyn Fn(KeyHash) -> bool| {
                     let all = keys.iter().rev();

@@ -111,7 +111,7 @@ pub trait Filter: Send + Sync {
     /// first touch it, so that several threads can do it before a long stream begins: a GiB takes
     /// one of them a tenth of a second. It is a hint without effect on verdicts.
     ///
-    /// Most filters ignore it. Filters of lines follow it on Linux.
+    /// Most filters ignore it. Filters of lines follow it on Linux, from version 5.14 on.
     ///
     /// # Examples
     /// ```

@@ -16,7 +16,7 @@ use self::keys::ChunkClock;
 pub use self::keys::{ChunkKeys, ClockStep, ConditionCounts, NO_TIME};
 use self::known::KnownKeys;
 pub use self::parts::{ChunkBytes, ChunkHeader, InputFile, InputPart, RecordLayout};
-pub(crate) use self::parts::{UnreadBytes, read_exact_at};
+pub(crate) use self::parts::{UnreadBytes, read_at};
 pub use self::turn::{ChunkTurn, RunPart};
 use self::unkeyed::UnkeyedRecords;
 use self::verdicts::ChunkVerdicts;
@@ -31,7 +31,7 @@ const BYTES_PER_RECORD: usize = 64;
 pub struct Chunk {
     /// The bytes of the records.
     pub bytes: ChunkBytes,
-    /// Why they could not be read. The chunk has no records then.
+    /// Why the rest of the bytes could not be read. The records in front of it are in the chunk.
     pub failure: Option<io::Error>,
     /// What the chunk is of its input.
     pub input: InputPart,
@@ -102,6 +102,7 @@ impl Chunk {
 
     /// Cuts the chunk at the end of a record, before its records are found. Returns the rest.
     pub(crate) fn split_off(&mut self, end: usize) -> Self {
+        debug_assert!(self.bytes.unread.is_none(), "a chunk that is not read yet");
         let rest = Self {
             bytes: ChunkBytes {
                 buffer: self.bytes.buffer[end..self.bytes.filled].to_vec(),
@@ -134,15 +135,6 @@ impl Chunk {
         self.bytes.filled = end;
         self.input.is_last = false;
         rest
-    }
-
-    /// Reads the bytes that filling the chunk has left to the thread that gets it. If that fails, the
-    /// chunk has a [`failure`](Self::failure) and no records.
-    pub fn read_rest(&mut self) {
-        if let Err(error) = self.bytes.read_rest() {
-            self.bytes.filled = self.bytes.start;
-            self.failure = Some(error);
-        }
     }
 
     /// The memory of the chunk in bytes, roughly: before its records are found, with those that are
@@ -233,33 +225,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_read_yet_is_read_or_a_failure() {
+    #[cfg(unix)]
+    fn what_is_not_read_yet_is_read_up_to_the_end_of_the_file() {
         use std::io::Write;
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"0123456789").unwrap();
         let file = std::sync::Arc::new(file);
-        for (offset, failure) in [(2, None), (7, Some("was truncated while it was read"))] {
-            let mut chunk = Chunk::default();
-            chunk.bytes.buffer = b"head....tail".to_vec();
-            chunk.bytes.filled = 12;
-            chunk.bytes.unread = Some(UnreadBytes {
-                file: file.clone(),
-                offset,
-                range: 4..8,
-            });
-            chunk.read_rest();
-            let found = chunk.failure.as_ref().map(ToString::to_string);
-            assert_eq!(found.as_deref(), failure);
-            let expected: &[u8] = if failure.is_none() {
-                b"head2345tail"
-            } else {
-                b""
+        for (offset, expected) in [
+            (2, "head2345tail"),
+            (7, "head789"),
+            (10, "head"),
+            (99, "head"),
+        ] {
+            let mut bytes = ChunkBytes {
+                buffer: b"head....tail".to_vec(),
+                filled: 12,
+                unread: Some(UnreadBytes {
+                    file: file.clone(),
+                    offset,
+                    range: 4..8,
+                }),
+                ..ChunkBytes::default()
             };
-            assert_eq!(chunk.bytes.all(), expected);
+            bytes.read_rest().unwrap();
+            assert_eq!(bytes.all(), expected.as_bytes());
             // Nothing is left to be read.
-            chunk.failure = None;
-            chunk.read_rest();
-            assert!(chunk.failure.is_none());
+            bytes.read_rest().unwrap();
+            assert_eq!(bytes.all(), expected.as_bytes());
         }
     }
 

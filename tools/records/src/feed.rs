@@ -42,7 +42,7 @@ pub struct RecordFeed {
     /// Whether the records of each chunk are estimated, so that the chunks under way are bounded.
     estimates_records: bool,
     /// Whether chunks may come with bytes that are not read yet.
-    leaves_reads: bool,
+    defers_reads: bool,
     input: Input,
     /// The number of known inputs.
     known: usize,
@@ -89,7 +89,7 @@ impl RecordFeed {
             time: None,
             tagger: None,
             estimates_records: false,
-            leaves_reads: false,
+            defers_reads: false,
         }
     }
 
@@ -148,10 +148,11 @@ impl RecordFeed {
         self
     }
 
-    /// Leaves the reads of plain files to the threads that get the chunks: each must call
-    /// [`Chunk::read_rest`] before anything else. Chunks that the feed has to look at are read here.
-    pub fn leaving_reads(mut self) -> Self {
-        self.leaves_reads = true;
+    /// Leaves the reads of plain files to the [readers](Self::reader) of the chunks. Nothing else may
+    /// look at the bytes of a chunk before its reader; chunks that the feed has to look at are read
+    /// here.
+    pub fn deferring_reads(mut self) -> Self {
+        self.defers_reads = true;
         self
     }
 
@@ -176,7 +177,7 @@ impl RecordFeed {
             }
             // The header, and comment lines that may hold names, are found here.
             let is_looked_at = self.reader.is_none() || self.header_due || self.announced.is_some();
-            self.input.leave_reads(self.leaves_reads && !is_looked_at);
+            self.input.defer_reads(self.defers_reads && !is_looked_at);
             let filled = self.input.fill(chunk, patience)?;
             match filled {
                 Filled::Chunk => {}
@@ -397,7 +398,12 @@ impl RecordFeed {
             Some(unread) => &bytes.all()[unread.range.end..],
         };
         let found = self.reading.format.most_records(sample);
-        found.saturating_mul(records.len()) / sample.len().max(1)
+        let sampled = match &bytes.unread {
+            None => sample.len().max(1),
+            // What is behind the last record was searched, too.
+            Some(_) => SAMPLE_BYTES,
+        };
+        found.saturating_mul(records.len()) / sampled
     }
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {

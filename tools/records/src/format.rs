@@ -233,7 +233,8 @@ pub trait LastEnd: Debug + Send {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize>;
 
     /// Whether [`find`](Self::find) can be called for any part of the buffer alone, from here to the
-    /// end of the input: what is in front of the part does not matter.
+    /// end of the input: what is in front of the part does not matter. A terminator has at most two
+    /// bytes then.
     fn finds_in_part(&self) -> bool {
         false
     }

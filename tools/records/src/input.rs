@@ -1,7 +1,7 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 //!
 //! `sources.rs` opens one input after the other, `gather.rs` reads the current one until a record
-//! is complete, and `cut.rs` makes a chunk of what was read.
+//! is complete, or finds where the last record of a chunk ends that is read later, and `cut.rs` makes a chunk of what was read.
 
 mod cut;
 mod gather;
@@ -77,10 +77,10 @@ impl Input {
         self
     }
 
-    /// Whether chunks that follow may have [bytes](Chunk::read_rest) that are not read yet: their
-    /// content matters to no one who fills chunks.
-    pub(crate) fn leave_reads(&mut self, leaves_reads: bool) {
-        self.cutter.leaves_reads = leaves_reads;
+    /// Whether chunks that follow may have bytes that are not read yet, since nothing but their
+    /// reader looks at them.
+    pub(crate) fn defer_reads(&mut self, defers_reads: bool) {
+        self.cutter.defers_reads = defers_reads;
     }
 
     /// Leaves signals to the system, so that they end the process and not the stream.

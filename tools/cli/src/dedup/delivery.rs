@@ -154,14 +154,14 @@ impl<'a> Delivery<'a> {
     /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
-        if let Some(error) = chunk.failure.take() {
-            let source = &self.config.sources[chunk.input.source];
-            return Err(Failure::file(source.name())(error));
-        }
         match self.is_judging() {
-            true => self.collect(chunk),
-            false => self.write_next(chunk),
+            true => self.collect(chunk)?,
+            false => self.write_next(chunk)?,
         }
+        chunk.failure.take().map_or(Ok(()), |error| {
+            let source = &self.config.sources[chunk.input.source];
+            Err(Failure::file(source.name())(error))
+        })
     }
 
     fn write_next(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {

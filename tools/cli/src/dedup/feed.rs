@@ -107,10 +107,10 @@ impl Feed {
                     feed = feed.with_many_chunks(bytes);
                 }
                 match direction {
-                    // Whose turn it is to fill does no more than it must. A state has to know what
-                    // is in its inputs.
+                    // The worker with the turn to fill reads only what it must. A state has to know
+                    // what is in its inputs.
                     Direction::Forwards if chunk_bytes.is_some() && config.state.is_none() => {
-                        Self::Records(Box::new(feed.leaving_reads()))
+                        Self::Records(Box::new(feed.deferring_reads()))
                     }
                     Direction::Forwards => Self::Records(Box::new(feed)),
                     Direction::Backwards => {

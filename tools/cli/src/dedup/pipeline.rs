@@ -30,6 +30,9 @@ use crate::packets::header::StreamHeader;
 /// untouched: a record of 100 bytes touches a page of 4 KiB.
 const TOUCHED_BYTES: u64 = 4;
 
+/// The bytes of memory that are worth a thread which provides them.
+const LEAST_SHARE: u64 = 16 << 20;
+
 /// Runs `echoless dedup`. `explain` completes the failure of a run.
 pub(crate) fn run(
     mut config: DedupConfig,
@@ -239,14 +242,15 @@ fn build_filter(
 /// Has each of the threads provide a share of the memory: the first keys would find most of it
 /// missing, a page at a time, and in the turn of a partition.
 fn provide_memory(parts: &Partitioned<Box<dyn Filter>>, threads: usize) {
-    if threads == 1 {
+    let shares = threads.min((memory_of(parts) / LEAST_SHARE) as usize);
+    if shares < 2 {
         return;
     }
     thread::scope(|scope| {
-        for share in 0..threads {
+        for share in 0..shares {
             let provide = move || {
                 let filters = parts.filters().iter();
-                filters.for_each(|filter| filter.provide_memory(share, threads));
+                filters.for_each(|filter| filter.provide_memory(share, shares));
             };
             // It is a hint: without threads, the run fails where it needs them.
             let _ = thread::Builder::new().spawn_scoped(scope, provide);

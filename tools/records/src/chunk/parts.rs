@@ -36,8 +36,8 @@ pub struct ChunkBytes {
     pub(crate) unread: Option<UnreadBytes>,
 }
 
-/// A part of a regular file that is to be read into a chunk: by the thread that gets the chunk, and
-/// not in its turn to fill.
+/// A part of a regular file that is to be read into a chunk by the thread that gets the chunk, and not
+/// in its turn to fill. Until then, the bytes in its place are of no record.
 #[derive(Debug)]
 pub(crate) struct UnreadBytes {
     pub(crate) file: Arc<File>,
@@ -68,19 +68,33 @@ impl ChunkBytes {
         &self.buffer[self.start..self.filled]
     }
 
-    /// Reads what is not read yet.
+    /// Reads what is not read yet. If the file has become shorter, the chunk ends where it does.
     ///
     /// # Errors
-    /// If the file cannot be read, or has become shorter.
-    pub(super) fn read_rest(&mut self) -> io::Result<()> {
-        let Some(unread) = self.unread.take() else {
+    /// If the file cannot be read; the chunk ends where that begins.
+    pub(crate) fn read_rest(&mut self) -> io::Result<()> {
+        let Some(UnreadBytes {
+            file,
+            mut offset,
+            mut range,
+        }) = self.unread.take()
+        else {
             return Ok(());
         };
-        let read = read_exact_at(&unread.file, &mut self.buffer[unread.range], unread.offset);
-        read.map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => io::Error::other("was truncated while it was read"),
-            _ => error,
-        })
+        while !range.is_empty() {
+            match read_at(&file, &mut self.buffer[range.clone()], offset) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(read @ 1..) => {
+                    range.start += read;
+                    offset += read as u64;
+                }
+                end => {
+                    self.filled = range.start;
+                    return end.map(drop);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes everything and keeps the memory.
@@ -98,15 +112,15 @@ impl ChunkBytes {
     }
 }
 
-/// Reads these bytes of a file, and leaves its position as it is.
+/// Reads some of these bytes of a file, and leaves its position as it is.
 #[cfg(unix)]
-pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, bytes, offset)
 }
 
 /// Elsewhere, such a read moves the position, on which the reads in turns depend.
 #[cfg(not(unix))]
-pub(crate) fn read_exact_at(_: &File, _: &mut [u8], _: u64) -> io::Result<()> {
+pub(crate) fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
     Err(ErrorKind::Unsupported.into())
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::codec::{Codec, Detected, Detection, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
-use crate::chunk::read_exact_at;
+use crate::chunk::read_at;
 use crate::reading::{Read, read};
 use crate::signals::{Patience, Signals};
 
@@ -139,7 +139,7 @@ impl PlainBytes {
         let is_stopped = self
             .signals
             .is_some_and(|signals| signals.caught().is_some());
-        if is_stopped || self.skipped > 0 || !ahead.is_empty() {
+        if !cfg!(unix) || is_stopped || self.skipped > 0 || !ahead.is_empty() {
             return None;
         }
         let offset = (&**file).stream_position().ok()?;
@@ -148,7 +148,10 @@ impl PlainBytes {
         if metadata.len() < end {
             return None;
         }
-        read_exact_at(file, last, end - last.len() as u64).ok()?;
+        let read = read_at(file, last, end - last.len() as u64).ok()?;
+        if read < last.len() {
+            return None;
+        }
         Some((Arc::clone(file), offset))
     }
 
@@ -156,11 +159,12 @@ impl PlainBytes {
     ///
     /// # Errors
     /// If the position in the file cannot be changed.
-    pub(crate) fn pass(&mut self, bytes: usize) -> io::Result<()> {
-        if let State::Plain { file, .. } = &self.state {
-            (&**file).seek(SeekFrom::Current(bytes as i64))?;
-            self.plain_bytes += bytes as u64;
-        }
+    pub(crate) fn advance(&mut self, bytes: usize) -> io::Result<()> {
+        let State::Plain { file, .. } = &self.state else {
+            return Err(ErrorKind::Unsupported.into());
+        };
+        (&**file).seek(SeekFrom::Current((bytes as u64).cast_signed()))?;
+        self.plain_bytes += bytes as u64;
         Ok(())
     }
 

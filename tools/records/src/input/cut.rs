@@ -35,8 +35,8 @@ pub(super) struct Cutter {
     terminator: &'static [u8],
     /// Whether the next record is longer than the longest.
     pub(super) is_overlong: bool,
-    /// Whether reads may be left to the threads that get the chunks.
-    pub(super) leaves_reads: bool,
+    /// Whether reads may be left to the readers of the chunks.
+    pub(super) defers_reads: bool,
 }
 
 impl Cutter {
@@ -58,7 +58,7 @@ impl Cutter {
             terminator: format.facts().terminator,
             format,
             is_overlong: false,
-            leaves_reads: false,
+            defers_reads: false,
         }
     }
 

@@ -15,8 +15,10 @@ use crate::reading::{Filled, Read};
 use crate::signals::Patience;
 use crate::text_start::{Foreign, TextStart};
 
-/// The last bytes of a chunk, in which its last record must end if the others are to be read later.
+/// The last bytes of a chunk, in which its last record must end if the others are to be read later,
+/// and the bytes from which on that is worth its system calls.
 const LAST_BYTES: usize = 4 << 10;
+const LEAST_DEFERRED: usize = 16 * LAST_BYTES;
 
 /// What was read into the buffer of a chunk.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +66,7 @@ impl OpenInput {
         sizes.make_room(&mut chunk.bytes.buffer, len, sources.current())?;
         chunk.bytes.buffer[..len].copy_from_slice(&self.tail);
         self.tail.clear();
-        if let Some(end) = self.leave_read(sources, cutter, chunk, len) {
+        if let Some(end) = self.defer_read(sources, cutter, chunk, len) {
             chunk.bytes.filled = end;
             return Ok(ControlFlow::Continue(Gathered {
                 len: end,
@@ -76,7 +78,7 @@ impl OpenInput {
         let at_end = loop {
             let mut room = sizes.next_room(&mut chunk.bytes.buffer, len);
             if cutter.last_end.is_malformed_inside() {
-                // Up to the longest record, then byte by byte: whether a record is malformed or too
+                // Up to the longest record, then a byte more: whether a record is malformed or too
                 // long does not depend on how much a read brings.
                 let most = sizes.longest.saturating_sub(len).max(1).min(room.len());
                 room = &mut room[..most];
@@ -144,13 +146,13 @@ impl OpenInput {
         }))
     }
 
-    /// Leaves the read that fills a chunk, behind a tail of `len` bytes, to the thread that gets the
-    /// chunk: only the last bytes of it are read, in which the last record ends. Returns that end;
-    /// `None` if the chunk is to be read here.
+    /// Leaves the read that fills a chunk, behind a tail of `len` bytes, to the reader of the chunk:
+    /// only the last bytes of it are read, in which the last record ends. Returns that end; `None` if
+    /// the chunk is to be read here.
     ///
-    /// So the turn to fill takes the same time however long the chunks are. The chunk is what a read
-    /// here would have made of it, without the start of the record behind it.
-    fn leave_read(
+    /// A turn to fill then takes the same time however long the chunks are. The chunk is what a read
+    /// here would have made of it, without the start of the record behind it. That is read again.
+    fn defer_read(
         &mut self,
         sources: &InputSources,
         cutter: &mut Cutter,
@@ -158,19 +160,20 @@ impl OpenInput {
         len: usize,
     ) -> Option<usize> {
         let is_plain_part = !self.begins && self.length.is_some() && !sources.is_followed();
-        if !cutter.leaves_reads || !is_plain_part || !cutter.last_end.finds_in_part() {
+        if !cutter.defers_reads || !is_plain_part || !cutter.last_end.finds_in_part() {
             return None;
         }
         let sizes = cutter.sizes;
         let until = len + sizes.next_room(&mut chunk.bytes.buffer, len).len();
-        let last = until.checked_sub(LAST_BYTES).filter(|last| *last > len)?;
-        if until > sizes.longest {
+        if until - len < LEAST_DEFERRED || until > sizes.longest {
             return None;
         }
+        let last = until - LAST_BYTES;
         let bytes = &mut chunk.bytes.buffer[..until];
         let (file, offset) = self.file.read_last(until - len, &mut bytes[last..])?;
-        let end = cutter.last_end.find(bytes, last)?;
-        self.file.pass(end - len).ok()?;
+        // Not in the first of them: the byte before a newline is part of a terminator, maybe.
+        let end = cutter.last_end.find(bytes, last + 1)?;
+        self.file.advance(end - len).ok()?;
         chunk.bytes.unread = Some(UnreadBytes {
             file,
             offset,
@@ -261,8 +264,7 @@ fn warn_if_shrunk(source: &Source, file: &PlainBytes, length: u64) -> Result<(),
     // Files of the system that have no length have none now, either.
     if length > 0 && now < length.max(read) {
         failure::warn(&format!(
-            "{}: was truncated while it was read: {read} bytes were read, it had {} and has {now} \
-             now",
+            "{}: was truncated while it was read: it had {} bytes and has {now} now",
             source.name(),
             length.max(read)
         ));

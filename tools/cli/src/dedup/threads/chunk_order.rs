@@ -1,7 +1,7 @@
 //! Whose turn it is to fill a chunk and whose to deliver one, which workers are idle, and which one
 //! is woken.
 //!
-//! One worker at a time has the **turn to fill**: it reads a chunk, passes the turn on, and the
+//! One worker at a time has the **turn to fill**: it fills a chunk, passes the turn on, and the
 //! chunk gets the next number. Chunks are delivered in the order of their numbers, each by the
 //! worker that filled it, so two positions cut the stream:
 //!

@@ -1,5 +1,5 @@
-//! The data path on one thread or several, with the same output: fills chunks from the inputs,
-//! reads their records, places them on the clock of a window, judges their keys, and delivers them
+//! The data path on one thread or several, with the same output: fills chunks from the inputs, or
+//! finds where they end in a plain file, reads their records, places them on the clock of a window, judges their keys, and delivers them
 //! to the outputs. The [loop](super::worker_loop) of each thread decides when.
 //!
 //! The threads share an [`OrderedFilter`]. A thread takes the ticket of a chunk while it has the
@@ -219,7 +219,6 @@ impl<'a, F: RunPart> Stages for WorkerStages<'a, '_, F> {
         let ticket = filter.ticket();
         chunk.turn.wanted = run.wanted.as_ref().and_then(WantedBlocks::take);
         filled.pass_on(chunk.memory_bytes());
-        chunk.read_rest();
         if let Some(reader) = reader {
             reader.read(chunk);
         }
