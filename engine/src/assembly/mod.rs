@@ -29,11 +29,11 @@
 //! | way | the first of equal keys is fresh | CPU time of a key | rate | choose it if |
 //! |---|---|---|---|---|
 //! | one thread, [`Filter::observe`](crate::Filter::observe) | yes | 1 | 1 | one core is enough |
-//! | [`OrderedFilter`], 2 partitions | yes, in the order of tickets | 1.2-1.3 | 1.6 | results must not depend on threads |
-//! | [`SharedFilter`](crate::SharedFilter) | one of them is, not always the first | 1.4-1.5 | 1.3 | streams have no common order; keys may be forgotten sooner |
-//! | [`Engine`], 1 worker, batches of 16,384 keys | yes, for each port | 1.1 | 1.1 | callers come and go, are tasks, or have other work meanwhile |
+//! | [`OrderedFilter`], 2 partitions | yes, in the order of tickets | 1.3 | 1.5 | results must not depend on threads |
+//! | [`SharedFilter`](crate::SharedFilter) | one of them is, not always the first | 1.3 | 1.5 | streams have no common order; keys may be forgotten sooner |
+//! | [`Engine`], 1 worker, batches of 16,384 keys | yes, for each port | 1.3 | 0.9 | callers come and go, are tasks, or have other work meanwhile |
 //! | the same, batches of 1,024 keys | yes, for each port | 1.5 | 0.9 | |
-//! | a filter of half the size for each of two receive queues | for each queue | 0.9 | 2.2 | equal keys come in the same queue, as a network card or a broker can divide them |
+//! | a filter of half the size for each of two receive queues | for each queue | 0.8-0.9 | 2.0-2.3 | equal keys come in the same queue, as a network card or a broker can divide them |
 //!
 //! (As `cargo run --profile dist -p echoless-bench -- scaling --only threads --sizes 512` measures,
 //! with `--thread-batch-keys 16384` for larger batches; Intel Xeon, 2 cores of a busy cloud machine,
