@@ -111,6 +111,11 @@ impl PortLink {
         self.requests.is_closed()
     }
 
+    /// Whether [`take_answers`](Self::take_answers) would settle a request.
+    pub(super) fn has_answer(&self) -> bool {
+        !self.sent.is_empty() && self.answers.is_ready()
+    }
+
     /// Requests without an answer.
     pub(super) fn unanswered(&self) -> usize {
         self.sent.len()

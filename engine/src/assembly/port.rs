@@ -16,11 +16,12 @@
 //! ([`drain`](Port::drain)). In both it pops the answers that are there: a request is sent only
 //! while the ring of answers has room for its answer, so answers that are not popped block further
 //! requests. It is woken once it can get further: when half of the ring is free, or a partition has
-//! answered the whole of the oldest batch. After a long wait the next one parks without spinning.
+//! answered the whole of the oldest batch. After a long wait the next ones park without spinning,
+//! but for one now and then, which finds out whether waits have become short.
 //!
 //! A task of an executor never blocks ([`task`]): a batch is accepted as a whole, and messages
 //! without room are sent when the port is polled; no further batch is accepted before that. The
-//! task is woken for the same events as a blocked thread.
+//! task is woken by any answer, and for room as a blocked thread.
 //!
 //! A loss arrives in two ways: an answer is *unknown* (the partition is lost, its owner still
 //! answers), or a ring is closed (the owner is gone). The second ends the port: `failed` is
@@ -85,8 +86,8 @@ pub struct Port {
     links: Vec<PortLink>,
     parker: Parker,
     wait: Wait,
-    /// The last wait took longer than parking.
-    waits_long: bool,
+    /// How many waits in a row took longer than parking.
+    long_waits: u32,
     policy: LossPolicy,
     /// Batches in flight: not settled, or settled and not yet returned. Oldest first.
     pending: VecDeque<PendingBatch>,
@@ -114,7 +115,7 @@ impl Port {
             links,
             parker,
             wait,
-            waits_long: false,
+            long_waits: 0,
             policy,
             pending: VecDeque::new(),
             oldest: 0,
@@ -285,8 +286,9 @@ impl Port {
     }
 
     /// Blocks until [`poll`](Self::poll) or [`try_submit`](Self::try_submit) may get further, but
-    /// not longer than `timeout`: until verdicts arrive, or messages of a batch that is not sent
-    /// have room. Returns at once if there is nothing to wait for.
+    /// not longer than `timeout`: until a partition has answered all of the oldest batch, or messages
+    /// of a batch that is not sent have room. Returns at once if there is nothing to wait for, and at
+    /// the end of `timeout` if any answer has arrived.
     ///
     /// With these calls, a thread submits and drains that must do something else now and then, such
     /// as handle signals.
@@ -326,6 +328,7 @@ impl Port {
         self.send();
         if self.pending.front().is_none_or(PendingBatch::is_settled)
             || self.wait_for_answers(Some(self.oldest), Some(deadline_after(timeout)))
+            || self.links.iter().any(PortLink::has_answer)
         {
             return Ok(());
         }

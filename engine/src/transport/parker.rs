@@ -217,11 +217,6 @@ impl Parker {
         self.spin_while(wait, &mut attention) || self.park_while(deadline, wait, attention)
     }
 
-    /// The next wait is expected to take longer than parking: it spins for one round only.
-    pub(crate) const fn expect_long_wait(&mut self) {
-        self.rounds = 1;
-    }
-
     /// The first part of [`wait_while`](Self::wait_while): spins and yields, and returns whether
     /// there is nothing to wait for any more. If not, [`park_while`](Self::park_while) must follow.
     #[inline]
@@ -248,8 +243,9 @@ impl Parker {
         false
     }
 
-    /// The second part of [`wait_while`](Self::wait_while): parks until there is nothing to wait
-    /// for, and returns true, or until the deadline.
+    /// The second part of [`wait_while`](Self::wait_while), or all of a wait that is expected to take
+    /// longer than parking: parks until there is nothing to wait for, and returns true, or until the
+    /// deadline.
     pub(crate) fn park_while(
         &mut self,
         deadline: Option<Instant>,
@@ -367,7 +363,8 @@ impl Doorbell {
     }
 
     /// As [`wake`](Self::wake), for a change that the parker may not wait for: `is_awaited` reads
-    /// what the parker stored before it called [`Parker::wait_while`].
+    /// what the parker stored before it called [`Parker::wait_while`] or
+    /// [`Parker::poll_while`].
     ///
     /// The argument of the [module](self) holds: that store comes before P1, so a waker that reads
     /// the flag of P1 because of the fences reads this store, or a later one. A later one belongs

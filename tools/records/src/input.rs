@@ -1,7 +1,8 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 //!
 //! `sources.rs` opens one input after the other, `gather.rs` reads the current one until a record
-//! is complete, or finds where the last record of a chunk ends that is read later, and `cut.rs` makes a chunk of what was read.
+//! is complete, or finds where the last record of a chunk ends that is read later, and `cut.rs`
+//! makes a chunk of what was read.
 
 mod cut;
 mod gather;

@@ -17,10 +17,13 @@ use crate::verdicts::Verdicts;
 /// The keys of the longest batch whose buffers a port uses again. They take 1 MiB.
 const MOST_KEPT_KEYS: usize = 1 << 17;
 
-/// A wait of a port that took so long is followed by one that parks almost at once. To park and to
-/// be woken takes both threads together some 10 µs of their time, so spinning costs less if the
-/// wait is shorter.
+/// A wait of a port that took so long is followed by waits that park at once. To park and to be woken
+/// takes both threads together some 10 µs of their time, so spinning costs less if the wait is
+/// shorter.
 const LONG_WAIT: Duration = Duration::from_micros(20);
+
+/// Of so many waits, one spins all the same: a wait that parks is never a short one.
+const PROBED_WAITS: u32 = 8;
 
 /// With fewer messages that are not answered, a wait is taken for a short one.
 const MANY_MESSAGES: usize = 16;
@@ -185,15 +188,18 @@ impl Port {
             link.await_answers(batch, unsent == Some(owner));
             unanswered += link.unanswered();
         }
-        if self.waits_long && unanswered >= MANY_MESSAGES {
-            self.parker.expect_long_wait();
-        }
+        let parks = !self.long_waits.is_multiple_of(PROBED_WAITS) && unanswered >= MANY_MESSAGES;
         let Self { parker, links, .. } = self;
         let start = Instant::now();
-        let is_over = parker.wait_while_before(deadline, self.wait, || {
-            (!is_ready(links, unsent)).then_some(attention)
-        });
-        self.waits_long = start.elapsed() > LONG_WAIT;
+        let attention = || (!is_ready(links, unsent)).then_some(attention);
+        let is_over = match parks {
+            true => parker.park_while(deadline, self.wait, attention),
+            false => parker.wait_while_before(deadline, self.wait, attention),
+        };
+        self.long_waits = match start.elapsed() > LONG_WAIT {
+            true => self.long_waits.wrapping_add(1),
+            false => 0,
+        };
         is_over
     }
 

@@ -41,7 +41,8 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Sets the doorbell of the consumer's thread. Every publication and the close wake it.
+    /// Sets the doorbell of the consumer's thread. Every publication and the close wake it;
+    /// after [`wake_when_awaited`](Self::wake_when_awaited), those that it awaits.
     pub fn set_doorbell(&mut self, reader: Doorbell) {
         self.doorbell = Some(reader);
     }
@@ -71,7 +72,7 @@ impl<T> Producer<T> {
         self.room(1) > 0 || self.is_closed()
     }
 
-    /// Wakes the consumer's thread. Must follow [`Vacant::publish_without_notify`].
+    /// Wakes the consumer's thread, if it awaits what is published. Must follow [`Vacant::publish_without_notify`].
     #[inline]
     pub fn notify(&self) {
         if let Some(reader) = &self.doorbell {

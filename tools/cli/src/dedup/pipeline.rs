@@ -26,8 +26,8 @@ use super::threads::{division, parallel};
 use crate::config::{Content, DedupConfig, Keep, StateConfig, core_count};
 use crate::packets::header::StreamHeader;
 
-/// The bytes of memory for each byte of the inputs from which on a run leaves little of the memory
-/// untouched: a record of 100 bytes touches a page of 4 KiB.
+/// The most bytes of memory for each byte of the inputs of which a run leaves little untouched: a
+/// record of 100 bytes touches a page of 4 KiB.
 const TOUCHED_BYTES: u64 = 4;
 
 /// The bytes of memory that are worth a thread which provides them.
