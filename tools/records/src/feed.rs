@@ -23,13 +23,10 @@ use crate::files::Source;
 use crate::keys::RecordReading;
 use crate::number::exact_bytes;
 use crate::partial::PartialInput;
-use crate::reading::Filled;
+use crate::reading::{Filled, SAMPLE_BYTES};
 use crate::restart::{Announced, InputPosition};
 use crate::signals::Patience;
 use crate::time::format::TimeReader;
-
-/// The bytes of a chunk in which its records are counted, to estimate how many there are.
-const SAMPLE_BYTES: usize = 4 << 10;
 
 /// Fills chunks, one after the other.
 #[derive(Debug)]

@@ -12,6 +12,10 @@ use crate::signals::{Patience, Readiness, Signals};
 /// and the results of all stages fit in the second-level cache.
 pub const CHUNK_BYTES: usize = 256 << 10;
 
+/// The bytes of a chunk in which its records are counted, to estimate how many there are: the first
+/// ones, or the last ones if the others are read later, which then hold the end of its last record.
+pub(crate) const SAMPLE_BYTES: usize = 4 << 10;
+
 /// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
