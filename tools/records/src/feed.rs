@@ -23,7 +23,7 @@ use crate::files::Source;
 use crate::keys::RecordReading;
 use crate::number::exact_bytes;
 use crate::partial::PartialInput;
-use crate::reading::{Filled, SAMPLE_BYTES};
+use crate::reading::{Filled, SEARCHED_BYTES};
 use crate::restart::{Announced, InputPosition};
 use crate::signals::Patience;
 use crate::time::format::TimeReader;
@@ -391,14 +391,14 @@ impl RecordFeed {
     fn expected_records(&self, bytes: &ChunkBytes) -> usize {
         let records = bytes.of_records();
         let sample = match &bytes.unread {
-            None => &records[..records.len().min(SAMPLE_BYTES)],
+            None => &records[..records.len().min(SEARCHED_BYTES)],
             Some(unread) => &bytes.all()[unread.range.end..],
         };
         let found = self.reading.format.most_records(sample);
         let sampled = match &bytes.unread {
             None => sample.len().max(1),
             // What is behind the last record was searched, too.
-            Some(_) => SAMPLE_BYTES,
+            Some(_) => SEARCHED_BYTES,
         };
         found.saturating_mul(records.len()) / sampled
     }

@@ -14,7 +14,7 @@ pub const CHUNK_BYTES: usize = 256 << 10;
 
 /// The bytes of a chunk in which its records are counted, to estimate how many there are: the first
 /// ones, or the last ones if the others are read later, which then hold the end of its last record.
-pub(crate) const SAMPLE_BYTES: usize = 4 << 10;
+pub(crate) const SEARCHED_BYTES: usize = 4 << 10;
 
 /// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,29 @@ impl BufferSizes {
         let most = self.most.get().min(self.usual).min(room.len());
         &mut room[..most]
     }
+}
+
+/// Reads a part of a file, up to the end of the buffer or of the file, and leaves the position in the
+/// file as it is. Returns how many bytes were read, also in front of an error.
+#[cfg(unix)]
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> (usize, io::Result<()>) {
+    use std::os::unix::fs::FileExt;
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return (filled, Err(error)),
+        }
+    }
+    (filled, Ok(()))
+}
+
+/// Elsewhere, such a read moves the position, on which other reads depend.
+#[cfg(not(unix))]
+pub(crate) fn read_at(_: &File, _: &mut [u8], _: u64) -> (usize, io::Result<()>) {
+    (0, Err(ErrorKind::Unsupported.into()))
 }
 
 /// Reads the data that the file has, or that it waits for. Without `signals`, it always waits, and

@@ -2,7 +2,7 @@
 //! header, and where its records are.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use crate::field_list::HeaderNames;
 use crate::files::OpenedFile;
 use crate::format::ElementEdge;
 use crate::partial::PartialInput;
+use crate::reading::read_at;
 use crate::restart::{Announced, InputRestart};
 
 /// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
@@ -75,26 +76,17 @@ impl ChunkBytes {
     pub(crate) fn read_rest(&mut self) -> io::Result<()> {
         let Some(UnreadBytes {
             file,
-            mut offset,
-            mut range,
+            offset,
+            range,
         }) = self.unread.take()
         else {
             return Ok(());
         };
-        while !range.is_empty() {
-            match read_at(&file, &mut self.buffer[range.clone()], offset) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Ok(read @ 1..) => {
-                    range.start += read;
-                    offset += read as u64;
-                }
-                end => {
-                    self.filled = range.start;
-                    return end.map(drop);
-                }
-            }
+        let (read, end) = read_at(&file, &mut self.buffer[range.clone()], offset);
+        if read < range.len() {
+            self.filled = range.start + read;
         }
-        Ok(())
+        end
     }
 
     /// Removes everything and keeps the memory.
@@ -110,18 +102,6 @@ impl ChunkBytes {
         self.buffer.truncate(usual);
         self.buffer.shrink_to(usual);
     }
-}
-
-/// Reads some of these bytes of a file, and leaves its position as it is.
-#[cfg(unix)]
-pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, bytes, offset)
-}
-
-/// Elsewhere, such a read moves the position, on which the reads in turns depend.
-#[cfg(not(unix))]
-pub(crate) fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
-    Err(ErrorKind::Unsupported.into())
 }
 
 /// The part of an input that a chunk is.

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use super::codec::{Codec, Detected, Detection, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
-use crate::chunk::read_at;
-use crate::reading::{Read, read};
+use crate::reading::{Read, read, read_at};
 use crate::signals::{Patience, Signals};
 
 pub use super::decompressor::loss_of_data;
@@ -148,11 +147,8 @@ impl PlainBytes {
         if metadata.len() < end {
             return None;
         }
-        let read = read_at(file, last, end - last.len() as u64).ok()?;
-        if read < last.len() {
-            return None;
-        }
-        Some((Arc::clone(file), offset))
+        let (read, _) = read_at(file, last, end - last.len() as u64);
+        (read == last.len()).then(|| (Arc::clone(file), offset))
     }
 
     /// Passes over so many bytes of a plain file, which are read elsewhere.

@@ -6,6 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::reading;
+
 /// The bytes at the start of an input, and in front of a position in it, that tell it from another
 /// file which got the number of a removed one.
 pub const SAMPLE_BYTES: usize = 1 << 10;
@@ -216,22 +218,7 @@ fn start_of(file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// Reads up to the end of the buffer or of the file.
-#[cfg(unix)]
 fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    use std::os::unix::fs::FileExt;
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
-}
-
-#[cfg(not(unix))]
-fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
-    Err(io::ErrorKind::Unsupported.into())
+    let (read, end) = reading::read_at(file, buffer, offset);
+    end.map(|()| read)
 }

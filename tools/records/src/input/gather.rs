@@ -11,12 +11,12 @@ use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::{self, Failure};
 use crate::files::Source;
 use crate::partial::{Loss, PartialInputs};
-use crate::reading::{Filled, Read, SAMPLE_BYTES};
+use crate::reading::{Filled, Read, SEARCHED_BYTES};
 use crate::signals::Patience;
 use crate::text_start::{Foreign, TextStart};
 
 /// The bytes from which on it is worth its system calls to read the last ones alone.
-const LEAST_DEFERRED: usize = 16 * SAMPLE_BYTES;
+const LEAST_DEFERRED: usize = 16 * SEARCHED_BYTES;
 
 /// What was read into the buffer of a chunk.
 #[derive(Debug, Clone, Copy)]
@@ -166,7 +166,7 @@ impl OpenInput {
         if until - len < LEAST_DEFERRED || until > sizes.longest {
             return None;
         }
-        let last = until - SAMPLE_BYTES;
+        let last = until - SEARCHED_BYTES;
         let bytes = &mut chunk.bytes.buffer[..until];
         let (file, offset) = self.file.read_last(until - len, &mut bytes[last..])?;
         // Not in the first of them: the byte before a newline is part of a terminator, maybe.
