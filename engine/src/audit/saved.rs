@@ -14,6 +14,7 @@ use super::sampling::KeyMap;
 use super::stream::Audit;
 use super::window::WindowAudit;
 use crate::hash::KeyHash;
+use crate::isa::DetectedKernel;
 use crate::report::{AgeOrigin, MissAge, Window};
 
 /// Audits and their counts as bytes: with them, estimates go on after a restart.
@@ -134,6 +135,15 @@ impl Saved for () {
 
     fn load(_: &mut &[u8]) -> Option<Self> {
         Some(())
+    }
+}
+
+/// No part of what was found: that of the CPU that loads it.
+impl Saved for DetectedKernel {
+    fn save(&self, _: &mut Vec<u8>) {}
+
+    fn load(_: &mut &[u8]) -> Option<Self> {
+        Some(Self::best())
     }
 }
 

@@ -55,6 +55,7 @@ pub struct Audit {
     sample: KeyMap<bool>,
     /// The sample is 1 key in `2^halvings`.
     halvings: u32,
+    kernel: DetectedKernel,
 }
 
 impl Default for Audit {
@@ -72,6 +73,7 @@ impl Audit {
             followed: FreshSample::new(),
             sample: KeyMap::default(),
             halvings: FIRST_HALVINGS,
+            kernel: DetectedKernel::best(),
         }
     }
 
@@ -81,14 +83,13 @@ impl Audit {
     /// If there are fewer verdicts than keys.
     pub fn observe(&mut self, keys: &[KeyHash], verdicts: &Verdicts) {
         assert!(verdicts.len() >= keys.len(), "one verdict for each key");
-        let kernel = DetectedKernel::best();
         for (keys, word) in keys.chunks(64).zip(verdicts.words()) {
             let fresh = !word & (u64::MAX >> (64 - keys.len()));
             let number = u64::from(fresh.count_ones());
             self.found.fresh += number;
             self.found.duplicates += keys.len() as u64 - number;
             if self.followed.choices.pass(number) {
-                let concerned = self.concerned(kernel, keys, fresh);
+                let concerned = self.concerned(keys, fresh);
                 self.check_each(keys, fresh, concerned);
             } else if self.followed.choices.weight() < SPARSE {
                 for (index, key) in keys.iter().enumerate() {
@@ -97,7 +98,7 @@ impl Audit {
                     self.check(*key, fresh, chosen);
                 }
             } else {
-                self.check_with_chosen(kernel, keys, fresh);
+                self.check_with_chosen(keys, fresh);
             }
         }
     }
@@ -131,8 +132,8 @@ impl Audit {
 
     /// Checks the verdicts of a word, some of which are chosen.
     #[cold]
-    fn check_with_chosen(&mut self, kernel: DetectedKernel, keys: &[KeyHash], fresh: u64) {
-        let mut concerned = self.concerned(kernel, keys, fresh);
+    fn check_with_chosen(&mut self, keys: &[KeyHash], fresh: u64) {
+        let mut concerned = self.concerned(keys, fresh);
         let mut left = u64::MAX;
         loop {
             let before = self.followed.choices.before_chosen(fresh & left);
@@ -159,9 +160,9 @@ impl Audit {
     ///
     /// All keys are looked up before any is checked: branches on so many could not be predicted.
     #[inline]
-    fn concerned(&self, kernel: DetectedKernel, keys: &[KeyHash], fresh: u64) -> u64 {
+    fn concerned(&self, keys: &[KeyHash], fresh: u64) -> u64 {
         let held = self.followed.bitmap();
-        let (sampled, held) = find_sampled_and_held(kernel, keys, self.halvings, held);
+        let (sampled, held) = find_sampled_and_held(self.kernel, keys, self.halvings, held);
         sampled | held & fresh
     }
 
@@ -226,7 +227,7 @@ impl Audit {
 }
 
 saved! {
-    Audit { found, followed, sample, halvings }
+    Audit { found, followed, sample, halvings, kernel }
 }
 
 #[cfg(test)]
