@@ -62,6 +62,37 @@ enum RunFilter {
     Lines(OrderedFilter<Box<dyn LineFilter>>),
 }
 
+/// The partitions of that filter, before its threads share them.
+enum RunParts {
+    Any(Partitioned<Box<dyn Filter>>),
+    Lines(Partitioned<Box<dyn LineFilter>>),
+}
+
+impl RunParts {
+    /// The memory of all partitions, in bytes.
+    fn memory_bytes(&self) -> u64 {
+        match self {
+            Self::Any(parts) => memory_of(parts),
+            Self::Lines(parts) => memory_of(parts),
+        }
+    }
+
+    /// The filter that so many threads share. Its memory is provided first if the run will need it.
+    fn share(self, config: &DedupConfig, threads: usize) -> RunFilter {
+        match self {
+            Self::Any(parts) => {
+                let least = memory_of(&parts) / TOUCHED_BYTES;
+                if config.plain_bytes.is_some_and(|plain| plain >= least) {
+                    provide_memory(&parts, threads);
+                }
+                RunFilter::Any(share(parts, threads))
+            }
+            // It was read, or is empty and kept for many runs.
+            Self::Lines(parts) => RunFilter::Lines(share(parts, threads)),
+        }
+    }
+}
+
 /// A run whose filter is built and whose outputs are open.
 struct Run<'a> {
     filter: RunFilter,
@@ -72,8 +103,7 @@ struct Run<'a> {
 
 /// A run whose inputs are known, before its outputs are opened.
 struct PreparedRun {
-    filter: RunFilter,
-    filter_bytes: u64,
+    parts: RunParts,
     cores: Vec<Option<usize>>,
     seen: Option<SeenFiles>,
     /// The state that the run goes on with.
@@ -83,18 +113,18 @@ struct PreparedRun {
 impl PreparedRun {
     /// Opens the outputs.
     fn start(self, config: &DedupConfig, began: Instant) -> Result<Run<'_>, Failure> {
-        let Self { filter, cores, .. } = self;
+        let Self { parts, cores, .. } = self;
         let setup = Setup {
             began,
             threads: cores.len(),
-            filter_bytes: self.filter_bytes,
+            filter_bytes: parts.memory_bytes(),
         };
         let mut delivery = Delivery::open(config, setup, self.seen)?;
         if let Some((state, restart)) = self.restart {
             delivery = delivery.go_on(&state, restart)?;
         }
         Ok(Run {
-            filter,
+            filter: parts.share(config, cores.len()),
             cores,
             delivery,
         })
@@ -132,29 +162,16 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
         );
     }
     cores.truncate(threads);
-    let (filter, filter_bytes, restart) = match config.state.clone() {
-        None => {
-            let parts = build_filter(config, threads)?;
-            let bytes = memory_of(&parts);
-            if config
-                .plain_bytes
-                .is_some_and(|plain| plain >= bytes / TOUCHED_BYTES)
-            {
-                provide_memory(&parts, threads);
-            }
-            (RunFilter::Any(share(parts, threads)), bytes, None)
-        }
+    let (parts, restart) = match config.state.clone() {
+        None => (RunParts::Any(build_filter(config, threads)?), None),
         Some(state) => {
             let partitions = division::partitions(&config.filter, threads, core_count());
             let (restart, parts) = Restart::open(config, &state, partitions)?;
-            let bytes = memory_of(&parts);
-            let filter = RunFilter::Lines(share(parts, threads));
-            (filter, bytes, Some((state, restart)))
+            (RunParts::Lines(parts), Some((state, restart)))
         }
     };
     Ok(PreparedRun {
-        filter,
-        filter_bytes,
+        parts,
         cores,
         seen,
         restart,

@@ -144,6 +144,10 @@ impl Filter for Counted {
         self.filter.prefetch(keys);
     }
 
+    fn provide_memory(&self, share: usize, shares: usize) {
+        self.filter.provide_memory(share, shares);
+    }
+
     fn contains(&self, key: KeyHash) -> bool {
         self.filter.contains(key)
     }
@@ -227,6 +231,11 @@ impl Filter for Both {
     fn prefetch(&self, keys: &[KeyHash]) {
         self.time.prefetch(keys);
         self.packets.prefetch(keys);
+    }
+
+    fn provide_memory(&self, share: usize, shares: usize) {
+        self.time.provide_memory(share, shares);
+        self.packets.provide_memory(share, shares);
     }
 
     fn contains(&self, key: KeyHash) -> bool {
