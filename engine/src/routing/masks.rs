@@ -16,7 +16,8 @@
 //! Their number grows with the partitions, and so does the memory. A batch in flight has a bit of
 //! each key in every mask. The batch that is being sent has a buffer for each partition with space
 //! for all of its keys, any of which may be the partition's: 8 bytes a key, and 32 with 4
-//! partitions. A port has these buffers once, and a routed batch, and they keep the size of the largest batch.
+//! partitions. A port has these buffers once, and a routed batch, and they keep the size of the
+//! largest batch.
 
 use super::MESSAGE_KEYS;
 #[cfg(feature = "threads")]

@@ -72,7 +72,8 @@ impl<T> Producer<T> {
         self.room(1) > 0 || self.is_closed()
     }
 
-    /// Wakes the consumer's thread, if it awaits what is published. Must follow [`Vacant::publish_without_notify`].
+    /// Wakes the consumer's thread, if it awaits what is published. Must follow
+    /// [`Vacant::publish_without_notify`].
     #[inline]
     pub fn notify(&self) {
         if let Some(reader) = &self.doorbell {

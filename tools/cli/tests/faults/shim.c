@@ -1,7 +1,7 @@
 /* A library to preload: makes the n-th call of one kind fail, or do less than it was asked for.
  *
- * FAULT=CALL:N:HOW with CALL one of read, pread, write, close, sync, cut, or any for all of them; HOW is
- * short, the number of an error, or kill, which ends the process in front of the call.
+ * FAULT=CALL:N:HOW with CALL one of read, pread, write, close, sync, cut, or any for all of them; HOW
+ * is short, the number of an error, or kill, which ends the process in front of the call.
  * Calls on standard error and on what is neither a file nor a pipe do not count. Once it has
  * happened, the file that FAULT_MARK names exists.
  */

@@ -1,6 +1,7 @@
 //! The data path on one thread or several, with the same output: fills chunks from the inputs, or
 //! finds where they end in a plain file, reads their records, places them on the clock of a window,
-//! judges their keys, and delivers them to the outputs. The [loop](super::worker_loop) of each thread decides when.
+//! judges their keys, and delivers them to the outputs. The [loop](super::worker_loop) of each
+//! thread decides when.
 //!
 //! The threads share an [`OrderedFilter`]. A thread takes the ticket of a chunk while it has the
 //! [turn](super::chunk_order) to fill, so the filter judges the chunks in the order of the stream.
