@@ -299,12 +299,24 @@ impl<'a> Scan<'a> {
         Ok(at)
     }
 
-    /// The end of one or more digits.
+    /// The end of one or more digits, of which eight are looked at at once.
     #[inline(always)]
     fn digits(&mut self, start: usize) -> Result<usize, Stop> {
         let mut at = start;
-        while self.peek(at).is_ascii_digit() {
-            at += 1;
+        loop {
+            let Some(word) = self.word(at) else {
+                // The text ends within the word.
+                while self.peek(at).is_ascii_digit() {
+                    at += 1;
+                }
+                break;
+            };
+            let others = others_than_digits(word);
+            if others != 0 {
+                at += others.trailing_zeros() as usize / 8;
+                break;
+            }
+            at += 8;
         }
         if at == start {
             return self.fail(at, "expected a digit");
@@ -343,6 +355,16 @@ impl<'a> Scan<'a> {
         self.invalid = Some(Invalid { at, problem });
         Err(Stop)
     }
+}
+
+/// The highest bit of each byte that is no digit.
+#[inline(always)]
+fn others_than_digits(word: [u8; 8]) -> u64 {
+    const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
+    // Digits become 0 to 9, and only bytes above 9 carry into their highest bit: none carries
+    // further.
+    let word = u64::from_le_bytes(word) ^ u64::from_ne_bytes([b'0'; 8]);
+    (((word & !HIGHEST) + u64::from_ne_bytes([0x76; 8])) | word) & HIGHEST
 }
 
 /// One bit for each byte that does not stand for itself in a string: quotes, backslashes, control
