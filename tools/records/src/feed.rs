@@ -137,10 +137,12 @@ impl RecordFeed {
         self
     }
 
-    /// Fills chunks of this length, of which many are under way, and sets
-    /// `RecordLayout::expected`.
-    pub fn with_many_chunks(mut self, bytes: usize) -> Self {
-        self.input = self.input.with_chunk_bytes(bytes);
+    /// Fills chunks of this length for so many threads, of which as many decompress an input. Many
+    /// chunks are under way: sets `RecordLayout::expected`.
+    pub fn with_threads(mut self, threads: usize, chunk_bytes: usize) -> Self {
+        self.input = (self.input)
+            .with_threads(threads)
+            .with_chunk_bytes(chunk_bytes);
         self.estimates_records = true;
         self
     }

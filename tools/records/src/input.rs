@@ -72,6 +72,12 @@ impl Input {
         self
     }
 
+    /// Decompresses files on up to so many threads.
+    pub(crate) fn with_threads(mut self, threads: usize) -> Self {
+        self.sources.threads = threads;
+        self
+    }
+
     /// Fills chunks of this length, if reads and records allow it.
     pub(crate) fn with_chunk_bytes(mut self, bytes: usize) -> Self {
         self.cutter.sizes.usual = bytes;

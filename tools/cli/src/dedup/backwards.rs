@@ -191,7 +191,7 @@ fn changed(source: &Source) -> Failure {
 /// # Errors
 /// The failure. Otherwise a signal ended the search.
 pub(super) fn find_first_fault(config: &DedupConfig) -> Result<StreamEnd, Failure> {
-    let mut feed = Feed::new(config, Direction::Forwards, None);
+    let mut feed = Feed::new(config, Direction::Forwards, 1);
     let mut reporter = fault_reporter(config);
     let (mut chunk, mut reader) = (Chunk::default(), None);
     let mut done = InputPosition::default();

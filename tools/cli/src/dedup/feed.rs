@@ -15,6 +15,7 @@ use echoless_records::signals::Patience;
 use echoless_records::time::format::TimeReader;
 
 use super::backwards::{BackwardFeed, reverse};
+use super::threads::division::CHUNK_BYTES;
 use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
 use crate::packets::feed::PacketFeed;
 use crate::packets::keys::PacketKeys;
@@ -74,14 +75,9 @@ impl ChunkReader {
 const SWEPT_BYTES: NonZeroUsize = NonZeroUsize::new(4 << 10).expect("not 0");
 
 impl Feed {
-    /// The stream of the inputs that the configuration names, for one thread, which has one chunk.
-    /// With `chunk_bytes`, for several: chunks of records have this length, and their records are
-    /// estimated.
-    pub(crate) fn new(
-        config: &DedupConfig,
-        direction: Direction,
-        chunk_bytes: Option<usize>,
-    ) -> Self {
+    /// The stream of the inputs that the configuration names, for so many threads: one has one chunk,
+    /// several have longer ones, whose records are estimated.
+    pub(crate) fn new(config: &DedupConfig, direction: Direction, threads: usize) -> Self {
         let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
         let timed = (config.window.as_ref()).is_some_and(|window| window.clock.is_time());
         let most = if timed && !config.filter.has_partitions() {
@@ -103,13 +99,13 @@ impl Feed {
                 if config.follow {
                     feed = feed.following(config.run.quiet);
                 }
-                if let Some(bytes) = chunk_bytes {
-                    feed = feed.with_many_chunks(bytes);
+                if threads > 1 {
+                    feed = feed.with_threads(threads, CHUNK_BYTES);
                 }
                 match direction {
                     // The worker with the turn to fill reads only what it must. A state has to know
                     // what is in its inputs.
-                    Direction::Forwards if chunk_bytes.is_some() && config.state.is_none() => {
+                    Direction::Forwards if threads > 1 && config.state.is_none() => {
                         Self::Records(Box::new(feed.deferring_reads()))
                     }
                     Direction::Forwards => Self::Records(Box::new(feed)),
@@ -127,8 +123,10 @@ impl Feed {
                 let resolution = timed.map(|window| window.resolution as i64);
                 let keys = PacketKeys::new(Arc::clone(&packets.reading), resolution, hasher);
                 let header = config.stream_header.clone();
-                let feed = PacketFeed::new(sources, header, keys, most);
-                Self::Packets(Box::new(feed.with_strict(config.run.strict)))
+                let feed = PacketFeed::new(sources, header, keys, most)
+                    .with_strict(config.run.strict)
+                    .with_threads(threads);
+                Self::Packets(Box::new(feed))
             }
         }
     }

@@ -44,6 +44,8 @@ pub(crate) struct PacketFeed {
     signals: Option<Signals>,
     keys: PacketKeys,
     sizes: BufferSizes,
+    /// The most threads that decompress a file.
+    threads: usize,
 }
 
 /// A file that is being read.
@@ -81,12 +83,19 @@ impl PacketFeed {
                 longest: DEFAULT_MAX_BLOCK,
                 most,
             },
+            threads: 1,
         }
     }
 
     /// If `strict`, a file that is cut or damaged ends the stream.
     pub(crate) fn with_strict(mut self, strict: bool) -> Self {
         self.partial = PartialInputs::new(strict);
+        self
+    }
+
+    /// Decompresses files on up to so many threads.
+    pub(crate) fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
         self
     }
 
@@ -213,7 +222,8 @@ impl PacketFeed {
         let signals = Signals::catch().map_err(Failure::file("signals"))?;
         self.signals = Some(signals);
         Ok(Capture {
-            bytes: PlainBytes::new(file, Detection::Binary, Some(signals)),
+            bytes: PlainBytes::new(file, Detection::Binary, Some(signals))
+                .decompressed_on(self.threads),
             framer: Framer::new(),
             first_section: self.sections,
         })

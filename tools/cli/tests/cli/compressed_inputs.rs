@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::codecs::{CODECS, Parts, READ_ONLY, compress, decompress, lines, read_only};
-use crate::run::{Run, command, dedup, echoless, file, run};
+use crate::run::{Folder, Run, command, dedup, echoless, file, run};
 
 /// Records of 12 bytes, a third of them repeats.
 fn binary() -> Vec<u8> {
@@ -41,6 +41,59 @@ fn every_codec_reads_like_the_plain_file() {
             }
             let run = dedup(["--format", format], compress(codec, &plain));
             assert!(run.bytes() == expected, "{codec}");
+        }
+    }
+}
+
+/// A gzip member with the field of BGZF, which says how long it is.
+fn bgzf(plain: &[u8]) -> Vec<u8> {
+    let builder = flate2::GzBuilder::new().extra(*b"BC\x02\0\0\0");
+    let mut encoder = builder.write(Vec::new(), flate2::Compression::new(6));
+    encoder.write_all(plain).unwrap();
+    let mut member = encoder.finish().unwrap();
+    let size = u16::try_from(member.len() - 1).unwrap();
+    member[16..18].copy_from_slice(&size.to_le_bytes());
+    member
+}
+
+#[test]
+fn files_of_many_frames_read_the_same_on_any_number_of_threads() {
+    let folder = Folder::with(&[("other", "other\n")]);
+    let plain = lines().repeat(3);
+    let expected = dedup("", &plain).bytes();
+    for codec in ["zstd", "lz4", "gzip"] {
+        let frame = |part: &[u8]| match codec {
+            "gzip" => bgzf(part),
+            codec => compress(codec, part),
+        };
+        let whole: Vec<u8> = plain.chunks(60_000).flat_map(frame).collect();
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 2] ^= 0x10;
+        let garbage = [&whole[..], b"garbage"].concat();
+        let of_one_frame = compress(codec, &plain);
+        let mixed = [&whole[..], &of_one_frame, &whole].concat();
+        for (file, is_whole) in [
+            (&whole[..], true),
+            (&mixed, true),
+            (&flipped, false),
+            (&garbage, codec == "gzip"),
+            (&whole[..whole.len() - 1], false),
+            (&whole[..whole.len() / 3], false),
+        ] {
+            folder.write("many", file);
+            let run_on = |threads: usize| {
+                let run = folder.dedup(format!("--threads {threads} --stats stats many other"));
+                assert_eq!(run.code, if is_whole { 0 } else { 2 }, "{codec}");
+                let bytes_in = folder.json("stats")["bytes_in"].clone();
+                (run.stdout, run.stderr, bytes_in)
+            };
+            let one = run_on(1);
+            if is_whole {
+                assert!(one.0 == [&expected[..], b"other\n"].concat(), "{codec}");
+            }
+            for threads in [2, 3, 8] {
+                assert!(run_on(threads) == one, "{codec} {threads}");
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use super::codec::{Codec, Detected, Detection, LZMA_FIELDS, may_be_next_lzma};
 use super::lz4::{Lz4, skip_frames};
 
 /// The bytes that are read from a file at once.
-const READ_BYTES: usize = 128 << 10;
+pub(super) const READ_BYTES: usize = 128 << 10;
 
 /// A decoder of a file. Like any reader it returns 0 at the end of the last frame.
 ///
@@ -31,28 +31,23 @@ pub(super) trait Decoder: Read + Send {
     }
 }
 
-/// A decoder of this codec; without one, of the first frame behind those that are skipped.
-///
-/// # Errors
-/// An error if the decoder has no memory.
-pub(super) fn decoder<R: Read + Send + 'static>(
+/// A decoder of a file of this codec, also from between two of its frames on; without a codec, of
+/// that of the first frame behind those that are skipped.
+pub(super) fn decoder<'a, R: Read + Send + 'a>(
     codec: Option<Codec>,
     file: R,
-) -> io::Result<Box<dyn Decoder>> {
+) -> Box<dyn Decoder + 'a> {
     let file = BufReader::with_capacity(READ_BYTES, file);
     match codec {
         Some(codec) => decoder_of(codec, file),
-        None => Ok(Box::new(BehindSkipped {
+        None => Box::new(BehindSkipped {
             file: Some(file),
             decoder: None,
-        })),
+        }),
     }
 }
 
-fn decoder_of<R: Read + Send + 'static>(
-    codec: Codec,
-    file: BufReader<R>,
-) -> io::Result<Box<dyn Decoder>> {
+fn decoder_of<'a, R: Read + Send + 'a>(codec: Codec, file: BufReader<R>) -> Box<dyn Decoder + 'a> {
     // What the tools do with bytes behind the last frame: gzip, bzip2 and lzip ignore those that do
     // not begin like a frame, the others fail.
     let ignoring = |deciding, may_begin| Behind {
@@ -77,9 +72,9 @@ fn decoder_of<R: Read + Send + 'static>(
             may_begin: may_be_next_lzma,
             padded: false,
         },
-        Codec::Lz4 => return Ok(Box::new(Lz4::new(file))),
+        Codec::Lz4 => return Box::new(Lz4::new(file)),
     };
-    Ok(Box::new(Frames::new(codec, behind, file)?))
+    Box::new(Frames::new(codec, behind, file))
 }
 
 impl<R: Read + Send> Decoder for Lz4<R> {
@@ -90,13 +85,13 @@ impl<R: Read + Send> Decoder for Lz4<R> {
 
 /// A file that begins with frames which decoders of zstd and lz4 skip. The first other frame
 /// decides which of them the file is.
-struct BehindSkipped<R: Read> {
+struct BehindSkipped<'a, R: Read> {
     /// `None` once that frame was found.
     file: Option<BufReader<R>>,
-    decoder: Option<Box<dyn Decoder>>,
+    decoder: Option<Box<dyn Decoder + 'a>>,
 }
 
-impl<R: Read + Send + 'static> Read for BehindSkipped<R> {
+impl<'a, R: Read + Send + 'a> Read for BehindSkipped<'a, R> {
     fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
         if let Some(mut file) = self.file.take()
             && let Some(magic) = skip_frames(&mut file, None)?
@@ -107,7 +102,7 @@ impl<R: Read + Send + 'static> Read for BehindSkipped<R> {
                 _ => Codec::Zstd,
             };
             let file = BufReader::new(Cursor::new(magic).chain(file));
-            self.decoder = Some(decoder_of(codec, file)?);
+            self.decoder = Some(decoder_of(codec, file));
         }
         self.decoder
             .as_mut()
@@ -115,7 +110,7 @@ impl<R: Read + Send + 'static> Read for BehindSkipped<R> {
     }
 }
 
-impl<R: Read + Send + 'static> Decoder for BehindSkipped<R> {
+impl<'a, R: Read + Send + 'a> Decoder for BehindSkipped<'a, R> {
     fn codec(&self) -> Option<Codec> {
         self.decoder.as_ref()?.codec()
     }
@@ -229,16 +224,16 @@ struct Frames<R: Read> {
 }
 
 impl<R: Read> Frames<R> {
-    fn new(codec: Codec, behind: Behind, file: BufReader<R>) -> io::Result<Self> {
-        Ok(Self {
+    fn new(codec: Codec, behind: Behind, file: BufReader<R>) -> Self {
+        Self {
             codec,
-            frame: Some(Frame::new(codec)?),
+            frame: None,
             behind,
             begun: Vec::new(),
             file,
             bytes_behind: 0,
             failed: None,
-        })
+        }
     }
 
     /// Reads up to the next frame; returns `false` at the end of the file.
@@ -334,7 +329,7 @@ impl<R: Read> Read for Frames<R> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -343,7 +338,7 @@ mod tests {
     use super::*;
 
     /// Frames of these parts, one after the other, each flushed in its middle.
-    fn frames(codec: Codec, parts: &[Vec<u8>]) -> Vec<u8> {
+    pub(in super::super) fn frames(codec: Codec, parts: &[Vec<u8>]) -> Vec<u8> {
         let compression = Compression::parse("--compress", codec.name()).unwrap();
         parts.iter().fold(Vec::new(), |frames, part| {
             let mut encoder = Encoder::new(compression, frames).unwrap();
@@ -377,7 +372,7 @@ mod tests {
         file: Vec<u8>,
         at_once: usize,
     ) -> (Vec<u8>, Option<ErrorKind>) {
-        let mut decoder = decoder(codec, Short(io::Cursor::new(file), at_once)).unwrap();
+        let mut decoder = decoder(codec, Short(io::Cursor::new(file), at_once));
         let (mut plain, mut buffer) = (Vec::new(), vec![0; at_once]);
         loop {
             match decoder.read(&mut buffer) {
@@ -390,7 +385,7 @@ mod tests {
     }
 
     /// Some parts that compress, and some that do not.
-    fn parts() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    pub(in super::super) fn parts() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let repeated = (any::<u8>(), 0..5000_usize).prop_map(|(byte, len)| vec![byte; len]);
         vec(prop_oneof![vec(any::<u8>(), 0..500), repeated], 1..4)
     }
@@ -521,14 +516,14 @@ mod tests {
         }
     }
 
-    fn skippable(kind: u8, length: usize) -> Vec<u8> {
+    pub(in super::super) fn skippable(kind: u8, length: usize) -> Vec<u8> {
         let header = [0x50 + kind, 0x2a, 0x4d, 0x18];
         let bytes = (length as u32).to_le_bytes();
         [&header[..], &bytes, &vec![b'\n'; length]].concat()
     }
 
     /// A legacy frame of lz4 with one block.
-    fn legacy(part: &[u8]) -> Vec<u8> {
+    pub(in super::super) fn legacy(part: &[u8]) -> Vec<u8> {
         let block = lz4_flex::block::compress(part);
         let length = (block.len() as u32).to_le_bytes();
         [&[0x02, 0x21, 0x4c, 0x18][..], &length, &block].concat()

@@ -6,20 +6,21 @@
 //!            +- recycled blocks -+
 //! ```
 //!
+//! The decoder has [threads of its own](super::several) for a regular file of many frames.
 //! A block is passed on as soon as the decoder returns something, full or not: the data of a slow
 //! producer does not wait for a full block.
 
 use std::fs::File;
-use std::io::{self, Cursor, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use thiserror::Error;
 
 use super::codec::Codec;
-use super::decoder::{Decoder, decoder};
+use super::several::FileDecoder;
 use crate::partial::Loss;
 use crate::reading::{self, CHUNK_BYTES};
 use crate::signals::{Patience, Signals};
@@ -89,23 +90,24 @@ pub fn loss_of_data(error: &io::Error) -> Option<Loss> {
 
 impl Decompressor {
     /// Starts to decompress a file that begins with `first`; these bytes are read already. Without
-    /// a codec, it begins with frames that are skipped.
+    /// a codec, it begins with frames that are skipped. Up to `threads` decode it.
     pub(super) fn start(
         codec: Option<Codec>,
         first: Vec<u8>,
         file: File,
         signals: Option<Signals>,
+        threads: usize,
     ) -> io::Result<Self> {
-        let counts = Arc::new(Counts {
-            bytes: AtomicU64::new(first.len() as u64),
-            ended_by_signal: AtomicBool::new(false),
-        });
+        // The data of a producer that pauses must not wait for the end of its frame.
+        let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let ended_by_signal = Arc::new(AtomicBool::new(false));
         let watched = Watched {
             file,
             signals,
-            counts: Arc::clone(&counts),
+            ended_by_signal: Arc::clone(&ended_by_signal),
         };
-        let decoder = decoder(codec, Cursor::new(first).chain(watched))?;
+        let threads = if is_regular { threads } else { 1 };
+        let decoder = FileDecoder::new(codec, first, watched, threads)?;
         let (send, filled) = bounded(BLOCKS);
         let (recycle, recycled) = bounded(BLOCKS);
         for _ in 1..BLOCKS {
@@ -115,7 +117,7 @@ impl Decompressor {
         // Not joined: when the stream is abandoned, the thread may be blocked on a slow producer.
         thread::Builder::new()
             .name("echoless-unzip".into())
-            .spawn(move || decompress(decoder, &counts, &recycled, &send))?;
+            .spawn(move || decompress(decoder, &ended_by_signal, &recycled, &send))?;
         Ok(Self {
             filled,
             recycle,
@@ -231,14 +233,14 @@ impl Default for Block {
 
 /// Fills blocks until the file ends or the reader is dropped.
 fn decompress(
-    mut decoder: Box<dyn Decoder>,
-    counts: &Counts,
+    mut decoder: FileDecoder<Watched>,
+    ended_by_signal: &AtomicBool,
     recycled: &Receiver<Block>,
     send: &Sender<Block>,
 ) {
     while let Ok(mut block) = recycled.recv() {
         (block.filled, block.end) = loop {
-            match decoder.read(&mut block.bytes) {
+            match decoder.fill(&mut block.bytes) {
                 Ok(0) => {
                     let bytes_behind = decoder.bytes_behind();
                     break (0, Some(End::File { bytes_behind }));
@@ -249,9 +251,9 @@ fn decompress(
             }
         };
         block.codec = decoder.codec();
-        // Relaxed: only this thread counts.
-        block.file_bytes = counts.bytes.load(Ordering::Relaxed);
-        if block.end.is_some() && counts.ended_by_signal.load(Ordering::Relaxed) {
+        block.file_bytes = decoder.file_bytes();
+        // Relaxed: this thread has read the end, behind those of the decoder.
+        if block.end.is_some() && ended_by_signal.load(Ordering::Relaxed) {
             // A decoder takes the end of its input by a signal for a cut file.
             block.end = Some(End::Signal);
         }
@@ -262,33 +264,24 @@ fn decompress(
     }
 }
 
-/// What a decoder hides from its caller. One thread uses it.
-#[derive(Debug)]
-struct Counts {
-    /// The bytes of the file that were read.
-    bytes: AtomicU64,
-    ended_by_signal: AtomicBool,
-}
-
 /// A file that ends where a signal arrives.
 #[derive(Debug)]
 struct Watched {
     file: File,
     signals: Option<Signals>,
-    counts: Arc<Counts>,
+    /// What a decoder hides from its caller.
+    ended_by_signal: Arc<AtomicBool>,
 }
 
 impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = reading::read(&self.file, self.signals, Patience::Wait, buffer)?;
-        let counts = &self.counts;
         let (read, by_signal) = match read {
             reading::Read::Bytes(read) => (read, false),
             reading::Read::NotYet | reading::Read::Signal => (0, true),
         };
-        // Relaxed: one thread stores and loads it.
-        (counts.ended_by_signal).store(by_signal, Ordering::Relaxed);
-        counts.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        // Relaxed: the threads that read take turns, and the one that loads it is the last of them.
+        self.ended_by_signal.store(by_signal, Ordering::Relaxed);
         Ok(read)
     }
 }

@@ -94,8 +94,8 @@ fn first_of_file(file: &mut File, most: usize) -> io::Result<Vec<u8>> {
     // The clone has the same position.
     let clone = file.try_clone()?;
     let mut plain: Box<dyn Read> = match detected {
-        Detected::Compressed(codec) => decoder(Some(codec), clone)?,
-        Detected::Skippable => decoder(None, clone)?,
+        Detected::Compressed(codec) => decoder(Some(codec), clone),
+        Detected::Skippable => decoder(None, clone),
         Detected::Foreign(command) => return Err(not_decoded(command, "")),
         Detected::Plain | Detected::Undecided => Box::new(clone),
     };

@@ -1,14 +1,16 @@
 //! Compressed inputs and outputs: gzip, zstd, lz4, bzip2 and xz, and inputs in lzma and lzip.
 //!
 //! An input is compressed if it begins with the signature of a [`codec`]. The [`reader`] returns
-//! plain bytes either way; decompression runs on a thread of its own (`decompressor`), and so
-//! does the compression of an output ([`compressor`]).
+//! plain bytes either way; decompression runs on a thread of its own (`decompressor`), or on several
+//! (`several`), and the compression of an output on one ([`compressor`]).
 
 pub mod codec;
 pub mod compressor;
 mod decoder;
 mod decompressor;
 mod encoder;
+mod extent;
 pub mod length;
 mod lz4;
 pub mod reader;
+mod several;

@@ -19,6 +19,8 @@ pub struct PlainBytes {
     state: State,
     signals: Option<Signals>,
     detection: Detection,
+    /// The most threads that decompress it.
+    threads: usize,
     /// The codec that the name of the file says.
     named: Option<Codec>,
     /// Whether the bytes are plain, in spite of the name.
@@ -63,6 +65,7 @@ impl PlainBytes {
             },
             signals,
             detection,
+            threads: 1,
             named: None,
             belies_name: false,
             alternative: "",
@@ -76,6 +79,12 @@ impl PlainBytes {
     /// decompressed up to there.
     pub fn from(mut self, offset: u64) -> Self {
         self.skipped = offset;
+        self
+    }
+
+    /// Decompresses a regular file on up to so many threads, if it has several frames.
+    pub fn decompressed_on(mut self, threads: usize) -> Self {
+        self.threads = threads;
         self
     }
 
@@ -295,8 +304,8 @@ impl PlainBytes {
                     Detected::Compressed(codec) => Some(codec),
                     _ => None,
                 };
-                let signals = self.signals;
-                let decompressor = Decompressor::start(codec, first, file, signals)?;
+                let (signals, threads) = (self.signals, self.threads);
+                let decompressor = Decompressor::start(codec, first, file, signals, threads)?;
                 self.state = State::Compressed(decompressor);
                 // What is decompressed already may be all for now.
                 self.read_on(patience, buffer)

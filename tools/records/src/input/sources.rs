@@ -27,6 +27,8 @@ pub(super) struct InputSources {
     /// The index of the current one.
     pub(super) at: usize,
     pub(super) detection: Detection,
+    /// The most threads that decompress an input.
+    pub(super) threads: usize,
     /// Where the inputs go on that an earlier run has read in part, in a run with a state.
     restarts: Option<Vec<Option<InputRestart>>>,
     /// If the last input is followed, its name.
@@ -66,6 +68,7 @@ impl InputSources {
             known: 0,
             at: 0,
             detection,
+            threads: 1,
             restarts: None,
             following: None,
             earlier: VecDeque::new(),
@@ -149,7 +152,8 @@ impl InputSources {
             // The next file of a name that is followed has none.
             restart = restarts[self.at].take().or(restart);
         }
-        let mut bytes = PlainBytes::new(file, self.detection, self.signals);
+        let bytes = PlainBytes::new(file, self.detection, self.signals);
+        let mut bytes = bytes.decompressed_on(self.threads);
         if let Some(restart) = &restart {
             bytes = bytes.from(restart.position.bytes);
         }

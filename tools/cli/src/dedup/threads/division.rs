@@ -92,7 +92,7 @@ pub(in crate::dedup) fn partitions(spec: &FilterSpec, threads: usize, cores: usi
 
 /// The length of a chunk without a long record, on several threads. Each chunk takes some waits and
 /// wake-ups.
-pub(super) const CHUNK_BYTES: usize = 1 << 20;
+pub(in crate::dedup) const CHUNK_BYTES: usize = 1 << 20;
 
 /// The number of chunks that a thread has judged and not delivered at a time, at most: it passes
 /// the next ones while another thread has the chunk that is delivered next.

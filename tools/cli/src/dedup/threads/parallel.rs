@@ -89,11 +89,7 @@ pub(in crate::dedup) fn pass<F: RunPart>(
     let chunks = threads * (CHUNKS_IN_FLIGHT + 1);
     let window = config.window.as_ref();
     let shared = SharedRun {
-        feed: Mutex::new(Feed::new(
-            config,
-            direction,
-            (!is_only).then_some(CHUNK_BYTES),
-        )),
+        feed: Mutex::new(Feed::new(config, direction, threads)),
         order: ChunkOrder::new(
             chunks * CHUNK_BYTES * MEMORY_OF_A_BYTE + SPARE_BYTES,
             parkers.iter().map(Parker::doorbell),
