@@ -63,7 +63,7 @@ impl<'a> Delivery<'a> {
         let mut delivery = Self {
             config,
             setup,
-            outputs: Outputs::open(config)?,
+            outputs: Outputs::open(config, setup.threads)?,
             begun: false,
             observers,
             sums: Sums::new(config),

@@ -46,6 +46,38 @@ fn outputs_of_files_are_the_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
+fn outputs_of_many_frames_are_the_same_bytes_on_any_number_of_threads() {
+    let line = |id: u64| format!("{id},{:x}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40);
+    let plain: Vec<u8> = (0..300_000).flat_map(|id| line(id).into_bytes()).collect();
+    assert!(plain.len() > 3 << 20);
+    let folder = Folder::with(&[("input", &plain)]);
+    for codec in ["zstd", "zstd:10", "gzip:1", "lz4", "bzip2:1", "xz:0"] {
+        let (name, _) = codec.split_once(':').unwrap_or((codec, ""));
+        let mut first = None;
+        for threads in ["1", "2", "4"] {
+            let args = format!("--threads {threads} --compress {codec} input");
+            let output = folder.dedup(args).bytes();
+            let is_same = *first.get_or_insert_with(|| output.clone()) == output;
+            assert!(is_same, "{codec} {threads}");
+        }
+        let output = folder.path("output");
+        std::fs::write(&output, first.unwrap()).unwrap();
+        assert!(folder.dedup("output").bytes() == plain, "{codec}");
+        match Command::new(name).arg("-dc").arg(&output).output() {
+            Ok(tool) => assert!(tool.status.success() && tool.stdout == plain, "{codec}"),
+            Err(_) => eprintln!("skipped: {name} is missing"),
+        }
+        // A decoder of the crate for lz4 reads one frame.
+        if name != "lz4" {
+            assert!(
+                decompress(name, &folder.bytes("output")) == plain,
+                "{codec}"
+            );
+        }
+    }
+}
+
+#[test]
 fn outputs_of_streams_have_the_same_content() {
     let input = lines();
     let expected = dedup("", &input).bytes();

@@ -260,6 +260,25 @@ pub struct Compression {
 }
 
 impl Compression {
+    /// Whether short frames, compressed each on its own, are hardly longer than one long one. Encoders
+    /// that look far back are not for frames.
+    pub(super) const fn is_for_frames(self) -> bool {
+        match self.codec {
+            Codec::Gzip | Codec::Lz4 | Codec::Bzip2 => true,
+            Codec::Zstd => self.level < 10,
+            Codec::Xz | Codec::Lzma | Codec::Lzip => false,
+        }
+    }
+
+    /// The most encoders at a time, by their memory: a few hundred megabytes, or what one takes.
+    pub(super) const fn most_encoders(self) -> usize {
+        match (self.codec, self.level) {
+            (Codec::Xz, 7..) | (Codec::Zstd, 20..) => 1,
+            (Codec::Xz, 3..) | (Codec::Zstd, 10..) => 4,
+            _ => 16,
+        }
+    }
+
     /// Parses `CODEC` or `CODEC:LEVEL`.
     ///
     /// # Errors

@@ -1,15 +1,18 @@
-//! Compression of an output on a thread of its own.
+//! Compression of an output on a thread of its own, and of its frames on several.
 //!
 //! ```text
-//! writer -> pending bytes -> encoder, block by block -> file
+//! writer -> pending bytes -> encoder, block by block ------> file
+//!                         -> frame by frame -> encoders -> file
 //! ```
 //!
-//! The encoder gets blocks of one size for writes of any size: the same bytes are
+//! An encoder gets blocks of one size for writes of any size: the same bytes are
 //! compressed to the same bytes. Only a prompt compressor departs from that. It is for inputs that
-//! may pause: no byte waits longer than `LONGEST_WAIT` before the encoder is flushed.
+//! may pause: no byte waits longer than `LONGEST_WAIT` before its one encoder is flushed.
 //!
-//! The output of a run with a state is frames of `FRAME_BYTES` plain bytes each, whenever the run
-//! commits. A commit has the bytes of the frame that is not complete, so a run that goes on writes
+//! Other outputs are frames of `FRAME_BYTES` plain bytes each, for any number of threads, unless the
+//! codec compresses them much worse ([`Compression::is_for_frames`]).
+//!
+//! The output of a run with a state is frames, whenever the run commits. A commit has the bytes of the frame that is not complete, so a run that goes on writes
 //! the very frames of one that was never interrupted. A frame is written at once, so what another
 //! program appends meanwhile is between two of them, and is noticed.
 
@@ -21,11 +24,12 @@ use std::time::{Duration, Instant};
 
 use super::codec::Compression;
 use super::encoder::Encoder;
+use super::frame_encoders::FrameEncoders;
 use crate::failure::lock;
 use crate::writing::OutputFile;
 
 /// The number of bytes that are encoded at once.
-const BLOCK_BYTES: usize = 128 << 10;
+pub(super) const BLOCK_BYTES: usize = 128 << 10;
 
 /// The number of pending bytes from which on writers wait.
 const MOST_PENDING: usize = 8 * BLOCK_BYTES;
@@ -106,6 +110,11 @@ impl Shared {
 }
 
 impl State {
+    /// Whether there is a block to take, or nothing more to come.
+    fn is_due(&self) -> bool {
+        self.finished || self.pending.len() >= BLOCK_BYTES
+    }
+
     /// Notes that another program has appended to the file behind the complete frames. A record may
     /// begin before it and end behind it.
     fn note_appended(&mut self) {
@@ -114,17 +123,32 @@ impl State {
 }
 
 impl Compressor {
-    /// Begins a frame at the end of the file.
+    /// Begins a frame at the end of the file. Up to so many `threads` encode.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(file: OutputFile, compression: Compression, prompt: bool) -> io::Result<Self> {
+    pub fn start(
+        file: OutputFile,
+        compression: Compression,
+        prompt: bool,
+        threads: usize,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let counted = CountedFile {
             file,
             shared: Arc::clone(&shared),
         };
-        let compressing = move |taking: &_| compress(taking, Encoder::new(compression, counted)?);
+        let compressing = move |taking: &_| {
+            if prompt || !compression.is_for_frames() {
+                return compress(taking, Encoder::new(compression, counted)?);
+            }
+            compress_frames(
+                taking,
+                FrameEncoders::new(compression, threads),
+                counted,
+                false,
+            )
+        };
         Self::start_thread(shared, compressing, prompt, None)
     }
 
@@ -138,6 +162,7 @@ impl Compressor {
         compression: Compression,
         start: FrameStart,
         may_append: bool,
+        threads: usize,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         shared.lock().frames_end = start.file_bytes;
@@ -145,8 +170,8 @@ impl Compressor {
             file,
             shared: Arc::clone(&shared),
         };
-        let compressing =
-            move |taking: &_| compress_frames(taking, compression, counted, may_append);
+        let encoders = FrameEncoders::new(compression, threads);
+        let compressing = move |taking: &_| compress_frames(taking, encoders, counted, may_append);
         let frame = Some(OpenFrame::default());
         let mut compressor = Self::start_thread(shared, compressing, false, frame)?;
         compressor.write_slices(&[IoSlice::new(&start.plain)])?;
@@ -352,39 +377,31 @@ fn compress(shared: &Shared, mut encoder: Encoder<CountedFile>) -> io::Result<()
 /// follows a complete one, but a file without content is an empty frame.
 fn compress_frames(
     shared: &Shared,
-    compression: Compression,
+    mut encoders: FrameEncoders,
     mut file: CountedFile,
     may_append: bool,
 ) -> io::Result<()> {
     let mut taken = Vec::new();
-    // Less than a block, taken but not encoded.
+    // Less than a frame.
     let mut rest: Vec<u8> = Vec::new();
-    let mut frame: Option<Box<Encoder<Vec<u8>>>> = None;
-    let open = || Encoder::new(compression, Vec::new()).map(Box::new);
-    let mut room = FRAME_BYTES;
     loop {
+        // A frame does not wait for the next bytes.
+        while encoders.is_full() || !encoders.is_empty() && !shared.lock().is_due() {
+            file.append_oldest(&mut encoders, may_append)?;
+        }
         let (finished, _) = take(shared, &mut taken);
         rest.append(&mut taken);
-        let whole = match finished {
-            true => rest.len(),
-            false => rest.len() / BLOCK_BYTES * BLOCK_BYTES,
-        };
-        for block in rest[..whole].chunks(BLOCK_BYTES) {
-            let mut encoder = frame.take().map_or_else(open, Ok)?;
-            encoder.write_all(block)?;
-            room -= block.len();
-            if room > 0 {
-                frame = Some(encoder);
-            } else {
-                room = FRAME_BYTES;
-                file.append_frame(&encoder.finish()?, may_append)?;
-            }
+        while rest.len() >= FRAME_BYTES {
+            let behind = rest.split_off(FRAME_BYTES);
+            encoders.push(std::mem::replace(&mut rest, behind))?;
         }
-        rest.drain(..whole);
         if finished {
-            if frame.is_some() || shared.lock().frames_end == 0 {
-                let encoder = frame.map_or_else(open, Ok)?;
-                file.append_frame(&encoder.finish()?, may_append)?;
+            while !encoders.is_empty() {
+                file.append_oldest(&mut encoders, may_append)?;
+            }
+            if !rest.is_empty() || shared.lock().frames_end == 0 {
+                encoders.push(rest)?;
+                file.append_oldest(&mut encoders, may_append)?;
             }
             return file.file.close();
         }
@@ -399,7 +416,7 @@ fn take(shared: &Shared, taken: &mut Vec<u8>) -> (bool, bool) {
         let waited = state.unflushed_since.map(|since| since.elapsed());
         let due = waited.is_some_and(|waited| waited >= LONGEST_WAIT);
         let is_awaited = std::mem::take(&mut state.awaits_frames);
-        if state.finished || due || is_awaited || state.pending.len() >= BLOCK_BYTES {
+        if due || is_awaited || state.is_due() {
             break due;
         }
         state = match waited {
@@ -430,6 +447,13 @@ struct CountedFile {
 }
 
 impl CountedFile {
+    /// Appends the oldest frame of the encoders, once it is encoded.
+    fn append_oldest(&mut self, encoders: &mut FrameEncoders, may_append: bool) -> io::Result<()> {
+        encoders
+            .pop()
+            .map_or(Ok(()), |frame| self.append_frame(&frame?, may_append))
+    }
+
     /// Appends a complete frame, also behind what another program has appended before.
     fn append_frame(&mut self, frame: &[u8], may_append: bool) -> io::Result<()> {
         self.write_all(frame)?;
@@ -470,17 +494,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::codec::{Codec, Detection};
+    use super::super::decoder::decoder;
     use super::super::reader::PlainBytes;
     use super::*;
     use crate::reading::Read;
     use crate::signals::Patience;
 
     /// What the file holds after these bytes, written in slices of at most `step` bytes.
-    fn compressed(codec: Codec, bytes: &[u8], step: usize) -> Vec<u8> {
+    fn compressed(codec: Codec, bytes: &[u8], step: usize, threads: usize) -> Vec<u8> {
         let compression = Compression::parse("--compress", codec.name()).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut compressor =
-            Compressor::start(OutputFile::new(file.reopen().unwrap()), compression, false).unwrap();
+        let output = OutputFile::new(file.reopen().unwrap());
+        let mut compressor = Compressor::start(output, compression, false, threads).unwrap();
         let slices: Vec<IoSlice<'_>> = bytes.chunks(step).map(IoSlice::new).collect();
         for slices in slices.chunks(3) {
             compressor.write_slices(slices).unwrap();
@@ -498,7 +523,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let output = || OutputFile::new(file.reopen().unwrap());
         let start = FrameStart::default();
-        let mut first = Compressor::start_frames(output(), compression, start, false).unwrap();
+        let mut first = Compressor::start_frames(output(), compression, start, false, 1).unwrap();
         first.write_slices(&[IoSlice::new(&bytes[..cut])]).unwrap();
         let start = first.frame_start().unwrap();
         // What it wrote behind that is lost.
@@ -506,7 +531,7 @@ mod tests {
         file.as_file().set_len(start.file_bytes).unwrap();
         let mut rest = output();
         io::Seek::seek(&mut rest, io::SeekFrom::End(0)).unwrap();
-        let mut second = Compressor::start_frames(rest, compression, start, false).unwrap();
+        let mut second = Compressor::start_frames(rest, compression, start, false, 3).unwrap();
         second.write_slices(&[IoSlice::new(&bytes[cut..])]).unwrap();
         second.finish().unwrap();
         std::fs::read(file.path()).unwrap()
@@ -520,7 +545,7 @@ mod tests {
             let output = OutputFile::new(file.reopen().unwrap());
             let start = FrameStart::default();
             let mut compressor =
-                Compressor::start_frames(output, compression, start, false).unwrap();
+                Compressor::start_frames(output, compression, start, false, 2).unwrap();
             let mut written = 0;
             while written < 2 * FRAME_BYTES {
                 let bytes = vec![7; step];
@@ -585,14 +610,21 @@ mod tests {
         #[test]
         fn the_lengths_of_writes_do_not_matter(
             seed: u64,
-            len in 0..700_000_usize,
+            len in prop_oneof![0..700_000_usize, 0..5 * FRAME_BYTES],
             step in 1000..300_000_usize,
         ) {
             let byte = |at: usize| (seed.wrapping_mul(at as u64 / 3) >> 60) as u8;
             let bytes: Vec<u8> = (0..len).map(byte).collect();
             for codec in [Codec::Zstd, Codec::Gzip, Codec::Lz4] {
-                let expected = compressed(codec, &bytes, BLOCK_BYTES);
-                prop_assert!(compressed(codec, &bytes, step) == expected, "{:?}", codec);
+                let expected = compressed(codec, &bytes, BLOCK_BYTES, 1);
+                for threads in [1, 2, 4] {
+                    let found = compressed(codec, &bytes, step, threads);
+                    prop_assert!(found == expected, "{:?} {}", codec, threads);
+                }
+                let mut plain = Vec::new();
+                let mut decoder = decoder(Some(codec), &expected[..]);
+                io::Read::read_to_end(&mut decoder, &mut plain).unwrap();
+                prop_assert!(plain == bytes, "{:?}", codec);
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! An input is compressed if it begins with the signature of a [`codec`]. The [`reader`] returns
 //! plain bytes either way; decompression runs on a thread of its own (`decompressor`), or on several
-//! (`several`), and the compression of an output on one ([`compressor`]).
+//! (`several`), and so does the compression of an output ([`compressor`], `frame_encoders`).
 
 pub mod codec;
 pub mod compressor;
@@ -10,6 +10,7 @@ mod decoder;
 mod decompressor;
 mod encoder;
 mod extent;
+mod frame_encoders;
 pub mod length;
 mod lz4;
 pub mod reader;

@@ -13,6 +13,8 @@ pub(super) struct CompressedOutput {
     compression: Compression,
     /// Whether the input may pause: then no record may wait for the next ones.
     prompt: bool,
+    /// The most threads that compress its frames.
+    threads: usize,
     /// Where an output of several frames begins or goes on, if the run has a state.
     frames: Option<FrameStart>,
     /// Writes the head of a frame, so it is not started while the run may still be rejected.
@@ -21,10 +23,11 @@ pub(super) struct CompressedOutput {
 
 impl CompressedOutput {
     /// An output whose frame is not begun.
-    pub(super) const fn new(compression: Compression, prompt: bool) -> Self {
+    pub(super) const fn new(compression: Compression, prompt: bool, threads: usize) -> Self {
         Self {
             compression,
             prompt,
+            threads,
             frames: None,
             compressor: None,
         }
@@ -40,8 +43,10 @@ impl CompressedOutput {
     pub(super) fn begin(&mut self, file: &OutputFile, may_append: bool) -> io::Result<()> {
         let (file, compression) = (file.try_clone()?, self.compression);
         self.compressor = Some(match self.frames.take() {
-            None => Compressor::start(file, compression, self.prompt)?,
-            Some(start) => Compressor::start_frames(file, compression, start, may_append)?,
+            None => Compressor::start(file, compression, self.prompt, self.threads)?,
+            Some(start) => {
+                Compressor::start_frames(file, compression, start, may_append, self.threads)?
+            }
         });
         Ok(())
     }

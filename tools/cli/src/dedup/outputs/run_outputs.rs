@@ -170,13 +170,14 @@ impl Passed {
 
 impl Outputs {
     /// Opens the outputs. Nothing is written or truncated yet. If one cannot be opened, or if its
-    /// file header cannot be rewritten as requested, those that were created are removed again.
-    pub(in crate::dedup) fn open(config: &DedupConfig) -> Result<Self, Failure> {
+    /// file header cannot be rewritten as requested, those that were created are removed again. Up
+    /// to so many `threads` compress them.
+    pub(in crate::dedup) fn open(config: &DedupConfig, threads: usize) -> Result<Self, Failure> {
         let mut targets = Targets::new(config.all_inputs())
             .with_known(&config.sources[..config.known])
             .with_settings(&config.run.settings)
             .with_state(config.state_folder());
-        let outputs = Self::open_all(config, &mut targets)?;
+        let outputs = Self::open_all(config, &mut targets, threads)?;
         if config.content.fixes_header() {
             let mut records = outputs
                 .all
@@ -188,7 +189,11 @@ impl Outputs {
         Ok(outputs)
     }
 
-    fn open_all(config: &DedupConfig, targets: &mut Targets) -> Result<Self, Failure> {
+    fn open_all(
+        config: &DedupConfig,
+        targets: &mut Targets,
+        threads: usize,
+    ) -> Result<Self, Failure> {
         let run = &config.run;
         // Only regular files never pause.
         let prompt = config.input_bytes.is_none();
@@ -206,9 +211,8 @@ impl Outputs {
                 Gets::Passed => Sink::main(opened, format),
                 _ => Sink::side(opened, format),
             };
-            let compressed =
-                compression.map(|compression| CompressedOutput::new(compression, prompt));
-            let sink = sink.compressed(compressed);
+            let compressed = |compression| CompressedOutput::new(compression, prompt, threads);
+            let sink = sink.compressed(compression.map(compressed));
             Ok(Output { gets, sink })
         };
         let all: Result<Vec<Output>, Failure> = named_outputs(config).map(open).collect();
