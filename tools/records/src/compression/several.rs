@@ -177,16 +177,18 @@ impl<R: Read> Undecoded<R> {
         first.is_some_and(|first| self.ahead.len() > first.length || self.read_more(1))
     }
 
-    /// Cuts the next whole frames off.
-    fn cut(&mut self) -> Option<Group> {
+    /// Cuts the next whole frames off. What is behind them goes to the `spare` buffer.
+    fn cut(&mut self, mut spare: Vec<u8>) -> Option<Group> {
         let Extent {
             codec,
             length,
             most_plain,
         } = self.next_group()?;
-        let behind = self.ahead.split_off(length);
+        spare.clear();
+        spare.extend_from_slice(&self.ahead[length..]);
+        self.ahead.truncate(length);
         let group = Group {
-            bytes: mem::replace(&mut self.ahead, behind),
+            bytes: mem::replace(&mut self.ahead, spare),
             position: self.position,
             codec: self.codec,
             most_plain,
@@ -279,9 +281,9 @@ struct Cutter<R> {
 
 impl<R: Read> Cutter<R> {
     /// The next group, and where its plain bytes go.
-    fn cut(&mut self) -> Option<(Group, Sender<Decoded>)> {
+    fn cut(&mut self, spare: Vec<u8>) -> Option<(Group, Sender<Decoded>)> {
         let groups = self.groups.take()?;
-        let group = self.undecoded.as_mut()?.cut()?;
+        let group = self.undecoded.as_mut()?.cut(spare)?;
         let (send, decoded) = bounded(1);
         // Fails only if nobody reads any more. There is room: a group has a buffer.
         groups.send(decoded).ok()?;
@@ -290,11 +292,17 @@ impl<R: Read> Cutter<R> {
     }
 }
 
+/// Buffers that were used: memory that is there already.
+struct Buffers {
+    bytes: Vec<u8>,
+    plain: Vec<u8>,
+}
+
 /// The threads, seen from the one that gets their plain bytes.
 struct Several<R> {
     cutter: Arc<Mutex<Cutter<R>>>,
     groups: Receiver<Receiver<Decoded>>,
-    recycle: Sender<Vec<u8>>,
+    recycle: Sender<Buffers>,
     /// The codec behind the groups so far.
     codec: Option<Codec>,
     /// The group that is left to one decoder.
@@ -309,7 +317,10 @@ impl<R: Read + Send + 'static> Several<R> {
         let (recycle, recycled) = bounded(buffers);
         for _ in 0..buffers {
             // Cannot fail: the channel has room for all buffers.
-            let _ = recycle.try_send(vec![0; CHUNK_BYTES]);
+            let _ = recycle.try_send(Buffers {
+                bytes: Vec::new(),
+                plain: vec![0; CHUNK_BYTES],
+            });
         }
         let codec = undecoded.codec;
         let cutter = Arc::new(Mutex::new(Cutter {
@@ -341,10 +352,14 @@ impl<R: Read + Send + 'static> Several<R> {
             return None;
         };
         self.codec = decoded.codec;
+        let Group {
+            bytes, position, ..
+        } = decoded.group;
+        let end = position + bytes.len() as u64;
+        let plain = mem::replace(buffer, decoded.plain);
         // Fails only after all threads have ended.
-        let _ = self.recycle.send(mem::replace(buffer, decoded.plain));
-        let group = decoded.group;
-        Some((filled, group.position + group.bytes.len() as u64))
+        let _ = self.recycle.send(Buffers { bytes, plain });
+        Some((filled, end))
     }
 
     /// The file from the group on that is left to one decoder.
@@ -373,9 +388,9 @@ fn received(group: &Receiver<Decoded>) -> Decoded {
 }
 
 /// Decodes groups until none follows, or nobody reads them.
-fn decode_groups<R: Read>(cutter: &Mutex<Cutter<R>>, recycled: &Receiver<Vec<u8>>) {
-    while let Ok(plain) = recycled.recv() {
-        let cut = cutter.lock().ok().and_then(|mut cutter| cutter.cut());
+fn decode_groups<R: Read>(cutter: &Mutex<Cutter<R>>, recycled: &Receiver<Buffers>) {
+    while let Ok(Buffers { bytes, plain }) = recycled.recv() {
+        let cut = cutter.lock().ok().and_then(|mut cutter| cutter.cut(bytes));
         let Some((group, decoded)) = cut else {
             return;
         };
