@@ -3,13 +3,12 @@
 //! ```text
 //! zstd    magic 4 | descriptor 1 | window, dictionary, content size | blocks | checksum
 //!         block: last 1 bit, type 2, size 21 | data
-//! lz4     magic 4 | flags 1, block size 1 | content size, dictionary | check 1 | blocks | checksum
-//!         block: stored 1 bit, size 31; 0 ends the frame | data | checksum
 //! gzip    magic 3 | flags 1 | time, system 6 | length 2 of fields, "BC" 2 0 and the size | ...
 //! skipped magic 4 | length 4 | any bytes
 //! ```
 //!
-//! Only gzip members with the field of BGZF have their size, which bgzip writes. Nothing else is
+//! Only gzip members with the field of BGZF have their size, which bgzip writes. Frames of lz4 are
+//! not looked for: the one thread that decodes them is not waited for. Nothing else is
 //! checked: that is up to the decoder.
 
 use super::codec::{Codec, Detected, Detection};
@@ -51,7 +50,6 @@ pub(super) fn extent(bytes: &[u8]) -> Result<Extent, Unfound> {
             (None, 0)
         }
         Detected::Compressed(Codec::Zstd) => (Some(Codec::Zstd), zstd(&mut frame)?),
-        Detected::Compressed(Codec::Lz4) if magic[0] == 4 => (Some(Codec::Lz4), lz4(&mut frame)?),
         Detected::Compressed(Codec::Gzip) => (Some(Codec::Gzip), bgzf(&mut frame, magic[3])?),
         _ => return Err(Unfound::Unknown),
     };
@@ -139,32 +137,6 @@ fn zstd(frame: &mut Fields<'_>) -> Result<usize, Unfound> {
     Ok(most_plain)
 }
 
-/// The most plain bytes of an lz4 frame, whose magic number was read.
-fn lz4(frame: &mut Fields<'_>) -> Result<usize, Unfound> {
-    let [flags, block_size] = frame.next()?;
-    let has = |flag: u8, length| if flags & flag != 0 { length } else { 0 };
-    let longest = match block_size >> 4 {
-        code @ 4..=7 => 1 << (8 + 2 * code),
-        _ => return Err(Unfound::Unknown),
-    };
-    // The content size, the number of the dictionary, and the check of the header.
-    frame.skip(has(8, 8) + has(1, 4) + 1)?;
-    let mut most_plain = 0;
-    loop {
-        let stored = frame.number::<4>()? & !(1 << 31);
-        if stored == 0 {
-            break;
-        }
-        most_plain += longest;
-        if most_plain > MOST_FRAME {
-            return Err(Unfound::Unknown);
-        }
-        frame.skip(stored + has(16, 4))?;
-    }
-    frame.skip(has(4, 4))?;
-    Ok(most_plain)
-}
-
 /// The plain bytes of a gzip member with the field of BGZF, whose magic number and flags were read.
 fn bgzf(frame: &mut Fields<'_>, flags: u8) -> Result<usize, Unfound> {
     if flags & 4 == 0 {
@@ -218,7 +190,6 @@ pub(super) mod tests {
             for (frame, codec) in [
                 (frames(Codec::Zstd, &parts[..1]), Some(Codec::Zstd)),
                 (zstd::bulk::compress(part, 1).unwrap(), Some(Codec::Zstd)),
-                (frames(Codec::Lz4, &parts[..1]), Some(Codec::Lz4)),
                 (bgzf_member(part), Some(Codec::Gzip)),
                 (skippable(3, part.len()), None),
             ] {
@@ -244,8 +215,8 @@ pub(super) mod tests {
         for file in [
             frames(Codec::Zstd, parts),
             zstd::bulk::compress(&long, 1).unwrap(),
-            frames(Codec::Lz4, parts),
             skippable(0, long.len()),
+            frames(Codec::Lz4, &[b"text".to_vec()]),
             frames(Codec::Gzip, &[b"text".to_vec()]),
             frames(Codec::Xz, &[b"text".to_vec()]),
             frames(Codec::Bzip2, &[b"text".to_vec()]),
@@ -256,9 +227,7 @@ pub(super) mod tests {
             assert_eq!(extent(&file), Err(Unfound::Unknown), "{:?}", &file[..4]);
         }
         let long = vec![7; MOST_FRAME / 2];
-        let parts = std::slice::from_ref(&long);
-        for frame in [frames(Codec::Zstd, parts), frames(Codec::Lz4, parts)] {
-            assert_eq!(extent(&frame).map(|found| found.length), Ok(frame.len()));
-        }
+        let frame = frames(Codec::Zstd, std::slice::from_ref(&long));
+        assert_eq!(extent(&frame).map(|found| found.length), Ok(frame.len()));
     }
 }

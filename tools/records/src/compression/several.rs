@@ -524,7 +524,7 @@ mod tests {
         let short = vec![1; 5000];
         let long = vec![2; MOST_FRAME + 1];
         let parts = [&short[..], &short, &long, &short];
-        for kind in [0, 1, 2] {
+        for kind in [0, 1] {
             let file: Vec<u8> = parts.iter().flat_map(|part| frame(kind, part)).collect();
             let several = decoded(codec_of(&file), &file, 0, 3);
             assert_eq!((several.error, several.bytes_behind), (None, 0));
@@ -554,13 +554,13 @@ mod tests {
             let decoder = FileDecoder::new(codec_of(file), Vec::new(), rest, threads).unwrap();
             matches!(decoder.state, State::Several(_))
         };
-        for kind in [0, 1, 2, 3] {
+        for kind in [0, 1, 3] {
             let one = frame(kind, &(0..=255).collect::<Vec<u8>>().repeat(2));
             assert!(!begin(&one, 4), "{kind}");
             assert!(begin(&one.repeat(3), 2), "{kind}");
             assert!(!begin(&one.repeat(3), 1), "{kind}");
         }
-        for kind in [4, 6, 7] {
+        for kind in [2, 4, 6, 7] {
             assert!(!begin(&frame(kind, b"text").repeat(3), 4), "{kind}");
         }
     }
