@@ -39,8 +39,8 @@
 //!   filters of five papers, scattered and in trees, are in the crate `echoless-papers`.
 //!
 //! Several threads, and one of equal keys is fresh:
-//! - [`SharedFilter`]: any number of threads through `&self`, without worker threads and locks. A
-//!   key is in one word, and is forgotten sooner than in a line.
+//! - [`SharedFilter`]: any number of threads through `&self`, without worker threads and locks,
+//!   also with a window. A key is in one word, and is forgotten sooner than in a line.
 //! - [`Engine`]: workers own a partition each; ingest threads come and go. The batches of a
 //!   port come back in order. Of the keys of one port, the first is fresh.
 //!   Tasks of an executor poll their ports ([`Port::poll_drain`]); the crate `echoless-tokio` has
@@ -108,16 +108,16 @@
 //! - To exclude those, keep records that are late out of the filter, or pass them to a filter of
 //!   their own.
 //! - `stamped:window=W,skew=L` judges and records late keys at their own ticks, so it finds all of
-//!   these duplicates and no others. It holds fewer keys than `clocked`. Ordered filters, engines and
-//!   journals judge all keys at the clock.
+//!   these duplicates and no others. It holds fewer keys than `clocked`. Ordered filters, engines
+//!   and journals judge all keys at the clock.
 //!
 //! With `refresh=true`, a duplicate renews its key: the window counts from when the key was last
 //! seen. That suits records that must pass once in a burst of any length, such as alarms, and
 //! misses no copy of a long series; but a key that comes back within the window endlessly passes
 //! once and never again. With `refresh=false`, the window counts from when the key was recorded, so
 //! it passes once in each window: that suits packets and other events that are repeated on purpose.
-//! Filters in lines (`clocked`, `stamped`) renew unless they are told otherwise; those of the
-//! papers (`tbf`, `gbf`, `apbf`) do not.
+//! Filters in lines (`clocked`, `stamped`) and shared ones renew unless they are told otherwise;
+//! those of the papers (`tbf`, `gbf`, `apbf`) do not.
 //!
 //! # Panics and forks
 //! A filter that panics in an engine or an ordered filter loses its partition, and [`LossPolicy`]
@@ -168,7 +168,7 @@
 //! | [`transport`] | waiting and waking |
 //!
 //! A filter in lines can be [saved](FilterSpec::save) and [restored](state::SavedState) after a
-//! restart, in another number of partitions too, and a shared filter [while no thread uses
+//! restart, in another number of partitions too, and a shared filter [while threads use
 //! it](SharedFilter::save).
 //!
 //! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. An

@@ -17,9 +17,13 @@ mod testing;
 
 use testing::duplicates;
 
-const LAYOUTS: [SharedLayout; 6] = [
+const LAYOUTS: [SharedLayout; 7] = [
     SharedLayout::Row4x16,
     SharedLayout::Row2x32,
+    SharedLayout::Stamped {
+        window: 600,
+        refresh: true,
+    },
     SharedLayout::Bloom { k: 1 },
     SharedLayout::Bloom { k: 4 },
     SharedLayout::Ageing { k: 2 },
@@ -279,10 +283,19 @@ fn specifications_are_their_texts() {
         "bloom:memory=64".parse(),
         Ok(SharedSpec::new(64).layout(SharedLayout::Bloom { k: 4 }))
     );
+    let stamped = |window, refresh| {
+        let layout = SharedLayout::Stamped { window, refresh };
+        SharedSpec::new(64).layout(layout)
+    };
+    // The defaults of filters in lines.
+    assert_eq!("stamped:memory=64".parse(), Ok(stamped(1 << 20, true)));
+    let text = "stamped:window=7,refresh=false,memory=64B";
+    assert_eq!(stamped(7, false).to_string(), text);
+    assert_eq!(text.parse(), Ok(stamped(7, false)));
     for (text, message) in [
         (
             "rows:memory=64",
-            "invalid layout=rows: expected one of row4x16, row2x32, bloom, ageing",
+            "invalid layout=rows: expected one of row4x16, row2x32, bloom, ageing, stamped",
         ),
         ("row4x16", "missing memory: expected a size such as 64MiB"),
         (
@@ -290,6 +303,18 @@ fn specifications_are_their_texts() {
             "invalid option=k: expected one of memory",
         ),
         ("ageing:k=1,memory=64", "invalid k=1: expected 2 to 10"),
+        (
+            "stamped:window=0,memory=64",
+            "invalid window=0: expected 1 to 9223372036854775807",
+        ),
+        (
+            "stamped:refresh=yes,memory=64",
+            "invalid refresh=yes: expected one of true, false",
+        ),
+        (
+            "bloom:window=5,memory=64",
+            "invalid option=window: expected one of k, memory",
+        ),
         (
             "row2x32:memory=63",
             "invalid memory=63 B: expected at least 64 B (one line)",
@@ -326,6 +351,13 @@ fn invalid_specifications_are_rejected() {
     }
     for k in [0, 1, 11] {
         assert_eq!(field(64, SharedLayout::Ageing { k }), "k");
+    }
+    for window in [0, 1 << 63, u64::MAX] {
+        let refresh = true;
+        assert_eq!(
+            field(64, SharedLayout::Stamped { window, refresh }),
+            "window"
+        );
     }
     let huge = SharedSpec::new(1 << 50).build().unwrap_err();
     assert!(matches!(huge, BuildError::Memory(_)));

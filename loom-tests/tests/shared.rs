@@ -15,12 +15,19 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-const LAYOUTS: [SharedLayout; 4] = [
+const LAYOUTS: [SharedLayout; 5] = [
     SharedLayout::Row4x16,
     SharedLayout::Row2x32,
+    WINDOW,
     SharedLayout::Bloom { k: 3 },
     SharedLayout::Ageing { k: 4 },
 ];
+
+/// A window of 256 units of one tick. Stamps wrap around after 4096.
+const WINDOW: SharedLayout = SharedLayout::Stamped {
+    window: 256,
+    refresh: true,
+};
 
 const A: KeyHash = KeyHash::from_uniform(1);
 const B: KeyHash = KeyHash::from_uniform(2);
@@ -173,7 +180,7 @@ fn one_fresh(outcome: &Outcome, threads: &[Vec<KeyHash>]) {
     }
 }
 
-/// Exactly one Fresh for each key (4 layouts, 2 and 3 threads, 2 keys).
+/// Exactly one Fresh for each key (5 layouts, 2 and 3 threads, 2 keys).
 #[test]
 fn one_fresh_per_key() {
     for layout in LAYOUTS {
@@ -298,4 +305,161 @@ fn duplicate_sees_what_fresh_wrote() {
     }
     RETURNED.assert();
     FOUND.assert();
+}
+
+/// Runs two threads on a filter with a window that has observed A at tick 0 and whose clock then
+/// moved to `tick`, with either on the thread that starts first. `verify` gets the filter
+/// afterwards, and what the threads returned.
+fn with_a_clock<T: Send + 'static, U: Send + 'static>(
+    property: &str,
+    tick: u64,
+    one: impl Fn(&SharedFilter) -> T + Copy + Send + Sync + 'static,
+    other: impl Fn(&SharedFilter) -> U + Copy + Send + Sync + 'static,
+    verify: impl Fn(&SharedFilter, T, U) + Copy + Send + Sync + 'static,
+) {
+    for one_is_first in [false, true] {
+        check(property, Preemptions::Any, move || {
+            let filter = Arc::new(filter(WINDOW, &[A]));
+            filter.advance_to(tick);
+            let peer = Arc::clone(&filter);
+            let (one, other) = if one_is_first {
+                let peer = thread::spawn(move || other(&peer));
+                (one(&filter), peer.join().unwrap())
+            } else {
+                let peer = thread::spawn(move || one(&peer));
+                let other = other(&filter);
+                (peer.join().unwrap(), other)
+            };
+            verify(&filter, one, other);
+        });
+    }
+}
+
+/// One thread observes a new key a window after the clock, the other one at the clock as it is,
+/// before or after that: exactly one gets Fresh, and the key is remembered from the later one on.
+#[test]
+fn window_one_fresh_at_two_clocks() {
+    static EARLIER: Sometimes = Sometimes::new();
+    static LATER: Sometimes = Sometimes::new();
+    with_a_clock(
+        "window_one_fresh_at_two_clocks",
+        0,
+        |filter| {
+            let mut verdicts = Verdicts::new();
+            filter.observe_at(&[B], &[256], &mut verdicts);
+            verdicts.is_duplicate(0)
+        },
+        |filter| is_duplicate(filter, B),
+        |filter, later, earlier| {
+            assert!(later != earlier, "{later} {earlier}");
+            // It was seen at 256, also if the other thread saw it last.
+            filter.advance_to(512);
+            assert!(filter.contains(B));
+            EARLIER.note(later);
+            LATER.note(earlier);
+        },
+    );
+    EARLIER.assert();
+    LATER.assert();
+}
+
+/// A thread moves the clock past the window of a key while another one observes it: at the clock
+/// before it is a duplicate, at the clock behind it is fresh.
+#[test]
+fn window_ends_for_a_stale_slot() {
+    static BEFORE: Sometimes = Sometimes::new();
+    static BEHIND: Sometimes = Sometimes::new();
+    with_a_clock(
+        "window_ends_for_a_stale_slot",
+        256,
+        |filter| filter.advance_to(257),
+        |filter| {
+            let before = filter.tick();
+            let duplicate = is_duplicate(filter, A);
+            // The clock was one of these.
+            (before, duplicate, filter.tick())
+        },
+        |filter, (), (before, duplicate, after)| {
+            assert!(duplicate || after == 257);
+            assert!(!duplicate || before == 256);
+            // A is renewed or recorded again, which no sweep takes for stale.
+            assert!(filter.contains(A));
+            BEFORE.note(duplicate);
+            BEHIND.note(!duplicate);
+        },
+    );
+    BEFORE.assert();
+    BEHIND.assert();
+}
+
+/// A thread moves the clock by a whole wrap, so that the stamp of an old key is that of the clock.
+/// Another thread that finds the clock there finds no such key: the sweep came before.
+#[test]
+fn window_sweep_before_the_clock() {
+    static THERE: Sometimes = Sometimes::new();
+    with_a_clock(
+        "window_sweep_before_the_clock",
+        0,
+        |filter| filter.advance_to(4096),
+        |filter| {
+            let there = filter.tick() == 4096;
+            (there, filter.contains(A))
+        },
+        |filter, (), (there, held)| {
+            assert!(!there || !held);
+            assert!(!filter.contains(A));
+            THERE.note(there);
+        },
+    );
+    THERE.assert();
+}
+
+/// A thread records a key in a word that another one sweeps: the key stays, and the stale one goes.
+#[test]
+fn window_sweep_vs_observe() {
+    static FIRST: Sometimes = Sometimes::new();
+    static LAST: Sometimes = Sometimes::new();
+    with_a_clock(
+        "window_sweep_vs_observe",
+        // A is dead, and its word not swept yet; the next move sweeps it.
+        300,
+        |filter| filter.advance_to(448),
+        |filter| {
+            let fresh = !is_duplicate(filter, B);
+            (fresh, filter.tick() == 448)
+        },
+        |filter, (), (fresh, moved)| {
+            assert!(fresh && filter.contains(B) && !filter.contains(A));
+            // Two slots, so two keys more have room.
+            assert!(!is_duplicate(filter, KeyHash::from_uniform(3)));
+            assert!(filter.contains(B));
+            FIRST.note(!moved);
+            LAST.note(moved);
+        },
+    );
+    FIRST.assert();
+    LAST.assert();
+}
+
+/// Two threads move the clock, one over a wrap: it ends at the later tick, all words were swept on
+/// the way, and a key that is observed there twice is fresh once.
+#[test]
+fn window_two_threads_move_the_clock() {
+    let observe_at = |filter: &SharedFilter, tick| {
+        let mut verdicts = Verdicts::new();
+        filter.observe_at(&[A], &[tick], &mut verdicts);
+        verdicts.is_duplicate(0)
+    };
+    with_a_clock(
+        "window_two_threads_move_the_clock",
+        300,
+        // Not 4096, a whole wrap after A, at which the word would be what it was.
+        move |filter| observe_at(filter, 4097),
+        move |filter| observe_at(filter, 4000),
+        |filter, later, earlier| {
+            assert!(later != earlier, "{later} {earlier}");
+            assert_eq!(filter.tick(), 4097);
+            assert!(filter.contains(A));
+        },
+    );
 }

@@ -31,13 +31,15 @@
 //! | one thread, [`Filter::observe`](crate::Filter::observe) | yes | 1 | 1 | one core is enough |
 //! | [`OrderedFilter`], 2 partitions | yes, in the order of tickets | 1.3 | 1.5 | results must not depend on threads |
 //! | [`SharedFilter`](crate::SharedFilter) | one of them is, not always the first | 1.3 | 1.5 | streams have no common order; keys may be forgotten sooner |
+//! | the same with a [window](crate::SharedLayout::Stamped) | one of them in a window | 1.8-2.0 | | the same, and the clocks of threads are at most a window apart |
 //! | [`Engine`], 1 worker, batches of 16,384 keys | yes, for each port | 1.3 | 0.9 | callers come and go, are tasks, or have other work meanwhile |
 //! | the same, batches of 1,024 keys | yes, for each port | 1.5 | 0.9 | |
 //! | a filter of half the size for each of two receive queues | for each queue | 0.8-0.9 | 2.0-2.3 | equal keys come in the same queue, as a network card or a broker can divide them |
 //!
 //! (As `cargo run --profile dist -p echoless-bench -- scaling --only threads --sizes 512` measures,
 //! with `--thread-batch-keys 16384` for larger batches; Intel Xeon, 2 cores of a busy cloud machine,
-//! 2026-11-27. With AMD EPYC (Zen 4) a shared filter takes 1.05 and has 1.84 of the rate.)
+//! 2026-11-27. With AMD EPYC (Zen 4) a shared filter takes 1.05 and has 1.84 of the rate. The row of
+//! windows is one thread, in turns with the whole filter within one process, on the same machine.)
 //!
 //! The caller of an engine with one worker cannot be faster than the worker, which judges every key:
 //! such an engine frees the caller, and does not speed up the filter.

@@ -142,7 +142,7 @@ impl<'a> Batch<'a> {
 
     /// Panics unless `duplicates` has one bit for each key and no whole word more.
     #[inline(always)]
-    pub(super) fn check_length(self, duplicates: &[u64]) {
+    pub(crate) fn check_length(self, duplicates: &[u64]) {
         assert_eq!(
             duplicates.len(),
             self.keys.len().div_ceil(64),

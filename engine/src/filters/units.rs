@@ -18,7 +18,7 @@ pub struct Units {
 pub const LONGEST_WINDOW: u64 = u64::MAX >> 1;
 
 /// The window without an option, as that of `bdbf`: about a million ticks.
-const DEFAULT_WINDOW: u64 = 1 << 20;
+pub const DEFAULT_WINDOW: u64 = 1 << 20;
 
 /// The option of a window in ticks.
 pub const WINDOW: OptionRow = OptionRow::whole("window", 1, LONGEST_WINDOW, DEFAULT_WINDOW);

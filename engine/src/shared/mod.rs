@@ -5,10 +5,12 @@
 //! decides its verdict. This is what makes the guarantee of [`SharedFilter`] possible. A row of
 //! several words could not give it, so no layout here has one.
 
+mod clock;
 mod filter;
 mod report;
 mod rule;
 mod spec;
+mod stamped;
 mod striped;
 
 pub use filter::SharedFilter;

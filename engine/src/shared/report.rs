@@ -1,7 +1,9 @@
 //! Counters and error estimates of a shared filter.
 
+use super::clock::SharedClock;
 use super::filter::SharedFilter;
 use super::spec::SharedLayout;
+use super::stamped::FINGERPRINT_BITS;
 use super::striped::StripedCount;
 use crate::memory::LINE_BYTES;
 use crate::report::{AgeOrigin, Cells, MissAge, RateSum, Report, SampleError, Tally};
@@ -21,7 +23,8 @@ const LINE_WORDS: u64 = LINE_BYTES / 8;
 impl SharedFilter {
     /// Counters and error estimates of this filter, as those of other filters. It takes a few
     /// milliseconds, whatever the size of the filter: rows count the slots that are occupied, and
-    /// of bits it reads 4 MiB at most, evenly spread and always the same lines. What it derives
+    /// of bits and of slots with a window, whose live ones are its cells, it reads 4 MiB at most,
+    /// evenly spread and always the same lines. What it derives
     /// from fewer words than all has its error in `sample_error`. While one thread clears the
     /// filter and others observe keys, all counters are inexact, until it is cleared alone.
     ///
@@ -31,10 +34,10 @@ impl SharedFilter {
     ///
     /// The keys observed are not counted: that would be one more write for each duplicate, which is
     /// not written at all otherwise. With rows, `evictions` and `miss_age` report what was
-    /// forgotten and from which age on duplicates are missed. [`SharedLayout::Bloom`] forgets
+    /// forgotten and from which age on duplicates are missed; with a window also `window`,
+    /// `expired` and `most_fpr`, the rate if all slots are live. [`SharedLayout::Bloom`] forgets
     /// nothing, and [`SharedLayout::Ageing`] forgets bits, not keys. A node below the root of a
-    /// a tree of them counts no keys, so `fresh` and the evictions of its rows
-    /// are `None`.
+    /// tree of them counts no keys, so `fresh` and the evictions of its rows are `None`.
     ///
     /// # Examples
     /// ```
@@ -74,9 +77,14 @@ impl SharedFilter {
                 )
             }
         };
-        let forgets_keys = match self.layout {
-            SharedLayout::Row4x16 | SharedLayout::Row2x32 => true,
-            SharedLayout::Bloom { .. } | SharedLayout::Ageing { .. } => false,
+        let (forgets_keys, since) = match self.layout {
+            SharedLayout::Stamped { refresh: true, .. } => (true, AgeOrigin::LastSeen),
+            SharedLayout::Row4x16 | SharedLayout::Row2x32 | SharedLayout::Stamped { .. } => {
+                (true, AgeOrigin::Recorded)
+            }
+            SharedLayout::Bloom { .. } | SharedLayout::Ageing { .. } => {
+                (false, AgeOrigin::Recorded)
+            }
         };
         let evictions = match self.layout {
             // Every fresh key was recorded in a slot, so those that are not there were evicted.
@@ -84,9 +92,13 @@ impl SharedFilter {
             SharedLayout::Row4x16 | SharedLayout::Row2x32 => {
                 fresh.map(|fresh| fresh.saturating_sub(occupied))
             }
+            SharedLayout::Stamped { .. } => self.evicted.as_ref().map(StripedCount::sum),
             SharedLayout::Bloom { .. } => Some(0),
             SharedLayout::Ageing { .. } => None,
         };
+        let clock = self.clock.as_ref();
+        // As in lines: every fresh key takes a slot until it is evicted or expires.
+        let expired = |evictions| Some(fresh?.saturating_sub(evictions).saturating_sub(occupied));
         let tally = Tally {
             fresh,
             evictions,
@@ -95,13 +107,16 @@ impl SharedFilter {
             ..Tally::new(self.memory_bytes())
         };
         let miss_age = forgets_keys.then(|| {
-            let age = fingerprints::miss_age_keys(words, per_word, 64 / per_word);
-            MissAge::new(age, AgeOrigin::Recorded)
+            let age = fingerprints::miss_age_keys(words, per_word, self.layout.fingerprint_bits());
+            MissAge::new(age, since)
         });
         Report {
             look_ahead: self.tuner.measured(),
             slot_bits: forgets_keys.then_some(64 / per_word),
             miss_age,
+            most_fpr: clock.map(|_| self.layout.rate(per_word)),
+            window: clock.map(SharedClock::window),
+            expired: clock.and_then(|_| expired(evictions?)),
             sample_error,
             ..Report::new(tally)
         }
@@ -119,6 +134,7 @@ impl SharedFilter {
     fn sample(&self, most_lines: u64) -> WordSample {
         let lines = self.words.len() as u64 / LINE_WORDS;
         let count = lines.min(most_lines);
+        let ages = self.clock.as_ref().map(|clock| clock.ages(clock.now()));
         let mut by_occupied = [0; 65];
         for index in 0..count {
             let line = if count == lines {
@@ -132,7 +148,11 @@ impl SharedFilter {
             for word in &self.words[first..first + LINE_WORDS as usize] {
                 // Relaxed: a statistic over words that other threads may be updating. The words of
                 // the keys in `fresh` are visible: see `StripedCount::sum`.
-                let cells = self.layout.occupied(word.load(Ordering::Relaxed));
+                let word = word.load(Ordering::Relaxed);
+                let cells = match ages {
+                    Some(ages) => ages.live(word),
+                    None => self.layout.occupied(word),
+                };
                 by_occupied[cells as usize] += 1;
             }
         }
@@ -195,7 +215,7 @@ impl SharedLayout {
     const fn cells(self) -> u32 {
         match self {
             Self::Row4x16 => 4,
-            Self::Row2x32 => 2,
+            Self::Row2x32 | Self::Stamped { .. } => 2,
             Self::Bloom { .. } | Self::Ageing { .. } => 64,
         }
     }
@@ -205,10 +225,18 @@ impl SharedLayout {
         let bits = 64 / self.cells();
         let cell = |index: u32| word >> (index * bits) & (u64::MAX >> (64 - bits));
         match self {
-            Self::Row4x16 | Self::Row2x32 => {
+            Self::Row4x16 | Self::Row2x32 | Self::Stamped { .. } => {
                 (0..self.cells()).filter(|index| cell(*index) != 0).count() as u32
             }
             Self::Bloom { .. } | Self::Ageing { .. } => word.count_ones(),
+        }
+    }
+
+    /// The bits of a fingerprint; of a cell without one, the bits of the cell.
+    const fn fingerprint_bits(self) -> u32 {
+        match self {
+            Self::Stamped { .. } => FINGERPRINT_BITS,
+            _ => 64 / self.cells(),
         }
     }
 
@@ -229,9 +257,10 @@ impl SharedLayout {
     fn rate(self, occupied: u32) -> f64 {
         let occupied = f64::from(occupied);
         match self {
-            // One of the 2^16 or 2^32 values is never used, and another one takes its keys.
-            Self::Row4x16 => occupied / 2_f64.powi(16),
-            Self::Row2x32 => occupied / 2_f64.powi(32),
+            // One of the values is never used, and another one takes its keys.
+            Self::Row4x16 | Self::Row2x32 | Self::Stamped { .. } => {
+                occupied / 2_f64.powi(self.fingerprint_bits() as i32)
+            }
             Self::Bloom { k } | Self::Ageing { k } => (occupied / 64.0).powi(k as i32),
         }
     }

@@ -6,8 +6,10 @@
 //!   RowWord<16>    | oldest    |           |           | newest    |    shift in from the right
 //!   RowWord<32>    | oldest                | newest                |    shift in from the right
 //!   BloomWord<K>   | 64 bits of a Bloom filter, K for each key     |    set K bits
+//!   StampedWord    | older: time, key      | newer: time, key      |    see `stamped`
 //! ```
 
+use super::stamped::Ages;
 use crate::hash::KeyHash;
 
 /// How a word holds keys.
@@ -15,11 +17,33 @@ pub(super) trait WordRule: Copy + 'static {
     /// Whether recording only sets bits, so that a `fetch_or` can do it.
     const ONLY_SETS: bool;
 
+    /// Whether verdicts depend on a clock, which [`at`](Self::at) sets.
+    const HAS_CLOCK: bool = false;
+
+    /// The rule at a unit of the clock.
+    #[inline(always)]
+    fn at(self, _ages: Ages) -> Self {
+        self
+    }
+
     /// Whether the word holds the key.
     fn holds(self, word: u64, key: KeyHash) -> bool;
 
     /// The word after the key is recorded. It holds the key.
     fn record(self, word: u64, key: KeyHash) -> u64;
+
+    /// The word, which holds the key, after a duplicate of it.
+    #[inline(always)]
+    fn renewed(self, word: u64, _key: KeyHash) -> u64 {
+        word
+    }
+
+    /// Whether recording a key evicts another one before its window is over. Never true for rules
+    /// without a clock.
+    #[inline(always)]
+    fn evicts(self, _word: u64) -> bool {
+        false
+    }
 
     /// Whether recording a key takes an empty slot of this word, and does not evict another key.
     /// Never true for rules without slots, so that their loops do not count.
@@ -139,8 +163,8 @@ impl<const K: u32> WordRule for AgeingWord<K> {
 }
 
 /// Evaluates an expression with `$rule` bound to the rule of a
-/// [`SharedLayout`](super::SharedLayout). It compiles one copy of the expression for each rule, so
-/// the hot loop has no branch on the layout.
+/// [`SharedLayout`](super::SharedLayout), at the unit 0 of a clock. It compiles one copy of the
+/// expression for each rule, so the hot loop has no branch on the layout.
 macro_rules! with_rule {
     ($layout:expr, $rule:ident => $body:expr) => {
         with_rule!(@layouts $layout, $rule => $body, 1 2 3 4 5 6 7 8 9 10)
@@ -149,6 +173,14 @@ macro_rules! with_rule {
         match $layout {
             SharedLayout::Row4x16 => { let $rule = RowWord::<16>; $body }
             SharedLayout::Row2x32 => { let $rule = RowWord::<32>; $body }
+            SharedLayout::Stamped { refresh: true, .. } => {
+                let $rule = StampedWord::<true>::default();
+                $body
+            }
+            SharedLayout::Stamped { refresh: false, .. } => {
+                let $rule = StampedWord::<false>::default();
+                $body
+            }
             $(
                 SharedLayout::Bloom { k: $k } => { let $rule = BloomWord::<$k>; $body }
                 SharedLayout::Ageing { k: $k } => { let $rule = AgeingWord::<$k>; $body }
@@ -163,6 +195,7 @@ pub(super) use with_rule;
 
 #[cfg(test)]
 mod tests {
+    use super::super::stamped::StampedWord;
     use super::*;
     use crate::shared::SharedLayout;
     use proptest::prelude::*;

@@ -170,7 +170,7 @@ impl<R: Read> SavedState<R> {
                 Err(StateError::invalid("the state of a shared filter", reason))
             }
         })?;
-        filter.set_fresh(progress.fresh);
+        filter.set_progress(&progress);
         Ok(Restored {
             filter,
             progress,

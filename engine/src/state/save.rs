@@ -106,7 +106,8 @@ impl SharedFilter {
     /// Other threads can use the filter meanwhile, and none of them waits, also if `output` does.
     /// The state has the keys that were observed before the call (as far as the filter still holds
     /// them), and each key that is observed meanwhile or not: it is not that of one point in
-    /// time. Its counts are those at the end of the call. Where `bytes` are a position in an
+    /// time. Its counts are those at the end of the call. With a window, its clock is that of the
+    /// beginning, and keys of later ticks are recorded at it. Where `bytes` are a position in an
     /// input, read it before the call: the keys behind it are then observed again, and those of
     /// them that the state has are duplicates.
     ///
@@ -138,6 +139,7 @@ impl SharedFilter {
         output: impl Write,
     ) -> Result<(), StateError> {
         let spec = SharedSpec::new(self.memory_bytes()).layout(self.layout());
+        let tick = self.tick();
         // Behind the lines, so that a key that is observed meanwhile is not in a line alone.
         let progress = || {
             let tally = self.report().tally;
@@ -147,14 +149,14 @@ impl SharedFilter {
                 observed: fresh,
                 fresh,
                 evictions: tally.evictions.unwrap_or(0),
-                tick: 0,
+                tick,
             }
         };
         let header = Header::new(&spec, hasher)?;
         let copy = |lines: &Range<u64>, buffer: &mut [Line]| {
-            self.copy_lines(lines.start as usize, buffer);
+            self.copy_lines(lines.start as usize, tick, buffer);
         };
-        write_lines(&header, 0, copy, progress, bytes, output)
+        write_lines(&header, tick, copy, progress, bytes, output)
     }
 }
 

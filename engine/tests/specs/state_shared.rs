@@ -19,9 +19,17 @@ use crate::parse;
 use crate::state::{hasher, saved_bytes};
 use crate::state_format::{assert_damage_is_found, header};
 
-const LAYOUTS: [SharedLayout; 6] = [
+const LAYOUTS: [SharedLayout; 8] = [
     SharedLayout::Row4x16,
     SharedLayout::Row2x32,
+    SharedLayout::Stamped {
+        window: 20,
+        refresh: true,
+    },
+    SharedLayout::Stamped {
+        window: 1000,
+        refresh: false,
+    },
     SharedLayout::Bloom { k: 1 },
     SharedLayout::Bloom { k: 4 },
     SharedLayout::Ageing { k: 2 },
@@ -35,6 +43,14 @@ fn spec(text: &str) -> SharedSpec {
 fn observe(filter: &SharedFilter, keys: &[KeyHash]) -> Vec<u64> {
     let mut verdicts = Verdicts::new();
     filter.observe(keys, &mut verdicts);
+    verdicts.words().to_vec()
+}
+
+/// The same, with ticks from `start` on.
+fn observe_over(filter: &SharedFilter, keys: &[KeyHash], start: u64) -> Vec<u64> {
+    let mut verdicts = Verdicts::new();
+    let ticks: Vec<u64> = (start..).take(keys.len()).collect();
+    filter.observe_at(keys, &ticks, &mut verdicts);
     verdicts.words().to_vec()
 }
 
@@ -77,12 +93,14 @@ proptest! {
         memory in prop_oneof![64_u64..2000, (1_u64 << 20)..(2 << 20) + 500],
         keys in prop::collection::vec(0_u64..1500, 0..3000),
         cut in 0.0_f64..1.0,
+        start in prop_oneof![Just(0_u64), 0_u64..1 << 40],
     ) {
         let spec = SharedSpec::new(memory).layout(layout);
         let filter = spec.build().unwrap();
         let keys: Vec<KeyHash> = keys.iter().map(|key| hasher().hash_u64(*key)).collect();
         let (first, rest) = keys.split_at((keys.len() as f64 * cut) as usize);
-        observe(&filter, first);
+        filter.advance_to(start);
+        observe_over(&filter, first, start);
         let bytes = save(&filter);
 
         let saved = SavedState::open(&bytes[..]).unwrap();
@@ -93,7 +111,9 @@ proptest! {
         let restored = restored.filter;
         prop_assert_eq!(report(&restored), report(&filter));
         prop_assert_eq!(&save(&restored), &bytes, "saved again");
-        prop_assert_eq!(observe(&restored, rest), observe(&filter, rest));
+        prop_assert_eq!(restored.tick(), filter.tick());
+        let start = start + first.len() as u64;
+        prop_assert_eq!(observe_over(&restored, rest, start), observe_over(&filter, rest, start));
         prop_assert_eq!(report(&restored), report(&filter));
         prop_assert_eq!(save(&restored), save(&filter));
     }
@@ -144,6 +164,40 @@ fn a_filter_is_saved_while_threads_observe() {
         let kept = |filter: &SharedFilter| keys.iter().filter(|key| filter.contains(**key)).count();
         assert_eq!(kept(&last), kept(&filter));
     }
+}
+
+/// A thread records a key at each tick during all saves. A state is that of one tick, and has no key
+/// whose window was over then.
+#[test]
+fn a_filter_is_saved_while_its_clock_moves() {
+    const WINDOW: u64 = 40;
+    let filter = spec("stamped:window=40,memory=64KiB").build().unwrap();
+    let ends = AtomicBool::new(false);
+    let key = |tick| hasher().hash_u64(tick);
+    thread::scope(|scope| {
+        let observe = || {
+            let mut tick = 0;
+            while !ends.load(Ordering::Relaxed) {
+                tick += 1;
+                filter.observe_batch(Batch::at(&[key(tick)], tick), &mut [0]);
+            }
+        };
+        scope.spawn(observe);
+        for _ in 0..20 {
+            let before = filter.tick();
+            let bytes = save(&filter);
+            let after = filter.tick();
+            let restored = load(&bytes).unwrap();
+            let tick = restored.tick();
+            assert!((before..=after).contains(&tick));
+            assert_eq!(save(&restored), bytes, "{tick}");
+            // Over more than a wrap of the stamps.
+            let ticks = tick.saturating_sub(5000)..tick.saturating_sub(WINDOW);
+            let held = ticks.filter(|tick| restored.contains(key(*tick)));
+            assert_eq!(held.count(), 0, "{tick}");
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
@@ -360,7 +414,7 @@ fn headers_that_contradict_themselves_are_rejected() {
         (
             open(8, 0, 8, 2, "qht:form=line,memory=512B"),
             "its specification is not known: invalid layout=qht: expected one of row4x16, row2x32, \
-             bloom, ageing",
+             bloom, ageing, stamped",
         ),
     ] {
         assert_eq!(error.as_deref(), Some(text));
@@ -375,9 +429,18 @@ fn states_of_every_layout_are_as_they_were() {
         env!("CARGO_MANIFEST_DIR"),
         "/tests/specs/shared_states"
     ));
-    for name in ["row4x16", "row2x32", "bloom", "ageing"] {
-        let filter = spec(&format!("{name}:memory=1KiB")).build().unwrap();
+    for (name, options) in [
+        ("row4x16", ""),
+        ("row2x32", ""),
+        ("bloom", ""),
+        ("ageing", ""),
+        ("stamped", "window=100,"),
+    ] {
+        let filter = spec(&format!("{name}:{options}memory=1KiB"))
+            .build()
+            .unwrap();
         for number in 0..1000 {
+            filter.advance_to(number / 3);
             filter.observe_one(hasher().hash_u64(number % 400));
         }
         let bytes = save(&filter);
@@ -392,5 +455,5 @@ fn states_of_every_layout_are_as_they_were() {
         assert_eq!(report(&restored), report(&filter), "{name}");
         assert_eq!(save(&restored), found, "{name}");
     }
-    assert_eq!(fs::read_dir(folder).unwrap().count(), 4);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 5);
 }

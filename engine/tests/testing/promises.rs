@@ -1,8 +1,9 @@
 //! What a window promises of the verdicts on a stream.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
-use echoless::{Filter, FilterSpec, KeyHash, Verdicts};
+use echoless::{Filter, KeyHash, Verdicts, Window};
 use proptest::prelude::*;
 
 use crate::arrivals::Arrival;
@@ -23,12 +24,12 @@ pub(crate) fn observe_at(filter: &mut dyn Filter, stream: &[Arrival], length: us
 /// Asserts what a window promises of the verdicts on a stream in which no key is taken for another
 /// and no key is evicted.
 pub(crate) fn assert_promise(
-    spec: &FilterSpec,
+    spec: &impl Display,
+    promised: Window,
     refresh: bool,
     stream: &[Arrival],
     verdicts: &[bool],
 ) -> Result<(), TestCaseError> {
-    let promised = spec.facts().window.expect("timed");
     // For each key, the tick from which its age counts.
     let mut times = HashMap::new();
     let mut clock = 0;

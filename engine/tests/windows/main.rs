@@ -4,7 +4,8 @@
 //! `promise` checks what [`echoless::Window`] promises with a map of keys to times. `lists` checks
 //! every verdict and counter with lines that are lists of keys, so that full lines evict.
 //! `steps` checks lines that expire in steps against lines that expire at once. `assembly` checks
-//! that threads change nothing, `skews` lines whose keys are judged at their own ticks.
+//! that threads change nothing, `skews` lines whose keys are judged at their own ticks, and `shared`
+//! the words of shared filters, by one thread and by several.
 
 #[path = "../testing/arrivals.rs"]
 mod arrivals;
@@ -17,6 +18,7 @@ mod lists;
 mod promise;
 #[path = "../testing/promises.rs"]
 mod promises;
+mod shared;
 mod skews;
 mod steps;
 #[cfg(feature = "threads")]

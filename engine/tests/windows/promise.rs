@@ -21,7 +21,7 @@ proptest! {
         prop_assert_eq!(promised.ticks, window);
         let mut filter = spec.build().expect("valid");
         let verdicts = observe(&mut *filter, &stream);
-        assert_promise(&spec, refresh, &stream, &verdicts)?;
+        assert_promise(&spec, promised, refresh, &stream, &verdicts)?;
         prop_assert_eq!(filter.report().tally.evictions, Some(0));
         prop_assert_eq!(filter.report().window, Some(promised));
     }

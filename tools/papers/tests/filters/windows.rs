@@ -71,7 +71,7 @@ proptest! {
         prop_assert!(filter.memory_bytes() <= 1 << 16);
         prop_assert_eq!(filter.report().window, Some(promised));
         let verdicts = observe(&mut *filter, &stream);
-        assert_promise(&spec, refresh, &stream, &verdicts)?;
+        assert_promise(&spec, promised, refresh, &stream, &verdicts)?;
         filter.clear();
         prop_assert_eq!(observe_at(&mut *filter, &stream, 77), verdicts, "{}", spec);
     }

@@ -136,6 +136,12 @@ fn every_error_names_field_value_and_range() {
         shared(spec.topdown(1), 1 << 20),
         "invalid topdown=1: expected 0 in a shared tree, whose lower nodes lag behind the root"
     );
+    let (window, refresh) = (600, true);
+    let layout = SharedLayout::Stamped { window, refresh };
+    assert_eq!(
+        message(spec.build_shared(1 << 20, layout)),
+        "invalid layout=stamped: expected one without a window in a shared tree"
+    );
     assert_eq!(
         shared(spec, 191),
         "invalid memory=63 B: expected at least 64 B (one line), for each of 3 nodes"

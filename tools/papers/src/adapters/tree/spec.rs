@@ -242,7 +242,8 @@ impl TreeSpec {
     /// # Errors
     /// [`BuildError`] if a value is outside its range, the share of a node is less than a line,
     /// or the memory cannot be allocated. Also if `topdown` is not 0: between the verdict at the
-    /// root and the records below it, another thread would take the match for a false positive.
+    /// root and the records below it, another thread would take the match for a false positive. And
+    /// if the layout has a window, because a tree has no clock.
     ///
     /// # Examples
     /// ```
@@ -266,6 +267,10 @@ impl TreeSpec {
         if self.topdown != 0 {
             let allowed = "0 in a shared tree, whose lower nodes lag behind the root";
             return Err(SpecError::new("topdown", self.topdown.to_string(), allowed).into());
+        }
+        if let SharedLayout::Stamped { .. } = layout {
+            let allowed = "one without a window in a shared tree";
+            return Err(SpecError::new("layout", "stamped", allowed).into());
         }
         let node = SharedSpec::new(self.node_memory(memory)?).layout(layout);
         let nodes = (0..self.nodes()?).map(|index| {
