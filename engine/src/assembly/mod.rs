@@ -31,7 +31,7 @@
 //! | one thread, [`Filter::observe`](crate::Filter::observe) | yes | 1 | 1 | one core is enough |
 //! | [`OrderedFilter`], 2 partitions | yes, in the order of tickets | 1.3 | 1.5 | results must not depend on threads |
 //! | [`SharedFilter`](crate::SharedFilter) | one of them is, not always the first | 1.3 | 1.5 | streams have no common order; keys may be forgotten sooner |
-//! | the same with a [window](crate::SharedLayout::Stamped) | one of them in a window | 1.8-2.0 | | the same, and the clocks of threads are at most a window apart |
+//! | the same with a [window](crate::SharedLayout::Stamped) | one of them in a window | 1.8-2.2 | | the same, and the clocks of threads are at most a window apart |
 //! | [`Engine`], 1 worker, batches of 16,384 keys | yes, for each port | 1.3 | 0.9 | callers come and go, are tasks, or have other work meanwhile |
 //! | the same, batches of 1,024 keys | yes, for each port | 1.5 | 0.9 | |
 //! | a filter of half the size for each of two receive queues | for each queue | 0.8-0.9 | 2.0-2.3 | equal keys come in the same queue, as a network card or a broker can divide them |
