@@ -308,8 +308,8 @@ int echoless_packet_keys(const echoless_packet_options *options, echoless_handle
 // freed port are judged, and their verdicts are lost.
 int echoless_free(echoless_handle *handle);
 
-// Moves the clock of the window of a filter to `tick`. An earlier tick has no effect, and neither
-// has any without a window.
+// Moves the clock of the window of a filter or a shared one to `tick`. An earlier tick has no
+// effect, and neither has any without a window.
 int echoless_advance(echoless_handle *handle, uint64_t tick);
 
 // Removes all keys of a filter, and resets the counters and the clock; those of a shared filter
@@ -348,11 +348,10 @@ int echoless_open(echoless_handle *handle, echoless_handle **out);
 // one bit for each key, rounded up to whole words: bits past the last key are zero. `count`, if it
 // is not NULL, gets the number of duplicates.
 //
-// Of equal keys of several threads, exactly one is fresh in a shared filter. It has no window, so
-// ticks of the keys have no effect. A thread observes with the ticket that it holds, or else the
-// next one, and waits at each partition for the batches of lower tickets. After an error about the
-// arguments, it still holds its ticket; after any other error the batch has passed the partitions
-// that are not lost.
+// Of equal keys of several threads, exactly one is fresh in a shared filter, with a window in each
+// of them. A thread observes with the ticket that it holds, or else the next one, and waits at each
+// partition for the batches of lower tickets. After an error about the arguments, it still holds
+// its ticket; after any other error the batch has passed the partitions that are not lost.
 int echoless_observe(echoless_handle *handle, echoless_keys keys, uint64_t *duplicates,
                      uint64_t *count);
 

@@ -200,6 +200,20 @@ static void states(const char *folder) {
     unlink(path);
 }
 
+static void shared_window(void) {
+    echoless_handle *shared = NULL;
+    uint64_t id = 7, duplicates = 0;
+    OK(echoless_new(ECHOLESS_KIND_SHARED, "stamped:window=60,memory=1MiB", NULL, 1, &shared));
+    const uint64_t ticks[] = {100, 160, 221};
+    const uint64_t ids[] = {id, id, id};
+    OK(echoless_observe(shared, echoless_at(echoless_numbers(ids, 3), ticks), &duplicates, NULL));
+    CHECK(duplicates == 2);
+    OK(echoless_advance(shared, 1000));
+    OK(echoless_contains(shared, echoless_numbers(&id, 1), &duplicates, NULL));
+    CHECK(duplicates == 0);
+    OK(echoless_free(shared));
+}
+
 static void misuse(void) {
     echoless_handle *filter = NULL;
     echoless_handle *shared = NULL;
@@ -485,6 +499,7 @@ int main(int count, char **arguments) {
     forms();
     windows();
     states(folder);
+    shared_window();
     misuse();
     packets();
     threads(folder);

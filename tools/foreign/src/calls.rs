@@ -48,8 +48,8 @@ macro_rules! for_each_call {
                 ) -> (bytes: OptionalRoom, out: Handle);
             }
             numbers {
-                /// Moves the clock of the window of a filter to `tick`. An earlier tick has no
-                /// effect, and neither has any without a window.
+                /// Moves the clock of the window of a filter or a shared one to `tick`. An earlier
+                /// tick has no effect, and neither has any without a window.
                 advance(tick: Number) -> ();
                 /// Removes all keys of a filter, and resets the counters and the clock; those of a
                 /// shared filter while no thread observes any.
@@ -86,12 +86,11 @@ macro_rules! for_each_call {
                 /// words: bits past the last key are zero. `count`, if it is not NULL, gets the
                 /// number of duplicates.
                 ///
-                /// Of equal keys of several threads, exactly one is fresh in a shared filter. It
-                /// has no window, so ticks of the keys have no effect. A thread observes with the
-                /// ticket that it holds, or else the next one, and waits at each partition for the
-                /// batches of lower tickets. After an error about the arguments, it still holds its
-                /// ticket; after any other error the batch has passed the partitions that are not
-                /// lost.
+                /// Of equal keys of several threads, exactly one is fresh in a shared filter, with a
+                /// window in each of them. A thread observes with the ticket that it holds, or else
+                /// the next one, and waits at each partition for the batches of lower tickets. After
+                /// an error about the arguments, it still holds its ticket; after any other error the
+                /// batch has passed the partitions that are not lost.
                 observe(keys: Keys, duplicates: Verdicts) -> (count: OptionalNumber);
                 /// Whether each key would be a duplicate now, as `echoless_observe` writes it, in a
                 /// filter or a shared one. Changes nothing; ticks of the keys have no effect.
@@ -196,7 +195,10 @@ for_each_call!(calls_of_numbers);
 /// The calls of the section `numbers`.
 impl Object {
     fn advance(&self, tick: u64) -> Result<(), Failure> {
-        self.as_filter()?.advance_to(tick);
+        match self {
+            Self::Shared(shared) => shared.advance_to(tick),
+            _ => self.as_filter()?.advance_to(tick),
+        }
         Ok(())
     }
 

@@ -226,7 +226,7 @@ impl Object {
         let ticks = keys.ticks();
         match self {
             Self::Filter(filter) => exclusive(FILTER, filter)?.observe(keys, ticks, duplicates),
-            Self::Shared(shared) => shared.observe(keys, duplicates),
+            Self::Shared(shared) => shared.observe(keys, ticks, duplicates),
             Self::Thread(thread) => exclusive("thread", thread)?.observe(keys, ticks, duplicates),
             Self::Partitions(filter) => exclusive(FILTER, filter)?.observe(keys, ticks, duplicates),
             _ => Err(self.is_no("filter, shared filter or thread")),

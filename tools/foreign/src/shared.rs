@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::io::Write;
 
-use echoless::{KeyHash, KeyHasher, Report, SharedFilter, SharedSpec, Verdicts};
+use echoless::{KeyHash, KeyHasher, Report, SharedFilter, SharedSpec};
 
 use crate::failure::Failure;
-use crate::keys::{Keys, check_masks, give_back_verdicts, observe_blocks};
+use crate::keys::{Keys, observe_blocks};
 
 /// A filter that any number of threads use at the same time; see [`SharedFilter`]. No call waits
 /// for another one.
@@ -18,10 +18,8 @@ pub struct Shared {
 }
 
 thread_local! {
-    /// The hashes and verdicts of a block of keys, of this thread.
-    static BUFFERS: RefCell<(Vec<KeyHash>, Verdicts)> = const {
-        RefCell::new((Vec::new(), Verdicts::new()))
-    };
+    /// The hashes of a block of keys, of this thread.
+    static HASHES: RefCell<Vec<KeyHash>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Shared {
@@ -40,37 +38,41 @@ impl Shared {
         &self.spec
     }
 
-    /// Probes and inserts each key. Of equal keys of several threads, exactly one is fresh. The
-    /// bits of `duplicates` and the result are those of [`Filter::observe`](crate::Filter).
+    /// Probes and inserts each key, with a window at its tick. Of equal keys of several threads,
+    /// exactly one is fresh. The bits of `duplicates` and the result are those of
+    /// [`Filter::observe`](crate::Filter).
     ///
     /// # Errors
-    /// As [`check_masks`]; nothing was judged then.
+    /// As [`check_masks`](crate::check_masks); nothing was judged then.
     pub fn observe(
         &self,
         keys: &(impl Keys + ?Sized),
+        ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
-        BUFFERS.with_borrow_mut(|(hashes, verdicts)| {
+        HASHES.with_borrow_mut(|hashes| {
             let hasher = &self.hasher;
-            observe_blocks(keys, None, hasher, hashes, duplicates, |batch, words| {
-                self.filter.observe(batch.keys(), verdicts);
-                words.copy_from_slice(verdicts.words());
-                give_back_verdicts(verdicts);
+            observe_blocks(keys, ticks, hasher, hashes, duplicates, |batch, words| {
+                self.filter.observe_batch(batch, words);
             })
         })
+    }
+
+    /// Moves the clock of a window; see [`SharedFilter::advance_to`].
+    pub fn advance_to(&self, tick: u64) {
+        self.filter.advance_to(tick);
     }
 
     /// Whether each key would be a duplicate now. Changes nothing.
     ///
     /// # Errors
-    /// As [`check_masks`].
+    /// As [`check_masks`](crate::check_masks).
     pub fn contains(
         &self,
         keys: &(impl Keys + ?Sized),
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
-        check_masks(keys.len(), None, duplicates.len())?;
-        BUFFERS.with_borrow_mut(|(hashes, _)| {
+        HASHES.with_borrow_mut(|hashes| {
             observe_blocks(
                 keys,
                 None,

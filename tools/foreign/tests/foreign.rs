@@ -137,7 +137,7 @@ fn threads_of_a_shared_filter_find_each_key_fresh_once() {
     let ids: Vec<u64> = (0..10_000).collect();
     let fresh: u64 = std::thread::scope(|scope| {
         let observe = || {
-            let duplicates = shared.observe(&Numbers(&ids), &mut words(ids.len()));
+            let duplicates = shared.observe(&Numbers(&ids), None, &mut words(ids.len()));
             ids.len() as u64 - duplicates.unwrap()
         };
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(observe)).collect();
@@ -162,6 +162,27 @@ fn threads_of_a_shared_filter_find_each_key_fresh_once() {
     assert_eq!(shared.spec().to_string(), "row2x32:memory=4MiB");
 }
 
+#[test]
+fn a_shared_filter_with_a_window_takes_ticks() {
+    let shared = Shared::new("stamped:window=60,memory=1MiB", hasher()).unwrap();
+    let mut found = [0];
+    let ticks = Some(&[100, 160, 221][..]);
+    assert_eq!(
+        shared
+            .observe(&Numbers(&[7; 3]), ticks, &mut found)
+            .unwrap(),
+        1
+    );
+    assert_eq!(found, [0b010]);
+    let error = shared
+        .observe(&Numbers(&[7; 2]), ticks, &mut found)
+        .unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    shared.advance_to(1000);
+    assert_eq!(shared.contains(&Numbers(&[7]), &mut found).unwrap(), 0);
+    assert_eq!(ReportFields::from(&shared.report()).window_ticks, 60);
+}
+
 /// A writer that uses the filter which is being saved, itself and in another thread that it waits
 /// for.
 struct Using<'a>(&'a Shared, Vec<u8>);
@@ -169,7 +190,12 @@ struct Using<'a>(&'a Shared, Vec<u8>);
 impl std::io::Write for Using<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let other = || {
-            assert!(self.0.observe(&Numbers(&[1, 2, 7]), &mut [0]).unwrap() >= 2);
+            assert!(
+                self.0
+                    .observe(&Numbers(&[1, 2, 7]), None, &mut [0])
+                    .unwrap()
+                    >= 2
+            );
             assert_eq!(self.0.contains(&Numbers(&[1, 7]), &mut [0]).unwrap(), 2);
             assert_eq!(self.0.report().tally.fresh, Some(3));
             self.0.save(b"", std::io::sink()).unwrap();
@@ -188,7 +214,7 @@ impl std::io::Write for Using<'_> {
 #[test]
 fn a_shared_filter_is_saved_while_its_output_uses_it() {
     let shared = Shared::new("row2x32:memory=3MiB", hasher()).unwrap();
-    shared.observe(&Numbers(&[1, 2]), &mut [0]).unwrap();
+    shared.observe(&Numbers(&[1, 2]), None, &mut [0]).unwrap();
     let mut output = Using(&shared, Vec::new());
     shared.save(b"line 2", &mut output).unwrap();
     let state = output.1;
