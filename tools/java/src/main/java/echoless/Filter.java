@@ -7,7 +7,7 @@ import java.io.InputStream;
  * memory. One thread at a time may use it; a call while another one runs is an exception. After an
  * exception nothing has changed, unless its code is {@link Code#PANICKED}.
  */
-public final class Filter extends WholeFilter implements TimedJudge {
+public final class Filter extends WholeFilter {
   private Filter(long handle, byte[] savedBytes) {
     super(handle, savedBytes);
   }
@@ -42,10 +42,5 @@ public final class Filter extends WholeFilter implements TimedJudge {
    */
   public static Filter load(InputStream in, Hashing hashing, long memoryLimit) {
     return restore(FILTER, in, hashing, 1, memoryLimit, Filter::new);
-  }
-
-  /** Moves the clock of a window. An earlier tick has no effect. */
-  public void advanceTo(long tick) {
-    call(Call.ADVANCE, tick);
   }
 }

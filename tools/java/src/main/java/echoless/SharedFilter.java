@@ -5,7 +5,8 @@ import java.util.function.LongConsumer;
 
 /**
  * A filter that all threads use at the same time, without locks: of equal keys of several threads,
- * exactly one is fresh. It has no window. Verdicts are those of {@link Filter}.
+ * exactly one is fresh. One such as {@code stamped:window=600,memory=64MiB} has a window, whose
+ * clock is the latest tick of all threads. Verdicts are those of {@link Filter}.
  */
 public final class SharedFilter extends WholeFilter {
   private SharedFilter(long handle, byte[] savedBytes) {

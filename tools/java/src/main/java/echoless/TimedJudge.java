@@ -1,7 +1,7 @@
 package echoless;
 
 /** A {@link Judge} of keys at their ticks, for a filter with a window. */
-public sealed interface TimedJudge extends Judge permits Filter, OrderedThread {
+public sealed interface TimedJudge extends Judge permits OrderedThread, WholeFilter {
   /** As {@link #observe(long[], int, long[])}, each at its tick. */
   default long observe(long[] hashes, long[] ticks, int n, long[] verdicts) {
     EcholessException.present("ticks", ticks, "an array");

@@ -193,6 +193,19 @@ class FilterTest {
   }
 
   @Test
+  void aSharedFilterForgetsAfterItsWindow() {
+    try (SharedFilter filter = SharedFilter.of("stamped:window=60,memory=1MiB")) {
+      long[] keys = {7, 7, 7};
+      long[] verdicts = new long[1];
+      assertEquals(1, filter.observe(keys, new long[] {100, 160, 221}, 3, verdicts));
+      assertEquals(2, verdicts[0]);
+      filter.advanceTo(1000);
+      assertEquals(0, filter.contains(keys, 3, verdicts));
+      assertEquals(60, filter.report().windowTicks());
+    }
+  }
+
+  @Test
   void threadsShareASharedFilter() throws InterruptedException {
     int n = 1000;
     AtomicLong fresh = new AtomicLong();
