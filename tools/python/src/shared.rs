@@ -13,8 +13,9 @@ use crate::options;
 /// exactly one is fresh. No call waits for another one.
 ///
 /// ``SharedFilter("row4x16:memory=64MiB")`` takes a specification: ``row4x16``, ``row2x32``,
-/// ``bloom:k=4`` or ``ageing:k=4``; ``SharedFilter(memory="64MiB")`` is a ``row4x16``. Keys and
-/// results are those of ``Filter.observe``. There are no windows.
+/// ``bloom:k=4``, ``ageing:k=4``, or ``stamped:window=600`` with a window of 600 ticks;
+/// ``SharedFilter(memory="64MiB")`` is a ``row4x16``. Keys, times and results are those of
+/// ``Filter.observe``, and times are whole ticks.
 ///
 /// >>> from concurrent.futures import ThreadPoolExecutor
 /// >>> from echoless import SharedFilter
@@ -53,17 +54,36 @@ impl SharedFilter {
         Ok(PyClassInitializer::from(base).add_subclass(Self))
     }
 
-    /// Reports which keys are duplicates, and records the others; see ``Filter.observe``.
+    /// Reports which keys are duplicates, and records the others; see ``Filter.observe``. The clock
+    /// is that of all threads, and threads may be a window apart.
+    ///
+    /// >>> from echoless import SharedFilter
+    /// >>> filter = SharedFilter("stamped:window=600,memory=1MiB")
+    /// >>> filter.observe(["a", "a", "a"], times=[0, 600, 1201 + 3]).tolist()
+    /// [False, True, False]
+    #[pyo3(signature = (keys, times = None))]
     fn observe<'py>(
         slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
+        times: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.as_super().get().observe(keys, None)
+        slf.as_super().get().observe(keys, times)
     }
 
     /// Reports whether one key is a duplicate, and records it if not.
-    fn observe_one(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        slf.as_super().get().observe_one(key, None)
+    #[pyo3(signature = (key, time = None))]
+    fn observe_one(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        time: Option<u64>,
+    ) -> PyResult<bool> {
+        slf.as_super().get().observe_one(key, time)
+    }
+
+    /// Moves the clock of a window. An earlier tick has no effect.
+    fn advance_to(slf: &Bound<'_, Self>, tick: u64) -> PyResult<()> {
+        let advanced = slf.as_super().get().call(slf.py(), Call::advance, tick);
+        advanced.map(drop)
     }
 
     /// Reports which keys would be duplicates now, and records nothing.
