@@ -50,20 +50,23 @@ use crate::verdicts::{Verdict, Verdicts};
 /// - Of the threads that observe a new key, exactly one gets `Fresh`, unless two other new keys are
 ///   recorded in its word meanwhile. Threads may be up to a window apart: a key is also a duplicate
 ///   of one that a thread with a later clock has recorded.
-/// - A key whose window ends while a call observes it is fresh or a duplicate.
+/// - A key whose window ends while a call observes it is fresh or a duplicate. So is one whose window
+///   ends 1/64 of a window later (or a granule, if that is longer) while another call moves the clock
+///   over that end.
 /// - This holds as long as calls return before the clock is more than the window past the tick at
 ///   which they judge. One that is overtaken by more, such as that of a thread that loses its core
-///   for so long, may find keys fresh that others have recorded meanwhile, and may forget keys of
-///   the words that it touches. What it records may be remembered when it should not be: for two
-///   windows at most, before the stamps of slots have wrapped around (in 4096 units, 16 windows or
-///   more). Other words are not affected.
+///   for so long, or that judges while another one moves the clock over more than nearly 14 windows,
+///   may find keys fresh that others have recorded meanwhile, and may forget keys of the words that
+///   it touches. What it records may be remembered when it should not be: for two windows at most
+///   before the stamps of slots have wrapped around (in 4096 units, 16 windows or more), and longer
+///   if duplicates renew it. Other words are not affected.
 /// - A call that loses its core while it moves the clock can forget a key that was recorded
 ///   meanwhile only if the word is bit for bit what it was before: the same keys, a whole wrap
 ///   later.
 ///
 /// No thread and no timer removes what has expired: the call that moves the clock sweeps a part of
-/// the words before, in proportion to how far it moves. That is all words in 14 windows or more,
-/// and all at once if the clock jumps over so many.
+/// the words before, in proportion to how far it moves. That is all words in nearly 14 windows, and
+/// twice all of them in one call if the clock jumps over so many.
 ///
 /// # Examples
 /// ```
@@ -220,10 +223,10 @@ impl SharedFilter {
     pub fn observe_one(&self, key: KeyHash) -> Verdict {
         let word = &self.words[self.position(key)];
         let mut counts = Counts::default();
-        if let Some(clock) = &self.clock {
-            clock.will_hold_times();
-        }
         let duplicate = with_rule!(self.layout, rule => {
+            if let Some(clock) = self.clock_of(rule) {
+                clock.will_hold_times();
+            }
             observe_word(self.now(rule), word, key, &mut counts)
         });
         if !duplicate {
@@ -241,7 +244,8 @@ impl SharedFilter {
     }
 
     /// Forgets all keys, and moves the clock back to 0. A key that is observed concurrently may be
-    /// forgotten or stay, and may be counted or not.
+    /// forgotten or stay, and may be counted or not. With a window, no thread may observe keys or save
+    /// meanwhile: their times would be those of the clock before.
     pub fn clear(&self) {
         let counts = [&self.fresh, &self.occupied, &self.evicted];
         for count in counts.into_iter().flatten() {
@@ -314,10 +318,16 @@ impl SharedFilter {
     /// The rule at the clock as it is.
     #[inline(always)]
     fn now<R: WordRule>(&self, rule: R) -> R {
-        match &self.clock {
-            Some(clock) if R::HAS_CLOCK => rule.at(clock.ages(clock.now())),
-            _ => rule,
+        match self.clock_of(rule) {
+            Some(clock) => rule.at(clock.ages(clock.now())),
+            None => rule,
         }
+    }
+
+    /// The clock, if the rule has one. Other rules do not look for it.
+    #[inline(always)]
+    fn clock_of<R: WordRule>(&self, _rule: R) -> Option<&SharedClock> {
+        self.clock.as_ref().filter(|_| R::HAS_CLOCK)
     }
 
     /// Observes a batch by the rule of the layout.
@@ -330,7 +340,7 @@ impl SharedFilter {
         duplicates: &mut [u64],
     ) -> Counts {
         let keys = batch.keys();
-        let Some(clock) = self.clock.as_ref().filter(|_| R::HAS_CLOCK) else {
+        let Some(clock) = self.clock_of(rule) else {
             return self.observe_keys(rule, look_ahead, keys, duplicates, |rule| rule);
         };
         let now = match batch.ticks() {

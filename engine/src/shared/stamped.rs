@@ -12,12 +12,12 @@
 //! | stamp | fingerprint | units in a window | false positive rate | a move of one unit sweeps |
 //! |---|---|---|---|---|
 //! | 8 | 24 | 16 | 1.2e-7 | 1/223 of the memory |
-//! | 12 | 20 | 256 | 1.9e-6 | 1/3583 |
+//! | 12 | 20 | 256 | 1.9e-6 | 1/3580 |
 //! | 16 | 16 | 4096 | 3.1e-5 | 1/57343 |
 //!
-//! With 12 bits a key is remembered at most 1/128 of a window too long, and a unit of a filter of 1
-//! GiB is swept in some 30 us; with 16 bits the rate would be nearly that of `row4x16`, which has
-//! twice the slots.
+//! With 12 bits a key is remembered less than two units too long, and a unit of a filter of 1 GiB is
+//! swept in some 30 us; with 16 bits the rate would be half of that of `row4x16`, which has twice the
+//! slots.
 
 use std::hint::select_unpredictable;
 
@@ -28,7 +28,7 @@ use crate::hash::KeyHash;
 pub(super) const STAMP_BITS: u32 = 12;
 pub(super) const FINGERPRINT_BITS: u32 = 32 - STAMP_BITS;
 
-/// The most units of a window: an era then has 14 times as many.
+/// The most units of a window: an era then has nearly 14 times as many.
 pub(super) const MOST_ALIVE: u64 = 1 << (STAMP_BITS - 4);
 
 /// The bits of the fingerprint of a slot.

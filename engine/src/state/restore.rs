@@ -1,5 +1,6 @@
 //! Restoring: all sections of a state, as a filter.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
 
@@ -155,9 +156,10 @@ impl<R: Read> SavedState<R> {
     pub fn restore_shared(self) -> Result<Restored<SharedFilter>, StateError> {
         let lines = self.header().lines;
         let mut filter = self.spec().shared()?.build()?;
-        let mut next = 0;
+        let (mut next, mut ticks) = (0, BTreeSet::new());
         let (progress, bytes) = self.read_all(|section| match section {
             Section::Block(block) if block.first == next => {
+                ticks.insert(block.tick);
                 filter.load_lines(next as usize, block.lines.unwrap_or_default());
                 next += block.count;
                 Ok(())
@@ -170,6 +172,10 @@ impl<R: Read> SavedState<R> {
                 Err(StateError::invalid("the state of a shared filter", reason))
             }
         })?;
+        if ticks.iter().any(|tick| *tick != progress.tick) {
+            let reason = "expected blocks and a commit of one tick";
+            return Err(StateError::invalid("the state of a shared filter", reason));
+        }
         filter.set_progress(&progress);
         Ok(Restored {
             filter,

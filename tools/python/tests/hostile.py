@@ -403,7 +403,8 @@ def new_filter(r):
 
 
 def new_shared(r):
-    return SharedFilter(r.choice(["row4x16:memory=64KiB", "bloom:k=4,memory=64KiB"]))
+    layout = r.choice(["row4x16:", "bloom:k=4,", "stamped:window=100,"])
+    return SharedFilter(f"{layout}memory=64KiB")
 
 
 def calls(r, state):

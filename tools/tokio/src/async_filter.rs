@@ -70,6 +70,8 @@ impl AsyncFilter for Port {
     }
 }
 
+/// Keys have no ticks: a window stands still until the program moves its clock with
+/// [`SharedFilter::advance_to`].
 impl AsyncFilter for &SharedFilter {
     async fn observe_async(
         &mut self,
