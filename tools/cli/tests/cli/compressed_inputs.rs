@@ -98,6 +98,34 @@ fn files_of_many_frames_read_the_same_on_any_number_of_threads() {
     }
 }
 
+/// Frames of several blocks behind one that is skipped, as pzstd writes them: how many records come
+/// in front of the damage depends on no thread.
+#[test]
+fn records_before_damage_are_the_same_on_any_number_of_threads() {
+    let folder = Folder::new();
+    let line = |number: u64| format!("{}\n", number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut file = b"\x50\x2a\x4d\x18\x04\0\0\0\0\0\0\0".to_vec();
+    let frame = |number: u64| {
+        let lines: String = (number * 60_000..(number + 1) * 60_000).map(line).collect();
+        file.extend(compress("zstd", lines.as_bytes()));
+        file.len()
+    };
+    let ends: Vec<usize> = (0..4).map(frame).collect();
+    let (start, end) = (ends[1], ends[2]);
+    for damaged in [(start + end) / 2, end - 2, end - (end - start) / 7] {
+        let mut file = file.clone();
+        file[damaged] ^= 0x55;
+        folder.write("damaged", &file);
+        let one = folder.dedup("--threads 1 damaged");
+        assert_eq!(one.code, 2);
+        for threads in [2, 4] {
+            let several = folder.dedup(format!("--threads {threads} damaged"));
+            assert!(several.stdout == one.stdout, "{damaged} {threads}");
+            assert_eq!(several.stderr, one.stderr);
+        }
+    }
+}
+
 #[test]
 fn plain_and_compressed_inputs_are_one_stream() {
     let directory = tempfile::tempdir().unwrap();

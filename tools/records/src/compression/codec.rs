@@ -270,7 +270,7 @@ impl Compression {
         }
     }
 
-    /// The most encoders at a time, by their memory: a few hundred megabytes, or what one takes.
+    /// The most encoders of an output at a time, by their memory: some 400 MB, or what one takes.
     pub(super) const fn most_encoders(self) -> usize {
         match (self.codec, self.level) {
             (Codec::Xz, 7..) | (Codec::Zstd, 20..) => 1,

@@ -12,8 +12,8 @@ use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 use super::codec::{Codec, Detected, Detection, LZMA_FIELDS, may_be_next_lzma};
 use super::lz4::{Lz4, skip_frames};
 
-/// The bytes that are read from a file at once.
-pub(super) const READ_BYTES: usize = 128 << 10;
+/// The bytes that are read from a file at once. In tests, frames have some of them, too.
+pub(super) const READ_BYTES: usize = if cfg!(test) { 256 } else { 128 << 10 };
 
 /// A decoder of a file. Like any reader it returns 0 at the end of the last frame.
 ///
@@ -101,7 +101,8 @@ impl<'a, R: Read + Send + 'a> Read for BehindSkipped<'a, R> {
                 // It reports bytes that are no frame.
                 _ => Codec::Zstd,
             };
-            let file = BufReader::new(Cursor::new(magic).chain(file));
+            // As much at once as without such frames: what comes in front of an error depends on it.
+            let file = BufReader::with_capacity(READ_BYTES, Cursor::new(magic).chain(file));
             self.decoder = Some(decoder_of(codec, file));
         }
         self.decoder

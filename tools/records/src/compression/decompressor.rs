@@ -106,8 +106,6 @@ impl Decompressor {
             signals,
             ended_by_signal: Arc::clone(&ended_by_signal),
         };
-        let threads = if is_regular { threads } else { 1 };
-        let decoder = FileDecoder::new(codec, first, watched, threads)?;
         let (send, filled) = bounded(BLOCKS);
         let (recycle, recycled) = bounded(BLOCKS);
         for _ in 1..BLOCKS {
@@ -117,7 +115,10 @@ impl Decompressor {
         // Not joined: when the stream is abandoned, the thread may be blocked on a slow producer.
         thread::Builder::new()
             .name("echoless-unzip".into())
-            .spawn(move || decompress(decoder, &ended_by_signal, &recycled, &send))?;
+            .spawn(move || {
+                let decoder = FileDecoder::new(codec, first, watched, threads, !is_regular);
+                decompress(decoder, &ended_by_signal, &recycled, &send);
+            })?;
         Ok(Self {
             filled,
             recycle,

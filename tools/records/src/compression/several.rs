@@ -48,17 +48,15 @@ enum State<R: Read> {
 
 impl<R: Read + Send + 'static> FileDecoder<R> {
     /// A decoder of a file that begins with `first`; these bytes are read already. Without a codec,
-    /// it begins with frames that are skipped. On several `threads`, the file must not wait for
-    /// data: a frame is decoded once all of it was read.
-    ///
-    /// # Errors
-    /// If the threads cannot be started.
+    /// it begins with frames that are skipped. It has up to so many `threads` unless the file may
+    /// wait for data: they decode a frame once all of it was read.
     pub(super) fn new(
         codec: Option<Codec>,
         first: Vec<u8>,
         file: R,
         threads: usize,
-    ) -> io::Result<Self> {
+        may_wait: bool,
+    ) -> Self {
         let mut undecoded = Undecoded {
             file,
             ahead: first,
@@ -66,12 +64,20 @@ impl<R: Read + Send + 'static> FileDecoder<R> {
             codec,
         };
         let file_bytes = Arc::default();
-        let state = if threads > 1 && undecoded.has_several_groups() {
-            State::Several(Several::start(undecoded, threads.min(MOST_THREADS))?)
+        if !may_wait {
+            // What was read in order to detect the codec may end anywhere.
+            undecoded.read_more(0);
+        }
+        let several = if !may_wait && threads > 1 && undecoded.has_several_groups() {
+            Several::start(undecoded, threads.min(MOST_THREADS))
         } else {
-            State::One(undecoded.one(&file_bytes))
+            Err(undecoded)
         };
-        Ok(Self { state, file_bytes })
+        let state = match several {
+            Ok(several) => State::Several(several),
+            Err(undecoded) => State::One(undecoded.one(&file_bytes)),
+        };
+        Self { state, file_bytes }
     }
 
     /// The bytes of the file that were decoded, and those that were read together with them.
@@ -171,8 +177,6 @@ impl<R: Read> Undecoded<R> {
     }
 
     fn has_several_groups(&mut self) -> bool {
-        // What was read in order to detect the codec may end anywhere.
-        self.read_more(0);
         let first = self.next_group();
         first.is_some_and(|first| self.ahead.len() > first.length || self.read_more(1))
     }
@@ -310,7 +314,8 @@ struct Several<R> {
 }
 
 impl<R: Read + Send + 'static> Several<R> {
-    fn start(undecoded: Undecoded<R>, threads: usize) -> io::Result<Self> {
+    /// Starts so many threads, or as many as the system allows; without any, returns the file.
+    fn start(undecoded: Undecoded<R>, threads: usize) -> Result<Self, Undecoded<R>> {
         // One is read, one waits, and each thread fills one.
         let buffers = threads + 2;
         let (send, groups) = bounded(buffers);
@@ -327,20 +332,25 @@ impl<R: Read + Send + 'static> Several<R> {
             undecoded: Some(undecoded),
             groups: Some(send),
         }));
-        for _ in 0..threads {
+        let started = (0..threads).take_while(|_| {
             let (cutter, recycled) = (Arc::clone(&cutter), recycled.clone());
             // Not joined: they end when what is returned here is dropped.
-            thread::Builder::new()
-                .name("echoless-unzip".into())
-                .spawn(move || decode_groups(&cutter, &recycled))?;
-        }
-        Ok(Self {
+            let thread = thread::Builder::new().name("echoless-unzip".into());
+            let thread = thread.spawn(move || decode_groups(&cutter, &recycled));
+            thread.is_ok()
+        });
+        let started = started.count();
+        let mut several = Self {
             cutter,
             groups,
             recycle,
             codec,
             failed: None,
-        })
+        };
+        if started == 0 {
+            return Err(several.undecoded());
+        }
+        Ok(several)
     }
 
     /// Puts the plain bytes of the next group in the place of the buffer. Returns how many, and where
@@ -373,9 +383,9 @@ impl<R: Read + Send + 'static> Several<R> {
         if let Some(first) = groups.first() {
             (undecoded.position, undecoded.codec) = (first.position, first.codec);
         }
-        let mut bytes: Vec<u8> = groups.into_iter().flat_map(|group| group.bytes).collect();
-        bytes.append(&mut undecoded.ahead);
-        undecoded.ahead = bytes;
+        let bytes = groups.iter().map(|group| &group.bytes[..]);
+        let bytes: Vec<&[u8]> = bytes.chain([&undecoded.ahead[..]]).collect();
+        undecoded.ahead = bytes.concat();
         undecoded
     }
 }
@@ -425,7 +435,7 @@ mod tests {
     fn decoded(codec: Option<Codec>, file: &[u8], first: usize, threads: usize) -> Outcome {
         let (first, rest) = file.split_at(first.min(file.len()));
         let rest = Cursor::new(rest.to_vec());
-        let mut decoder = FileDecoder::new(codec, first.to_vec(), rest, threads).unwrap();
+        let mut decoder = FileDecoder::new(codec, first.to_vec(), rest, threads, false);
         let (mut plain, mut buffer) = (Vec::new(), vec![0; CHUNK_BYTES]);
         let error = loop {
             match decoder.fill(&mut buffer) {
@@ -473,6 +483,7 @@ mod tests {
         let kinds = select(vec![
             [0, 0, 5],
             [0, 1, 0],
+            [5, 0, 0],
             [2, 2, 5],
             [2, 2, 6],
             [3, 3, 3],
@@ -498,7 +509,7 @@ mod tests {
             flips in vec((any::<Index>(), 1..=255_u8), 0..3),
             cut in prop_oneof![Just(None), any::<Index>().prop_map(Some)],
             behind in prop_oneof![3 => Just(Vec::new()), 1 => vec(any::<u8>(), 0..20)],
-            first: Index,
+            firsts: [Index; 2],
             threads in 2..5_usize,
         ) {
             let codec = codec_of(&file);
@@ -512,9 +523,9 @@ mod tests {
                     behind[at.index(behind.len())] ^= flip;
                 }
             }
-            let first = first.index(file.len() + 1);
-            let one = decoded(codec, &file, file.len(), 1);
-            let several = decoded(codec, &file, first, threads);
+            let [first, other] = firsts.map(|first| first.index(file.len() + 1));
+            let one = decoded(codec, &file, first, 1);
+            let several = decoded(codec, &file, other, threads);
             prop_assert_eq!(several, one);
         }
     }
@@ -551,7 +562,7 @@ mod tests {
     fn only_files_of_several_groups_get_threads() {
         let begin = |file: &[u8], threads| {
             let rest = Cursor::new(file.to_vec());
-            let decoder = FileDecoder::new(codec_of(file), Vec::new(), rest, threads).unwrap();
+            let decoder = FileDecoder::new(codec_of(file), Vec::new(), rest, threads, false);
             matches!(decoder.state, State::Several(_))
         };
         for kind in [0, 1, 3] {
