@@ -30,9 +30,9 @@ const READER: usize = 6;
 fn kinds_of(function: &str) -> &'static [usize] {
     match function {
         "observe" => &[FILTER, SHARED, THREAD],
-        "contains" | "clear" => &[FILTER, SHARED],
+        "contains" | "clear" | "advance" => &[FILTER, SHARED],
         "hash" => &[FILTER, SHARED, ORDERED, ENGINE, THREAD, PORT],
-        "advance" | "lines" => &[FILTER],
+        "lines" => &[FILTER],
         "memory_bytes" | "read_report" | "spec" => &[FILTER, SHARED, ORDERED, ENGINE],
         "take" | "leave" => &[THREAD],
         "wait" => &[THREAD, PORT],
