@@ -10,7 +10,7 @@
 //! may pause: no byte waits longer than `LONGEST_WAIT` before its one encoder is flushed.
 //!
 //! Other outputs are frames of `FRAME_BYTES` plain bytes each, for any number of threads, unless the
-//! codec compresses them much worse ([`Compression::is_for_frames`]).
+//! codec compresses them much worse (`Compression::is_for_frames`).
 //!
 //! The output of a run with a state is frames, whenever the run commits. A commit has the bytes of
 //! the frame that is not complete, so a run that goes on writes the very frames of one that was never
