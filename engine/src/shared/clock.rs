@@ -11,31 +11,31 @@
 //!
 //! A dead slot must be gone before its stamp is live again, one wrap later. So the call that moves
 //! the clock first **sweeps** some words: it removes the slots that will be dead. The words are
-//! spread evenly over an **era** of `4096 - 2 windows - 1 step` units, and a move sweeps those of the
-//! units that it passes:
+//! spread evenly over an **era** of `4096 - 2 windows - 1 step` units, and a move sweeps those of
+//! the units that it passes:
 //!
 //! ```text
 //! words | swept in this era        | of units now..unit | left for later moves      |
 //!       0                          ^ now                ^ unit                      ^ era = 0
 //! ```
 //!
-//! - A word is swept once in each era. What stays was live at the clock of the sweep, or is recorded
-//!   by a call that is a window behind it, so until the next one it is at most `window + step + era -
-//!   1` units old, which is a window short of a wrap.
+//! - A word is swept once in each era. What stays was live at the clock of the sweep, or is
+//!   recorded by a call that is a window behind it, so until the next one it is at most `window +
+//!   step + era - 1` units old, which is a window short of a wrap.
 //! - The words of a move follow from its two units alone. Two calls that move the clock at the same
 //!   time both sweep, which changes nothing twice, and one of them succeeds. So no call waits for
 //!   another one, and the clock never passes words that nobody has swept.
-//! - A call moves the clock in **steps** of at most 1/64 of a window. What it has swept is then not in
-//!   vain if others move the clock meanwhile, and a slot is removed at most a step early.
+//! - A call moves the clock in **steps** of at most 1/64 of a window. What it has swept is then not
+//!   in vain if others move the clock meanwhile, and a slot is removed at most a step early.
 //! - Behind an era of steps all words are swept, and the rest of a longer jump is one move, which
-//!   sweeps them once more. The age of a slot at the clock before is exact, and the jump is added to
-//!   it in 64 bits.
+//!   sweeps them once more. The age of a slot at the clock before is exact, and the jump is added
+//!   to it in 64 bits.
 //!
 //! An era is nearly 14 windows long, as that of stamped lines.
 //!
 //! What this cannot exclude:
-//! - Between reading a word and removing its dead slots, a call loses its core while the clock moves
-//!   by a whole wrap and the word gets the same bits again. They are then live.
+//! - Between reading a word and removing its dead slots, a call loses its core while the clock
+//!   moves by a whole wrap and the word gets the same bits again. They are then live.
 //! - A key is recorded at the clock before the last move of a jump over an era, in a word that was
 //!   swept for it. Its stamp has any age at the clock behind.
 
@@ -123,12 +123,11 @@ impl SharedClock {
         let step = if cfg!(loom) { u64::MAX } else { self.step() };
         let end_of_steps = now.saturating_add(self.era());
         while now < unit {
-            let next = if now < end_of_steps {
-                unit.min(now.saturating_add(step))
-            } else {
-                unit
-            };
+            let mut next = unit;
             if self.holds_times.load(Ordering::Relaxed) != 0 {
+                if now < end_of_steps {
+                    next = unit.min(now.saturating_add(step));
+                }
                 self.sweep(now, next, words);
             }
             // Not `fetch_max`: the words that were swept are those between these two units.

@@ -50,16 +50,16 @@ use crate::verdicts::{Verdict, Verdicts};
 /// - Of the threads that observe a new key, exactly one gets `Fresh`, unless two other new keys are
 ///   recorded in its word meanwhile. Threads may be up to a window apart: a key is also a duplicate
 ///   of one that a thread with a later clock has recorded.
-/// - A key whose window ends while a call observes it is fresh or a duplicate. So is one whose window
-///   ends 1/64 of a window later (or a granule, if that is longer) while another call moves the clock
-///   over that end.
+/// - A key whose window ends while a call observes it is fresh or a duplicate. So is one whose
+///   window ends 1/64 of a window later (or a granule, if that is longer) while another call moves
+///   the clock over that end.
 /// - This holds as long as calls return before the clock is more than the window past the tick at
 ///   which they judge. One that is overtaken by more, such as that of a thread that loses its core
-///   for so long, or that judges while another one moves the clock over more than nearly 14 windows,
-///   may find keys fresh that others have recorded meanwhile, and may forget keys of the words that
-///   it touches. What it records may be remembered when it should not be: for two windows at most
-///   before the stamps of slots have wrapped around (in 4096 units, 16 windows or more), and longer
-///   if duplicates renew it. Other words are not affected.
+///   for so long, or that judges while another one moves the clock over more than nearly 14
+///   windows, may find keys fresh that others have recorded meanwhile, and may forget keys of the
+///   words that it touches. What it records may be remembered when it should not be: for two
+///   windows at most before the stamps of slots have wrapped around (in 4096 units, 16 windows or
+///   more), and longer if duplicates renew it. Other words are not affected.
 /// - A call that loses its core while it moves the clock can forget a key that was recorded
 ///   meanwhile only if the word is bit for bit what it was before: the same keys, a whole wrap
 ///   later.
@@ -244,8 +244,8 @@ impl SharedFilter {
     }
 
     /// Forgets all keys, and moves the clock back to 0. A key that is observed concurrently may be
-    /// forgotten or stay, and may be counted or not. With a window, no thread may observe keys or save
-    /// meanwhile: their times would be those of the clock before.
+    /// forgotten or stay, and may be counted or not. With a window, no thread may observe keys or
+    /// save meanwhile: their times would be those of the clock before.
     pub fn clear(&self) {
         let counts = [&self.fresh, &self.occupied, &self.evicted];
         for count in counts.into_iter().flatten() {

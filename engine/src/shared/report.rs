@@ -24,9 +24,9 @@ impl SharedFilter {
     /// Counters and error estimates of this filter, as those of other filters. It takes a few
     /// milliseconds, whatever the size of the filter: rows count the slots that are occupied, and
     /// of bits and of slots with a window, whose live ones are its cells, it reads 4 MiB at most,
-    /// evenly spread and always the same lines. What it derives
-    /// from fewer words than all has its error in `sample_error`. While one thread clears the
-    /// filter and others observe keys, all counters are inexact, until it is cleared alone.
+    /// evenly spread and always the same lines. What it derives from fewer words than all has its
+    /// error in `sample_error`. While one thread clears the filter and others observe keys, all
+    /// counters are inexact, until it is cleared alone.
     ///
     /// A call that observes keys counts those that were fresh at its end. So `fresh` is exact once
     /// all calls have returned, and before that lacks keys of the calls under way, but is never too

@@ -15,9 +15,9 @@
 //! | 12 | 20 | 256 | 1.9e-6 | 1/3580 |
 //! | 16 | 16 | 4096 | 3.1e-5 | 1/57343 |
 //!
-//! With 12 bits a key is remembered less than two units too long, and a unit of a filter of 1 GiB is
-//! swept in some 30 us; with 16 bits the rate would be half of that of `row4x16`, which has twice the
-//! slots.
+//! With 12 bits a key is remembered less than two units too long, and a unit of a filter of 1 GiB
+//! is swept in some 30 us; with 16 bits the rate would be half of that of `row4x16`, which has
+//! twice the slots.
 
 use std::hint::select_unpredictable;
 

@@ -16,8 +16,8 @@
 //! [`FilterSpec::save`](crate::FilterSpec::save) writes a state, a **part** of its lines with
 //! [`save_part`](crate::FilterSpec::save_part); [`SavedState`] restores it, and [`restore_parts`]
 //! several parts. [`SharedFilter::save`](crate::SharedFilter::save) writes the state of a shared
-//! filter, which other threads may use meanwhile. Programs with logs of their own write sections with
-//! [`StateWriter`], read them with [`StateReader`] and apply them with [`Replay`].
+//! filter, which other threads may use meanwhile. Programs with logs of their own write sections
+//! with [`StateWriter`], read them with [`StateReader`] and apply them with [`Replay`].
 //!
 //! States are the same on machines of both byte orders, for any number of partitions and on every
 //! kernel. As a page for programs in other languages:

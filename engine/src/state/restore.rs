@@ -1,6 +1,5 @@
 //! Restoring: all sections of a state, as a filter.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
 
@@ -156,10 +155,10 @@ impl<R: Read> SavedState<R> {
     pub fn restore_shared(self) -> Result<Restored<SharedFilter>, StateError> {
         let lines = self.header().lines;
         let mut filter = self.spec().shared()?.build()?;
-        let (mut next, mut ticks) = (0, BTreeSet::new());
+        let (mut next, mut first_tick, mut is_of_one_tick) = (0, None, true);
         let (progress, bytes) = self.read_all(|section| match section {
             Section::Block(block) if block.first == next => {
-                ticks.insert(block.tick);
+                is_of_one_tick &= *first_tick.get_or_insert(block.tick) == block.tick;
                 filter.load_lines(next as usize, block.lines.unwrap_or_default());
                 next += block.count;
                 Ok(())
@@ -172,7 +171,7 @@ impl<R: Read> SavedState<R> {
                 Err(StateError::invalid("the state of a shared filter", reason))
             }
         })?;
-        if ticks.iter().any(|tick| *tick != progress.tick) {
+        if !is_of_one_tick || first_tick.is_some_and(|tick| tick != progress.tick) {
             let reason = "expected blocks and a commit of one tick";
             return Err(StateError::invalid("the state of a shared filter", reason));
         }

@@ -344,6 +344,7 @@ fn other_sections_than_those_of_a_save_are_rejected() {
     let commit = |writer: &mut StateWriter<_>| writer.append_commit(Progress::default(), b"");
     let order = "the state of a shared filter: expected blocks of all lines in their order, and no \
                  keys";
+    let ticks = "the state of a shared filter: expected blocks and a commit of one tick";
     for (write, text) in [
         (
             &(|writer: &mut StateWriter<_>| {
@@ -370,6 +371,21 @@ fn other_sections_than_those_of_a_save_are_rejected() {
         (
             &|writer| writer.append_block(0, 0, &lines),
             "it has no commit",
+        ),
+        (
+            &|writer| {
+                writer.append_block(0, 1, &lines)?;
+                commit(writer)
+            },
+            ticks,
+        ),
+        (
+            &|writer| {
+                writer.append_block(0, 0, &lines[..4])?;
+                writer.append_block(4, 1, &lines[4..])?;
+                commit(writer)
+            },
+            ticks,
         ),
     ] {
         assert_eq!(error(write), text);

@@ -284,6 +284,18 @@ fn the_last_tick_of_all_is_one_like_others() {
 
 const THREADS: usize = 4;
 
+/// What each of the threads returns.
+fn on_threads<T: Send>(run: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let run = &run;
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || run(thread)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.map(|joined| joined.expect("no panic")).collect()
+    })
+}
+
 /// In each round all threads observe the same new keys, each in its own order and at ticks up to a
 /// window apart, while the clock moves on over many wraps.
 #[test]
@@ -294,43 +306,31 @@ fn one_thread_gets_fresh_in_a_window() {
         let filter = build(WINDOW, refresh, 4 << 20);
         let (barrier, hasher) = (Barrier::new(THREADS), KeyHasher::seeded(3));
         let rounds = 100;
-        let fresh: Vec<Vec<u64>> = thread::scope(|scope| {
-            let run = |thread: usize| {
-                let (filter, barrier, hasher) = (&filter, &barrier, &hasher);
-                move || {
-                    let mut verdicts = Verdicts::new();
-                    let round = |round: u64| {
-                        let key = |at| (at * 7 + thread as u64 * 131) % KEYS;
-                        let keys: Vec<KeyHash> = (0..KEYS)
-                            .map(|at| hasher.hash_u64(key(at) + round % 7 * KEYS))
-                            .collect();
-                        // A round is more than two windows after the one before, and each seventh
-                        // has the same keys again. Threads are up to a window apart.
-                        let begin = round * 7000;
-                        let tick = |at: u64| begin + (at * (thread as u64 + 1) * 13) % WINDOW;
-                        let ticks: Vec<u64> = (0..KEYS).map(tick).collect();
-                        barrier.wait();
-                        if thread == 0 {
-                            filter.advance_to(begin);
-                        }
-                        barrier.wait();
-                        let mut fresh = 0;
-                        for (keys, ticks) in keys.chunks(70).zip(ticks.chunks(70)) {
-                            filter.observe_at(keys, ticks, &mut verdicts);
-                            fresh += keys.len() as u64 - verdicts.count_duplicates();
-                        }
-                        fresh
-                    };
-                    (0..rounds).map(round).collect()
+        let fresh: Vec<Vec<u64>> = on_threads(|thread| {
+            let mut verdicts = Verdicts::new();
+            let round = |round: u64| {
+                let key = |at| (at * 7 + thread as u64 * 131) % KEYS;
+                let keys: Vec<KeyHash> = (0..KEYS)
+                    .map(|at| hasher.hash_u64(key(at) + round % 7 * KEYS))
+                    .collect();
+                // A round is more than two windows after the one before, and each seventh
+                // has the same keys again. Threads are up to a window apart.
+                let begin = round * 7000;
+                let tick = |at: u64| begin + (at * (thread as u64 + 1) * 13) % WINDOW;
+                let ticks: Vec<u64> = (0..KEYS).map(tick).collect();
+                barrier.wait();
+                if thread == 0 {
+                    filter.advance_to(begin);
                 }
+                barrier.wait();
+                let mut fresh = 0;
+                for (keys, ticks) in keys.chunks(70).zip(ticks.chunks(70)) {
+                    filter.observe_at(keys, ticks, &mut verdicts);
+                    fresh += keys.len() as u64 - verdicts.count_duplicates();
+                }
+                fresh
             };
-            let threads: Vec<_> = (0..THREADS)
-                .map(|thread| scope.spawn(run(thread)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().expect("no panic"))
-                .collect()
+            (0..rounds).map(round).collect()
         });
         assert_eq!(filter.report().tally.evictions, Some(0));
         for round in 0..rounds as usize {
@@ -367,31 +367,19 @@ fn verdicts_of_threads_are_those_of_the_stream_but_for_a_phase() {
         .collect();
     let length = (PHASE * 32) as usize;
     let barrier = Barrier::new(THREADS);
-    let parts: Vec<Vec<bool>> = thread::scope(|scope| {
-        let run = |thread: usize| {
-            let (filter, barrier, hasher, stream) = (&filter, &barrier, &hasher, &stream);
-            move || {
-                let (mut verdicts, mut all) = (Verdicts::new(), Vec::new());
-                for phase in stream.chunks(length) {
-                    barrier.wait();
-                    for batch in phase.chunks(64).skip(thread).step_by(THREADS) {
-                        let keys: Vec<KeyHash> =
-                            batch.iter().map(|(key, _)| hasher.hash_u64(*key)).collect();
-                        let ticks: Vec<u64> = batch.iter().map(|(_, tick)| *tick).collect();
-                        filter.observe_at(&keys, &ticks, &mut verdicts);
-                        all.extend(verdicts.to_bools());
-                    }
-                }
-                all
+    let parts: Vec<Vec<bool>> = on_threads(|thread| {
+        let (mut verdicts, mut all) = (Verdicts::new(), Vec::new());
+        for phase in stream.chunks(length) {
+            barrier.wait();
+            for batch in phase.chunks(64).skip(thread).step_by(THREADS) {
+                let keys: Vec<KeyHash> =
+                    batch.iter().map(|(key, _)| hasher.hash_u64(*key)).collect();
+                let ticks: Vec<u64> = batch.iter().map(|(_, tick)| *tick).collect();
+                filter.observe_at(&keys, &ticks, &mut verdicts);
+                all.extend(verdicts.to_bools());
             }
-        };
-        let threads: Vec<_> = (0..THREADS)
-            .map(|thread| scope.spawn(run(thread)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no panic"))
-            .collect()
+        }
+        all
     });
     assert_eq!(filter.report().tally.evictions, Some(0));
     let mut parts: Vec<_> = parts.iter().map(|part| part.chunks(64)).collect();

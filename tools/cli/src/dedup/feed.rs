@@ -75,8 +75,8 @@ impl ChunkReader {
 const SWEPT_BYTES: NonZeroUsize = NonZeroUsize::new(4 << 10).expect("not 0");
 
 impl Feed {
-    /// The stream of the inputs that the configuration names, for so many threads: one has one chunk,
-    /// several have longer ones, whose records are estimated.
+    /// The stream of the inputs that the configuration names, for so many threads: one has one
+    /// chunk, several have longer ones, whose records are estimated.
     pub(crate) fn new(config: &DedupConfig, direction: Direction, threads: usize) -> Self {
         let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
         let timed = (config.window.as_ref()).is_some_and(|window| window.clock.is_time());

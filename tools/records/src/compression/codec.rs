@@ -260,8 +260,8 @@ pub struct Compression {
 }
 
 impl Compression {
-    /// Whether short frames, compressed each on its own, are hardly longer than one long one. Encoders
-    /// that look far back are not for frames.
+    /// Whether short frames, compressed each on its own, are hardly longer than one long one.
+    /// Encoders that look far back are not for frames.
     pub(super) const fn is_for_frames(self) -> bool {
         match self.codec {
             Codec::Gzip | Codec::Lz4 | Codec::Bzip2 => true,

@@ -9,13 +9,13 @@
 //! compressed to the same bytes. Only a prompt compressor departs from that. It is for inputs that
 //! may pause: no byte waits longer than `LONGEST_WAIT` before its one encoder is flushed.
 //!
-//! Other outputs are frames of `FRAME_BYTES` plain bytes each, for any number of threads, unless the
-//! codec compresses them much worse (`Compression::is_for_frames`).
+//! Other outputs are frames of `FRAME_BYTES` plain bytes each, for any number of threads, unless
+//! the codec compresses them much worse (`Compression::is_for_frames`).
 //!
 //! The output of a run with a state is frames, whenever the run commits. A commit has the bytes of
-//! the frame that is not complete, so a run that goes on writes the very frames of one that was never
-//! interrupted. A frame is written at once, so what another program appends meanwhile is between two
-//! of them, and is noticed.
+//! the frame that is not complete, so a run that goes on writes the very frames of one that was
+//! never interrupted. A frame is written at once, so what another program appends meanwhile is
+//! between two of them, and is noticed.
 
 use std::io::{self, ErrorKind, IoSlice, Seek, Write};
 use std::sync::atomic::{AtomicU64, Ordering};

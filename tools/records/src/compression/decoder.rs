@@ -101,7 +101,7 @@ impl<'a, R: Read + Send + 'a> Read for BehindSkipped<'a, R> {
                 // It reports bytes that are no frame.
                 _ => Codec::Zstd,
             };
-            // As much at once as without such frames: what comes in front of an error depends on it.
+            // As much at once as without them: what comes in front of an error depends on it.
             let file = BufReader::with_capacity(READ_BYTES, Cursor::new(magic).chain(file));
             self.decoder = Some(decoder_of(codec, file));
         }

@@ -6,7 +6,7 @@
 //!            +- recycled blocks -+
 //! ```
 //!
-//! The decoder has [threads of its own](super::several) for a regular file of many frames.
+//! The decoder has [threads of its own](super::frame_decoders) for a regular file of many frames.
 //! A block is passed on as soon as the decoder returns something, full or not: the data of a slow
 //! producer does not wait for a full block.
 
@@ -20,7 +20,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use thiserror::Error;
 
 use super::codec::Codec;
-use super::several::FileDecoder;
+use super::frame_decoders::FileDecoder;
 use crate::partial::Loss;
 use crate::reading::{self, CHUNK_BYTES};
 use crate::signals::{Patience, Signals};

@@ -13,8 +13,8 @@
 
 use super::codec::{Codec, Detected, Detection};
 
-/// The most bytes of a frame whose extent is found, compressed and plain: as many as the frames have
-/// that pzstd writes.
+/// The most bytes of a frame whose extent is found, compressed and plain: as many as the frames
+/// have that pzstd writes.
 pub(super) const MOST_FRAME: usize = 8 << 20;
 
 /// The most plain bytes of a compressed zstd block.

@@ -10,8 +10,8 @@
 //! [extents](super::extent) alone. Each group has the [decoder](super::decoder) of a file. It gives
 //! what one decoder of the whole file would, if it passes to the end of the group without an error:
 //! both are between two frames then. From anything else on, one decoder goes on: from damage, the
-//! end of the file, a frame without an extent, or one that is longer than it says. So no byte and no
-//! message depends on the threads, and no extent has to be right.
+//! end of the file, a frame without an extent, or one that is longer than it says. So no byte and
+//! no message depends on the threads, and no extent has to be right.
 
 use std::io::{self, Cursor, Read};
 use std::mem;
@@ -31,8 +31,8 @@ use crate::reading::CHUNK_BYTES;
 const GROUP_BYTES: usize = if cfg!(test) { 300 } else { 256 << 10 };
 const GROUP_PLAIN: usize = if cfg!(test) { 300 } else { 1 << 20 };
 
-/// The most threads: their groups, of which each may be of [`MOST_FRAME`](super::extent::MOST_FRAME)
-/// bytes and more, take some 300 MiB at most.
+/// The most threads: their groups, of which each may be of
+/// [`MOST_FRAME`](super::extent::MOST_FRAME) bytes and more, take some 300 MiB at most.
 const MOST_THREADS: usize = 16;
 
 /// A decoder of a file: on one thread, or on several as far as that is possible.
@@ -102,8 +102,8 @@ impl<R: Read + Send + 'static> FileDecoder<R> {
         }
     }
 
-    /// Writes plain bytes to the start of a buffer of [`CHUNK_BYTES`] or more, in whose place it may
-    /// put another one, and returns how many; 0 at the end of the last frame.
+    /// Writes plain bytes to the start of a buffer of [`CHUNK_BYTES`] or more, in whose place it
+    /// may put another one, and returns how many; 0 at the end of the last frame.
     ///
     /// # Errors
     /// As a [`Decoder`].
@@ -139,8 +139,8 @@ struct Undecoded<R> {
 }
 
 impl<R: Read> Undecoded<R> {
-    /// Reads at least so many bytes more, if there are any, up to a place where one decoder would read
-    /// to as well. An error comes again when that reads there.
+    /// Reads at least so many bytes more, if there are any, up to a place where one decoder would
+    /// read to as well. An error comes again when that reads there.
     fn read_more(&mut self, least: usize) -> bool {
         let before = self.ahead.len();
         let end = self.position + (before + least) as u64;
@@ -353,8 +353,8 @@ impl<R: Read + Send + 'static> Several<R> {
         Ok(several)
     }
 
-    /// Puts the plain bytes of the next group in the place of the buffer. Returns how many, and where
-    /// the group ends in the file; `None` if one decoder has to go on.
+    /// Puts the plain bytes of the next group in the place of the buffer. Returns how many, and
+    /// where the group ends in the file; `None` if one decoder has to go on.
     fn fill(&mut self, buffer: &mut Vec<u8>) -> Option<(usize, u64)> {
         let decoded = received(&self.groups.recv().ok()?);
         let Some(filled) = decoded.filled else {
