@@ -291,7 +291,7 @@ fn on_threads<T: Send>(run: impl Fn(usize) -> T + Sync) -> Vec<T> {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| scope.spawn(move || run(thread)))
             .collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
+        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
         joined.map(|joined| joined.expect("no panic")).collect()
     })
 }
