@@ -15,6 +15,9 @@ use thiserror::Error;
 /// The exit code of a run with `--fail-on-duplicates` that found duplicates.
 pub const FOUND_DUPLICATES: u8 = 1;
 
+/// The exit code of a run with `--fail-on-loss` that lost packets.
+pub const LOST_PACKETS: u8 = 3;
+
 /// The exit code of a run that a signal ends is this plus the signal's number, as in shells.
 pub const ENDED_BY_SIGNAL: u8 = 128;
 

@@ -20,10 +20,12 @@ pub enum Patience {
 
 /// What a reader finds at its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Readiness {
+pub enum Readiness {
     /// Data, or the end: a read does not block.
     Data,
+    /// Nothing, and the time is over.
     NotYet,
+    /// A signal has arrived.
     Signal,
 }
 
@@ -42,6 +44,7 @@ pub enum Asked {
 mod system {
     use std::fs;
     use std::io::Read;
+    use std::os::fd::{AsFd, BorrowedFd};
     use std::os::unix::net::UnixStream;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, OnceLock};
@@ -88,22 +91,38 @@ mod system {
 
         /// Waits until `file` has data or ends, or a signal arrives.
         pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
-            let at_once = match patience {
+            let longest = match patience {
                 Patience::Wait => None,
-                Patience::Try => Some(&Timespec::default()),
+                Patience::Try => Some(Duration::ZERO),
             };
-            let mut both = [
-                PollFd::new(file, PollFlags::IN),
-                PollFd::new(&self.0.wakeup, PollFlags::IN),
-            ];
+            self.wait_for_any(&[file.as_fd()], longest, true)
+        }
+
+        /// Waits until one of the files has data or ends, but at most so long, or until a signal
+        /// arrives, if it `heeds_signals`.
+        ///
+        /// # Errors
+        /// That of the system.
+        pub fn wait_for_any(
+            &self,
+            files: &[BorrowedFd<'_>],
+            longest: Option<Duration>,
+            heeds_signals: bool,
+        ) -> io::Result<Readiness> {
+            // A span that does not fit is as good as none.
+            let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+            let wakeup = PollFd::new(&self.0.wakeup, PollFlags::IN);
+            let files = files.iter().map(|file| PollFd::new(file, PollFlags::IN));
+            let mut all: Vec<_> = [wakeup].into_iter().chain(files).collect();
+            let awaited = &mut all[usize::from(!heeds_signals)..];
             let ready = loop {
-                match poll(&mut both, at_once) {
+                match poll(awaited, longest.as_ref()) {
                     Ok(ready) => break ready,
                     Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
             };
-            Ok(if !both[1].revents().is_empty() {
+            Ok(if heeds_signals && !awaited[0].revents().is_empty() {
                 Readiness::Signal
             } else if ready == 0 {
                 Readiness::NotYet

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// Pass on the first occurrence of every record, in order
     #[command(after_help = examples::DEDUP)]
     Dedup(Box<DedupArgs>),
-    /// Remove duplicate packets from capture files (pcap, pcapng)
+    /// Remove duplicate packets from capture files (pcap, pcapng) or interfaces
     #[command(after_help = examples::PACKETS)]
     Packets(PacketArgs),
     /// Write a reproducible stream of generated records

@@ -29,8 +29,9 @@ pub(super) const PACKETS: &str = "\
 Examples:
   echoless packets mirror.pcap -o clean.pcap
   echoless packets --window 50ms --ignore ttl,mac,checksum --report mirror.pcap -o clean.pcap
+  echoless packets --interface eth0 --promiscuous -o clean.pcapng
 
-Exit codes: as those of dedup, see echoless dedup --help.";
+Exit codes: as those of dedup, see echoless dedup --help; 3 packets were lost and --fail-on-loss was given.";
 
 pub(super) const GEN: &str = "\
 Examples:

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::live::LiveArgs;
 use super::run::{RunArgs, ThreadArgs};
 
-/// Remove duplicate packets from capture files (pcap, pcapng)
+/// Remove duplicate packets from capture files (pcap, pcapng) or interfaces
 ///
 /// A packet is dropped if an equal one lies inside the window before it. Kept packets, and all
 /// blocks that are no packets, are copied unchanged. gzip, zstd, lz4, xz, bzip2 and lzip are
@@ -137,6 +138,9 @@ pub(crate) struct PacketArgs {
     /// standard error (not with --quiet) and in --stats
     #[arg(long, help_heading = "Where to")]
     pub(crate) report: bool,
+
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,

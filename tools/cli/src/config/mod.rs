@@ -7,6 +7,7 @@ mod inputs;
 mod keep;
 mod known_states;
 mod lasting;
+mod live;
 mod memory_size;
 mod packets;
 mod run;

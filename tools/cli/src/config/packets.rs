@@ -22,6 +22,7 @@ use crate::args::{Keep, PacketArgs};
 use crate::packets::filter::{BothSpec, CountedSpec, Windows};
 use crate::packets::header::StreamHeader;
 use crate::packets::keys::PacketReading;
+use crate::packets::live::LiveCapture;
 
 /// The window without an option, in nanoseconds: 100 ms.
 const DEFAULT_WINDOW: u64 = 100_000_000;
@@ -41,6 +42,8 @@ pub(crate) struct PacketConfig {
     pub(crate) windows: Windows,
     /// The window of packets beside one of time.
     pub(crate) second: Option<u64>,
+    /// What is captured, if packets are not read from files.
+    pub(crate) live: Option<LiveCapture>,
 }
 
 impl PacketConfig {
@@ -75,7 +78,16 @@ impl TryFrom<PacketArgs> for DedupConfig {
             }
         };
         let keys = key_reader(&args)?;
-        let sources = Source::all(&args.inputs);
+        let live = LiveCapture::from_args(args.live)?;
+        let mut run = args.run;
+        let sends = live.as_ref().is_some_and(LiveCapture::sends);
+        if sends && run.output.is_none() && !run.count {
+            run.output = Some("/dev/null".into());
+        }
+        let sources = match &live {
+            Some(live) => vec![live.source()],
+            None => Source::all(&args.inputs),
+        };
         let input_bytes = Source::total_len(&sources);
         let plain_bytes = plain_len(&sources, Detection::Binary);
         let memory = match parse_if_given("--memory", args.memory.as_deref(), parse_size)? {
@@ -129,6 +141,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             reading: Arc::new(reading),
             windows,
             second: second.map(|window| window.span.units()),
+            live,
         };
         Ok(Self {
             sources,
@@ -142,7 +155,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             keep: Keep::First,
             filter,
             window: Some(first),
-            run: RunConfig::new(args.run, args.threads, Vec::new())?,
+            run: RunConfig::new(run, args.threads, Vec::new())?,
             state: None,
             restart: None,
             skipped: None,

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use echoless::Report;
 use echoless_records::chunk::Chunk;
-use echoless_records::failure::{self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, graver};
+use echoless_records::failure::{
+    self, ENDED_BY_SIGNAL, FAILED, FOUND_DUPLICATES, Failure, LOST_PACKETS, graver,
+};
 use echoless_records::files::Target;
 use echoless_records::partial::{Loss, PartialInput};
 use echoless_records::position::FaultReporter;
@@ -22,7 +24,8 @@ use super::reports::ending::Ending;
 use super::reports::stats::{Setup, Stats, Sums};
 use super::seen_files::SeenFiles;
 use super::state::{Restart, RunState, WantedBlocks};
-use crate::config::{ClockSource, DedupConfig, Keep, StateConfig, Summary};
+use crate::config::{ClockSource, Content, DedupConfig, Keep, StateConfig, Summary};
+use crate::packets::live::LiveCapture;
 
 /// Writes and counts chunks that have verdicts.
 #[derive(Debug)]
@@ -385,6 +388,11 @@ impl<'a> Delivery<'a> {
                 None => "it was not read to its end",
             };
             failure::warn(&format!("{name}: left as it was, as {why}"));
+        }
+        if let Content::Packets(packets) = &self.config.content
+            && packets.live.as_ref().is_some_and(LiveCapture::fails)
+        {
+            return Ok(ExitCode::from(LOST_PACKETS));
         }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));

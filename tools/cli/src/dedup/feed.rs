@@ -125,7 +125,13 @@ impl Feed {
                 let header = config.stream_header.clone();
                 let feed = PacketFeed::new(sources, header, keys, most)
                     .with_strict(config.run.strict)
-                    .with_threads(threads);
+                    .with_threads(threads)
+                    .with_live(
+                        packets
+                            .live
+                            .as_ref()
+                            .and_then(|it| it.input(config.run.quiet)),
+                    );
                 Self::Packets(Box::new(feed))
             }
         }

@@ -109,6 +109,9 @@ impl<'a> Observers<'a> {
             Content::Packets(packets) => {
                 all.of_run
                     .push(Box::new(PacketCounts::new(config, packets)));
+                if let Some(live) = &packets.live {
+                    all.of_run.push(Box::new(live.observer(config, packets)));
+                }
             }
         }
         if let Some(skipped) = config.skipped.as_ref().filter(|_| config.state.is_none()) {

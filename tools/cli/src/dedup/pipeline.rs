@@ -170,6 +170,12 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
             (RunParts::Lines(parts), Some((state, restart)))
         }
     };
+    if let Content::Packets(packets) = &config.content
+        && let Some(live) = &packets.live
+    {
+        // Last: its buffer is not read yet.
+        live.open()?;
+    }
     Ok(PreparedRun {
         parts,
         cores,

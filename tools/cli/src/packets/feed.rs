@@ -1,4 +1,5 @@
-//! Reads capture files as one stream and cuts it into chunks of whole blocks.
+//! Reads capture files, or what is captured now, as one stream and cuts it into chunks of whole
+//! blocks.
 //!
 //! The header of the first pcap file is the [header](super::header) of the stream. A file that is
 //! cut or damaged ends there, and the next one follows.
@@ -20,6 +21,7 @@ use echoless_records::signals::{Patience, Signals};
 
 use super::header::{PCAPNG, StreamHeader, framing_failure, loss_of};
 use super::keys::PacketKeys;
+use super::live::LiveInput;
 use super::tag::has_options;
 
 /// Fills chunks with the blocks of capture files, one file after the other.
@@ -28,6 +30,8 @@ pub(crate) struct PacketFeed {
     sources: Vec<Source>,
     /// The index of the current file.
     at: usize,
+    /// What is captured in the place of files, until it is opened.
+    live: Option<LiveInput>,
     capture: Option<Capture>,
     /// The start of a block whose end is not read yet.
     tail: Vec<u8>,
@@ -51,10 +55,48 @@ pub(crate) struct PacketFeed {
 /// A file that is being read.
 #[derive(Debug)]
 struct Capture {
-    bytes: PlainBytes,
+    bytes: CaptureBytes,
     framer: Framer,
     /// The sections of the stream before this file.
     first_section: u32,
+}
+
+/// Where the bytes of a capture come from.
+#[derive(Debug)]
+enum CaptureBytes {
+    File(PlainBytes),
+    Live(LiveInput, Signals),
+}
+
+impl CaptureBytes {
+    fn read(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
+        match self {
+            Self::File(file) => file.read(patience, buffer),
+            Self::Live(live, signals) => live.read(*signals, patience, buffer),
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        match self {
+            Self::File(file) => file.file_bytes(),
+            Self::Live(live, _) => live.bytes(),
+        }
+    }
+
+    /// What is left of a file once a read has returned the end.
+    fn bytes_behind(&self) -> Option<String> {
+        match self {
+            Self::File(file) => file.bytes_behind(),
+            Self::Live(..) => None,
+        }
+    }
+
+    fn take_gone(&mut self) -> Vec<String> {
+        match self {
+            Self::File(_) => Vec::new(),
+            Self::Live(live, _) => live.take_gone(),
+        }
+    }
 }
 
 impl PacketFeed {
@@ -69,6 +111,7 @@ impl PacketFeed {
         Self {
             sources,
             at: 0,
+            live: None,
             capture: None,
             tail: Vec::new(),
             header,
@@ -99,6 +142,12 @@ impl PacketFeed {
         self
     }
 
+    /// Reads this in the place of files.
+    pub(crate) fn with_live(mut self, live: Option<LiveInput>) -> Self {
+        self.live = live;
+        self
+    }
+
     /// The reader of keys.
     pub(crate) const fn reader(&self) -> &PacketKeys {
         &self.keys
@@ -107,7 +156,7 @@ impl PacketFeed {
     /// The bytes of the files that were read so far, compressed as they are.
     pub(crate) fn bytes_read(&self) -> u64 {
         let current = self.capture.as_ref();
-        self.bytes_before + current.map_or(0, |capture| capture.bytes.file_bytes())
+        self.bytes_before + current.map_or(0, |capture| capture.bytes.bytes_read())
     }
 
     /// The signal that ended the stream, if one did.
@@ -178,7 +227,12 @@ impl PacketFeed {
                     }
                 };
                 len += read;
-                chunk.input.read_until = self.bytes_before + capture.bytes.file_bytes();
+                for name in capture.bytes.take_gone() {
+                    let error = io::Error::other("was removed while it was captured");
+                    self.partial
+                        .leave(Failure::file(name)(error), Loss::Records)?;
+                }
+                chunk.input.read_until = self.bytes_before + capture.bytes.bytes_read();
                 chunk.input.input_until = chunk.input.read_until;
                 if read == 0
                     && let Some(problem) = capture.bytes.bytes_behind()
@@ -201,7 +255,7 @@ impl PacketFeed {
                     .make_room(&mut chunk.bytes.buffer, len, &source)?;
             };
             if at_end {
-                self.bytes_before += capture.bytes.file_bytes();
+                self.bytes_before += capture.bytes.bytes_read();
                 self.at += 1;
             } else {
                 self.tail
@@ -218,12 +272,21 @@ impl PacketFeed {
     }
 
     fn open(&mut self, source: &Source) -> Result<Capture, Failure> {
-        let file = source.open_at_once()?;
-        let signals = Signals::catch().map_err(Failure::file("signals"))?;
+        let catch = || Signals::catch().map_err(Failure::file("signals"));
+        let (bytes, signals) = if let Some(live) = self.live.take() {
+            let signals = catch()?;
+            (CaptureBytes::Live(live, signals), signals)
+        } else {
+            let (file, signals) = (source.open_at_once()?, catch()?);
+            let bytes = PlainBytes::new(file, Detection::Binary, Some(signals));
+            (
+                CaptureBytes::File(bytes.decompressed_on(self.threads)),
+                signals,
+            )
+        };
         self.signals = Some(signals);
         Ok(Capture {
-            bytes: PlainBytes::new(file, Detection::Binary, Some(signals))
-                .decompressed_on(self.threads),
+            bytes,
             framer: Framer::new(),
             first_section: self.sections,
         })

@@ -17,5 +17,6 @@ pub(crate) mod feed;
 pub(crate) mod filter;
 pub(crate) mod header;
 pub(crate) mod keys;
+pub(crate) mod live;
 pub(crate) mod report;
 pub(crate) mod tag;

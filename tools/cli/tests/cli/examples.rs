@@ -51,8 +51,11 @@ fn examples_of_all_subcommands_run() {
                 line.starts_with(&format!("echoless {subcommand} ")),
                 "{line}"
             );
-            shell(path, &line);
-            run += 1;
+            // A live capture has no end of its own, and reads the machine's network.
+            if !line.contains("--interface") {
+                shell(path, &line);
+                run += 1;
+            }
         }
     }
     assert!(run >= 10, "{run}");

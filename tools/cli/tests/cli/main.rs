@@ -42,6 +42,8 @@ mod leaving;
 mod memory;
 mod misleading_names;
 mod named_filters;
+#[cfg(target_os = "linux")]
+mod network;
 mod outputs;
 mod packets;
 mod packets_editcap;
@@ -49,6 +51,8 @@ mod packets_files;
 mod packets_generated;
 mod packets_joined;
 mod packets_links;
+#[cfg(target_os = "linux")]
+mod packets_live;
 mod packets_model;
 mod packets_outputs;
 mod packets_partial;

@@ -17,6 +17,8 @@ pub enum Source {
     Stdin,
     /// The file at this path.
     File(PathBuf),
+    /// Network interfaces of these names, which are captured elsewhere.
+    Interfaces(String),
 }
 
 impl Source {
@@ -42,6 +44,7 @@ impl Source {
         match self {
             Self::Stdin => "-".into(),
             Self::File(path) => path.display().to_string(),
+            Self::Interfaces(names) => names.clone(),
         }
     }
 
@@ -51,6 +54,7 @@ impl Source {
         match self {
             Self::Stdin => true,
             Self::File(path) => is_pipe_of_stdin(path),
+            Self::Interfaces(_) => false,
         }
     }
 
@@ -59,13 +63,14 @@ impl Source {
         match self {
             Self::Stdin => "standard input".into(),
             Self::File(path) => path.display().to_string(),
+            Self::Interfaces(names) => names.clone(),
         }
     }
 
     /// The extension of its name, if it has one.
     pub(crate) fn extension(&self) -> Option<&str> {
         match self {
-            Self::Stdin => None,
+            Self::Stdin | Self::Interfaces(_) => None,
             Self::File(path) => path.extension()?.to_str(),
         }
     }
@@ -113,6 +118,7 @@ impl Source {
         let opened = match self {
             Self::Stdin => check_stdin().and_then(|()| standard_input()),
             Self::File(path) => File::open(path),
+            Self::Interfaces(_) => Err(io::ErrorKind::Unsupported.into()),
         };
         opened.map_err(Failure::file(self.name()))
     }
@@ -124,7 +130,7 @@ impl Source {
     /// [`Failure`] if it cannot be opened.
     pub fn open_at_once(&self) -> Result<File, Failure> {
         match self {
-            Self::Stdin => self.open(),
+            Self::Stdin | Self::Interfaces(_) => self.open(),
             Self::File(path) => open_without_waiting(path).map_err(Failure::file(self.name())),
         }
     }
@@ -134,6 +140,7 @@ impl Source {
         let metadata = match self {
             Self::Stdin => standard_input().and_then(|file| file.metadata()),
             Self::File(path) => fs::metadata(path),
+            Self::Interfaces(_) => return None,
         };
         metadata
             .ok()
@@ -157,6 +164,7 @@ impl Source {
         match self {
             Self::Stdin => Handle::stdin(),
             Self::File(path) => Handle::from_path(path),
+            Self::Interfaces(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }

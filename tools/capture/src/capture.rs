@@ -1,0 +1,280 @@
+//! Several interfaces as one stream of pcapng blocks, in the order of time.
+//!
+//! A quiet interface says nothing, so the next frame of another one waits until nothing earlier can
+//! come: a block that a ring holds is passed on at most twice the block time-out after its first
+//! frame. What was in the kernel when a block of another interface was found is there after
+//! [`hold`](Capture::hold).
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::interface::{Change, Interface};
+use crate::options::{InterfaceCounts, InterfaceError, Notice, Options};
+use crate::pcapng;
+
+/// What a block may be late beyond its time-out: a tick of the system and the way to its timer.
+const SLACK: Duration = Duration::from_millis(30);
+
+/// How often the capture looks whether an interface that is down was removed: the kernel tells only
+/// the first of both.
+const LOOK_AT_DOWN: Duration = Duration::from_millis(200);
+
+/// Frames of interfaces, as the bytes of a pcapng section.
+#[derive(Debug)]
+pub struct Capture {
+    interfaces: Vec<Interface>,
+    snap_len: usize,
+    hold: Duration,
+    /// The frames until the end.
+    left: u64,
+    /// Once no more frames come: when the last of them are in the rings.
+    drained: Option<Instant>,
+    /// Whether the last blocks are written.
+    has_ended: bool,
+    /// Bytes that did not fit, and how many of them are read.
+    pending: Vec<u8>,
+    read: usize,
+    notices: Vec<Notice>,
+}
+
+impl Capture {
+    /// Begins to capture on all interfaces. `counts` has one for each of them.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] of the first that cannot be captured.
+    pub fn open(
+        options: &Options,
+        counts: &[Arc<InterfaceCounts>],
+    ) -> Result<Self, InterfaceError> {
+        let mut pending = pcapng::section();
+        let mut interfaces = Vec::new();
+        for (name, counts) in options.interfaces.iter().zip(counts) {
+            let opened = Interface::open(name, options, Arc::clone(counts));
+            let opened = opened.map_err(|source| InterfaceError {
+                interface: name.clone(),
+                source,
+            })?;
+            let (link, filter) = (opened.link_type, options.filter.as_deref());
+            pending.extend(pcapng::interface(name, link, options.snap_len, filter));
+            interfaces.push(opened);
+        }
+        Ok(Self {
+            interfaces,
+            snap_len: options.snap_len as usize,
+            hold: 2 * options.block_timeout + SLACK,
+            left: options.frames.unwrap_or(u64::MAX),
+            drained: None,
+            has_ended: false,
+            pending,
+            read: 0,
+            notices: Vec::new(),
+        })
+    }
+
+    /// Reads the bytes that are there, without waiting: 0 if there are none, or if the section
+    /// [has ended](Self::has_ended).
+    ///
+    /// # Errors
+    /// That of the system.
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        loop {
+            let rest = &self.pending[self.read..];
+            let len = rest.len().min(buffer.len() - filled);
+            buffer[filled..filled + len].copy_from_slice(&rest[..len]);
+            filled += len;
+            self.read += len;
+            if self.read < self.pending.len() {
+                return Ok(filled);
+            }
+            self.pending.clear();
+            self.read = 0;
+            filled += self.read_frames(&mut buffer[filled..])?;
+            let next = match self.left {
+                0 => None,
+                _ => self.next()?,
+            };
+            match next {
+                // One that does not fit would come in parts, which is only worth it if there is
+                // nothing else.
+                Some(_) if filled > 0 => return Ok(filled),
+                Some(next) => {
+                    let mut pending = std::mem::take(&mut self.pending);
+                    let place = &mut pending;
+                    self.take(next, move |len| {
+                        place.resize(len, 0);
+                        Some(&mut place[..])
+                    })?;
+                    self.pending = pending;
+                }
+                None if self.is_over() && !self.has_ended => self.end()?,
+                None => return Ok(filled),
+            }
+        }
+    }
+
+    /// Reads the frames that are there and fit.
+    fn read_frames(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while self.left > 0
+            && let Some(next) = self.next()?
+        {
+            let room = &mut buffer[filled..];
+            let written = self.take(next, move |len| room.get_mut(..len))?;
+            if written == 0 {
+                break;
+            }
+            filled += written;
+        }
+        Ok(filled)
+    }
+
+    /// Writes the next frame of an interface to the place that `room` has for so many bytes, if it
+    /// has one. Returns how many were written.
+    fn take<'a>(
+        &mut self,
+        interface: usize,
+        room: impl FnOnce(usize) -> Option<&'a mut [u8]>,
+    ) -> io::Result<usize> {
+        let snap_len = self.snap_len;
+        let mut written = 0;
+        self.interfaces[interface].take_frame(|frame| {
+            let tag_len = frame.tag.map_or(0, |tag| tag.len());
+            let captured = (frame.bytes.len() + tag_len).min(snap_len);
+            let Some(room) = room(pcapng::packet_len(captured)) else {
+                return false;
+            };
+            written = room.len();
+            pcapng::write_packet(room, interface as u32, frame, captured);
+            true
+        })?;
+        self.left -= u64::from(written > 0);
+        Ok(written)
+    }
+
+    /// The interface whose frame comes next, if that is known.
+    #[inline]
+    fn next(&mut self) -> io::Result<Option<usize>> {
+        let mut first: Option<(u64, usize, Instant)> = None;
+        let mut all_have_one = true;
+        for (at, interface) in self.interfaces.iter_mut().enumerate() {
+            match interface.head()? {
+                Some((since, time)) => {
+                    // Of equal times, that of the first interface.
+                    if first.is_none_or(|(earliest, ..)| time < earliest) {
+                        first = Some((time, at, since));
+                    }
+                }
+                None => all_have_one = false,
+            }
+        }
+        let is_due = |since: Instant| all_have_one || since.elapsed() >= self.hold;
+        Ok(first
+            .filter(|(.., since)| is_due(*since))
+            .map(|(_, at, _)| at))
+    }
+
+    /// Captures no more frames. Those before are still read.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub fn stop(&mut self) -> io::Result<()> {
+        if self.drained.is_none() {
+            for interface in &self.interfaces {
+                interface.stop()?;
+            }
+            self.drained = Some(Instant::now() + self.hold);
+        }
+        Ok(())
+    }
+
+    /// Whether no more frames come: `read` has found none that is due.
+    fn is_over(&self) -> bool {
+        let is_drained = self
+            .drained
+            .is_some_and(|drained| drained <= Instant::now());
+        self.left == 0 || is_drained && self.interfaces.iter().all(Interface::is_idle)
+    }
+
+    /// Writes the statistics of the interfaces.
+    fn end(&mut self) -> io::Result<()> {
+        self.has_ended = true;
+        // Without a wait since, nobody has asked.
+        self.check()?;
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        // Until the year 2554.
+        let now = now.as_nanos() as u64;
+        for (number, interface) in (0..).zip(&self.interfaces) {
+            interface.count()?;
+            let counts = &interface.counts;
+            let (received, dropped) = (counts.received(), counts.dropped());
+            let block = pcapng::statistics(number, now, received, dropped, counts.frames());
+            self.pending.extend(block);
+        }
+        Ok(())
+    }
+
+    /// Whether the section has ended, and all of it is read.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended && self.read == self.pending.len()
+    }
+
+    /// The sockets of which one becomes readable with the next frames, and the longest wait for
+    /// them; `None` is as long as it takes.
+    #[must_use]
+    pub fn awaited(&self) -> (Vec<BorrowedFd<'_>>, Option<Duration>) {
+        let sockets: Vec<_> = self
+            .interfaces
+            .iter()
+            .filter_map(Interface::idle_socket)
+            .collect();
+        let held = self
+            .interfaces
+            .iter()
+            .filter_map(Interface::held_since)
+            .min();
+        let held = held.map(|since| (since + self.hold).saturating_duration_since(Instant::now()));
+        let drained = self
+            .drained
+            .map(|it| it.saturating_duration_since(Instant::now()));
+        let may_go = self.interfaces.iter().any(|it| it.was_down && !it.is_gone);
+        let look = may_go.then_some(LOOK_AT_DOWN);
+        (sockets, [held, drained, look].into_iter().flatten().min())
+    }
+
+    /// Finds out, behind a wait, what has become of the interfaces.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub fn check(&mut self) -> io::Result<()> {
+        for interface in &mut self.interfaces {
+            let change = interface.check()?;
+            let name = || interface.name.clone();
+            match change {
+                None => {}
+                Some(Change::Down) => self.notices.push(Notice::Down(name())),
+                Some(Change::Gone) => self.notices.push(Notice::Gone(name())),
+            }
+        }
+        match self.interfaces.iter().all(|interface| interface.is_gone) {
+            true => self.stop(),
+            false => Ok(()),
+        }
+    }
+
+    /// What is to be said since the last call.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        let mut notices = std::mem::take(&mut self.notices);
+        for interface in &mut self.interfaces {
+            if interface.begins_joined_frames() {
+                notices.push(Notice::JoinedFrames(interface.name.clone()));
+            }
+        }
+        notices
+    }
+}

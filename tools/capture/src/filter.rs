@@ -1,0 +1,142 @@
+//! Filters in the language of libpcap, compiled by libpcap itself where it is installed.
+//!
+//! The library is opened when a filter is wanted, so that neither building nor running without one
+//! needs it. It compiles for an open interface, as `tcpdump` does: only then does a program know of
+//! VLAN tags that the kernel has taken out of the frames.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint};
+use std::io::{self, ErrorKind};
+use std::ptr;
+
+use libc::sock_filter;
+use libloading::Library;
+
+/// The names of the library: of most systems, of Debian, and of one that is built from source.
+const NAMES: [&str; 3] = ["libpcap.so.1", "libpcap.so.0.8", "libpcap.so"];
+
+/// The bytes for an error message: `PCAP_ERRBUF_SIZE`.
+const MESSAGE_BYTES: usize = 256;
+
+/// `PCAP_NETMASK_UNKNOWN`.
+const NO_NETMASK: c_uint = 0xffff_ffff;
+
+/// The memory of the handle, which gets no frames that count.
+const LITTLE_MEMORY: c_int = 64 << 10;
+
+/// `struct bpf_program`. An instruction is that of the kernel.
+#[repr(C)]
+struct Program {
+    length: c_uint,
+    instructions: *mut sock_filter,
+}
+
+/// A `pcap_t`.
+#[repr(C)]
+struct Handle {
+    _opaque: [u8; 0],
+}
+
+/// Compiles an expression for an interface whose frames have this link header, and are cut to so
+/// many bytes.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] with the words of libpcap if the expression is none, and
+/// [`ErrorKind::Unsupported`] if there is no libpcap, or if its frames are others.
+pub(crate) fn compile(
+    interface: &str,
+    link: u16,
+    snap_len: u32,
+    expression: &str,
+) -> io::Result<Vec<sock_filter>> {
+    let library = open()?;
+    let missing = |error: libloading::Error| io::Error::new(ErrorKind::Unsupported, error);
+    let text = |text: &str| CString::new(text).map_err(io::Error::from);
+    let (name, expression) = (text(interface)?, text(expression)?);
+    // SAFETY: these are the functions of libpcap with their types, which did not change since 1.0.
+    // A handle is one that `pcap_create` returned, and is closed once; messages are copied before
+    // that. Every string ends with NUL. A compiled program has `length` instructions until it is
+    // freed.
+    unsafe {
+        type Create = unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut Handle;
+        type Set = unsafe extern "C" fn(*mut Handle, c_int) -> c_int;
+        type Ask = unsafe extern "C" fn(*mut Handle) -> c_int;
+        type Message = unsafe extern "C" fn(*mut Handle) -> *const c_char;
+        type Compile =
+            unsafe extern "C" fn(*mut Handle, *mut Program, *const c_char, c_int, c_uint) -> c_int;
+        let create = library.get::<Create>(c"pcap_create").map_err(missing)?;
+        let set_snap_len = library.get::<Set>(c"pcap_set_snaplen").map_err(missing)?;
+        let set_memory = library
+            .get::<Set>(c"pcap_set_buffer_size")
+            .map_err(missing)?;
+        let activate = library.get::<Ask>(c"pcap_activate").map_err(missing)?;
+        let link_of = library.get::<Ask>(c"pcap_datalink").map_err(missing)?;
+        let message = library.get::<Message>(c"pcap_geterr").map_err(missing)?;
+        let compile = library.get::<Compile>(c"pcap_compile").map_err(missing)?;
+        let free = library.get::<unsafe extern "C" fn(*mut Program)>(c"pcap_freecode");
+        let free = free.map_err(missing)?;
+        let close = library.get::<unsafe extern "C" fn(*mut Handle)>(c"pcap_close");
+        let close = close.map_err(missing)?;
+
+        let mut problem = [0 as c_char; MESSAGE_BYTES];
+        let handle = create(name.as_ptr(), problem.as_mut_ptr());
+        if handle.is_null() {
+            return Err(io::Error::other(words(problem.as_ptr())));
+        }
+        set_snap_len(handle, snap_len.min(i32::MAX as u32) as c_int);
+        set_memory(handle, LITTLE_MEMORY);
+        let mut program = Program {
+            length: 0,
+            instructions: ptr::null_mut(),
+        };
+        let compiled = if activate(handle) < 0 {
+            Err(io::Error::other(words(message(handle))))
+        } else if link_type(link_of(handle)) != Some(link) {
+            let problem = "a filter is compiled for other frames than those of the interface";
+            Err(io::Error::new(ErrorKind::Unsupported, problem))
+        } else if compile(handle, &raw mut program, expression.as_ptr(), 1, NO_NETMASK) < 0 {
+            Err(io::Error::new(
+                ErrorKind::InvalidInput,
+                words(message(handle)),
+            ))
+        } else {
+            let length = program.length as usize;
+            debug_assert!(length > 0 && !program.instructions.is_null());
+            let instructions = std::slice::from_raw_parts(program.instructions, length).to_vec();
+            free(&raw mut program);
+            Ok(instructions)
+        };
+        close(handle);
+        compiled
+    }
+}
+
+fn open() -> io::Result<Library> {
+    for name in NAMES {
+        // SAFETY: loading libpcap runs no code of its own.
+        if let Ok(library) = unsafe { Library::new(name) } {
+            return Ok(library);
+        }
+    }
+    let problem = "libpcap, which compiles filters, is not installed (Debian: libpcap0.8, Fedora: \
+                   libpcap)";
+    Err(io::Error::new(ErrorKind::Unsupported, problem))
+}
+
+/// The number in capture files of a link header that libpcap has this number for.
+fn link_type(of_libpcap: c_int) -> Option<u16> {
+    const RAW: c_int = 12;
+    match of_libpcap {
+        RAW => Some(crate::interface::LINK_RAW),
+        other => u16::try_from(other).ok(),
+    }
+}
+
+/// # Safety
+/// The message must end with NUL.
+unsafe fn words(message: *const c_char) -> String {
+    // SAFETY: as for this function.
+    unsafe { CStr::from_ptr(message) }
+        .to_string_lossy()
+        .into_owned()
+}

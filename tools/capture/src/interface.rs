@@ -1,0 +1,318 @@
+//! One interface that is captured: its socket, its ring, and the block that is being read.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::block::{Frame, Position};
+use crate::filter;
+use crate::options::{InterfaceCounts, Options};
+use crate::ring::Ring;
+use crate::socket::{Hardware, PacketSocket, pass};
+
+/// The link headers of frames, as capture files number them.
+pub(crate) const LINK_ETHERNET: u16 = 1;
+pub(crate) const LINK_RAW: u16 = 101;
+const LINK_IEEE802_11: u16 = 105;
+const LINK_PRISM: u16 = 119;
+const LINK_RADIOTAP: u16 = 127;
+
+/// Frames that begin with an IP header.
+const ARPHRD_RAWIP: u16 = 519;
+
+/// The bytes that a frame may have beside the MTU: an Ethernet header and two tags.
+const LINK_BYTES: u32 = 14 + 8;
+
+/// Blocks of a large buffer, and of a small one, in bytes. One frame of 64 KiB fits in either.
+const LARGEST_BLOCK: u64 = 1 << 20;
+const SMALLEST_BLOCK: u64 = 128 << 10;
+/// A buffer has so many blocks, unless they would be too small.
+const USUAL_BLOCKS: u64 = 8;
+
+/// What became of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It is down. Frames come again once it is up.
+    Down,
+    /// It was removed.
+    Gone,
+}
+
+/// An interface, and how far its ring is read.
+#[derive(Debug)]
+pub(crate) struct Interface {
+    pub(crate) name: String,
+    pub(crate) link_type: u16,
+    /// Dropped before the socket, which owns the memory.
+    ring: Ring,
+    socket: PacketSocket,
+    mtu: u32,
+    /// The block that is read, or comes next.
+    block: usize,
+    /// The next frame, if the block is there, and when the block was found.
+    head: Option<(Position, Instant)>,
+    /// Whether it was down once, so that it may be removed without another word of the kernel.
+    pub(crate) was_down: bool,
+    pub(crate) is_gone: bool,
+    /// Whether a frame longer than the MTU came, and whether that is said.
+    has_joined_frames: bool,
+    told_joined_frames: bool,
+    pub(crate) counts: Arc<InterfaceCounts>,
+}
+
+impl Interface {
+    /// Begins to capture.
+    ///
+    /// # Errors
+    /// Without the permission, an interface of this name that is up, a link header that is known,
+    /// or memory for the ring; [`ErrorKind::InvalidInput`] if the filter is none.
+    pub(crate) fn open(
+        name: &str,
+        options: &Options,
+        counts: Arc<InterfaceCounts>,
+    ) -> io::Result<Self> {
+        let (socket, Hardware { index, mtu, .. }, link_type) = find(name)?;
+        match &options.filter {
+            Some(filter) => {
+                socket.attach(&filter::compile(name, link_type, options.snap_len, filter)?)?;
+            }
+            None => socket.attach(&pass(options.snap_len))?,
+        }
+        let (block_bytes, blocks) = layout(options.buffer);
+        let ring = u32::try_from(blocks).map_err(|_| ErrorKind::OutOfMemory.into());
+        let ring = ring.and_then(|blocks| {
+            let timeout = options.block_timeout.as_millis() as u32;
+            socket.set_ring(block_bytes as u32, blocks, timeout)?;
+            Ring::map(socket.as_fd(), block_bytes as usize, blocks as usize)
+        });
+        let ring = ring.map_err(|error: io::Error| {
+            let bytes = options.buffer;
+            let problem = format!("no memory for a ring of {bytes} bytes (--buffer): {error}");
+            io::Error::new(ErrorKind::OutOfMemory, problem)
+        })?;
+        if options.promiscuous {
+            socket.set_promiscuous(index)?;
+        }
+        if options.sends_to.as_deref() == Some(name) {
+            socket.ignore_outgoing()?;
+        }
+        socket.bind(index, true)?;
+        Ok(Self {
+            name: name.into(),
+            link_type,
+            ring,
+            socket,
+            mtu,
+            block: 0,
+            head: None,
+            was_down: false,
+            is_gone: false,
+            has_joined_frames: false,
+            told_joined_frames: false,
+            counts,
+        })
+    }
+
+    /// Since when the next frame is there, and its time; `None` without one. What the kernel has
+    /// passed on is found.
+    ///
+    /// # Errors
+    /// If the memory of the ring contradicts itself.
+    #[inline]
+    pub(crate) fn head(&mut self) -> io::Result<Option<(Instant, u64)>> {
+        if self.head.is_none() {
+            self.find_block()?;
+        }
+        let Some((position, since)) = self.head else {
+            return Ok(None);
+        };
+        Ok(self.frame(position)?.map(|(frame, _)| (since, frame.time)))
+    }
+
+    fn find_block(&mut self) -> io::Result<()> {
+        while let Some(block) = self.ring.ready(self.block) {
+            if let Some(first) = Position::first(block)? {
+                self.head = Some((first, Instant::now()));
+                return Ok(());
+            }
+            self.release()?;
+        }
+        Ok(())
+    }
+
+    fn frame(&self, position: Position) -> io::Result<Option<(Frame<'_>, Option<Position>)>> {
+        let block = self.ring.ready(self.block);
+        block.map(|block| position.frame(block)).transpose()
+    }
+
+    /// Passes the next frame to `take`, which returns whether it was taken: if not, it stays the
+    /// next one. Returns whether there was one that was taken.
+    ///
+    /// # Errors
+    /// If the memory of the ring contradicts itself, or the counts cannot be read.
+    #[inline]
+    pub(crate) fn take_frame(&mut self, take: impl FnOnce(&Frame<'_>) -> bool) -> io::Result<bool> {
+        let Some((position, since)) = self.head else {
+            return Ok(false);
+        };
+        let Some((frame, next)) = self.frame(position)? else {
+            return Ok(false);
+        };
+        let most = self.mtu.saturating_add(LINK_BYTES);
+        let is_joined = frame.original_len > most && self.link_type == LINK_ETHERNET;
+        if !take(&frame) {
+            return Ok(false);
+        }
+        self.has_joined_frames |= is_joined;
+        self.counts.add_frame();
+        self.head = next.map(|next| (next, since));
+        if next.is_none() {
+            self.release()?;
+        }
+        Ok(true)
+    }
+
+    /// Passes the block back to the kernel, and counts what it has dropped meanwhile.
+    fn release(&mut self) -> io::Result<()> {
+        self.ring.release(self.block);
+        self.block = (self.block + 1) % self.ring.blocks();
+        self.count()
+    }
+
+    /// Adds up the counts of the kernel.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub(crate) fn count(&self) -> io::Result<()> {
+        let since = self.socket.take_statistics()?;
+        self.counts
+            .add_kernel(since.tp_packets, since.tp_drops, since.tp_freeze_q_cnt);
+        Ok(())
+    }
+
+    /// Gets no frames from now on. Those before are in the ring.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub(crate) fn stop(&self) -> io::Result<()> {
+        self.socket.attach(&pass(0))
+    }
+
+    /// Finds out what has become of the interface since the last call.
+    ///
+    /// # Errors
+    /// An error of the socket that no interface explains.
+    pub(crate) fn check(&mut self) -> io::Result<Option<Change>> {
+        let error = self.socket.take_error();
+        let is_down = (error.as_ref()).is_err_and(|error| error.kind() == ErrorKind::NetworkDown);
+        self.was_down |= is_down;
+        if self.was_down && !self.is_gone && self.socket.is_orphaned() {
+            self.is_gone = true;
+            return Ok(Some(Change::Gone));
+        }
+        match error {
+            _ if is_down => Ok(Some(Change::Down)),
+            other => other.map(|()| None),
+        }
+    }
+
+    /// Whether a frame longer than the MTU came for the first time since the last call.
+    pub(crate) fn begins_joined_frames(&mut self) -> bool {
+        let begins = self.has_joined_frames && !self.told_joined_frames;
+        self.told_joined_frames |= begins;
+        begins
+    }
+
+    /// The socket, which becomes readable with the next block. While a block is read, it is
+    /// readable all the time.
+    pub(crate) fn idle_socket(&self) -> Option<BorrowedFd<'_>> {
+        (self.head.is_none() && !self.is_gone).then(|| self.socket.as_fd())
+    }
+
+    /// When the block that is read was found.
+    pub(crate) fn held_since(&self) -> Option<Instant> {
+        self.head.map(|(_, since)| since)
+    }
+
+    /// Whether the ring has no frame.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.head.is_none() && self.ring.ready(self.block).is_none()
+    }
+}
+
+/// A socket for an interface of this name, and the link header of its frames.
+///
+/// # Errors
+/// Without the permission, an interface that is up, or a link header that is known.
+pub(crate) fn find(name: &str) -> io::Result<(PacketSocket, Hardware, u16)> {
+    let socket = PacketSocket::open().map_err(unpermitted)?;
+    let hardware = socket.hardware(name)?;
+    if !hardware.is_up {
+        let problem = format!("is down (ip link set {name} up)");
+        return Err(io::Error::new(ErrorKind::NetworkDown, problem));
+    }
+    let kind = hardware.kind;
+    let link = link_type(kind).ok_or_else(|| {
+        let problem = format!(
+            "frames of hardware type {kind} are not read: expected Ethernet, IEEE 802.11 or \
+             tunnels of IP"
+        );
+        io::Error::new(ErrorKind::Unsupported, problem)
+    })?;
+    Ok((socket, hardware, link))
+}
+
+/// The link header of frames of an `ARPHRD_` type.
+fn link_type(kind: u16) -> Option<u16> {
+    match kind {
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(LINK_ETHERNET),
+        libc::ARPHRD_NONE
+        | ARPHRD_RAWIP
+        | libc::ARPHRD_TUNNEL
+        | libc::ARPHRD_TUNNEL6
+        | libc::ARPHRD_SIT => Some(LINK_RAW),
+        libc::ARPHRD_IEEE80211 => Some(LINK_IEEE802_11),
+        libc::ARPHRD_IEEE80211_PRISM => Some(LINK_PRISM),
+        libc::ARPHRD_IEEE80211_RADIOTAP => Some(LINK_RADIOTAP),
+        _ => None,
+    }
+}
+
+/// The length of a block and the number of blocks of a buffer, rounded up to whole blocks.
+fn layout(buffer: u64) -> (u64, u64) {
+    let block = (buffer / USUAL_BLOCKS).clamp(SMALLEST_BLOCK, LARGEST_BLOCK);
+    // A power of two.
+    let block = 1 << block.ilog2();
+    (block, buffer.div_ceil(block))
+}
+
+fn unpermitted(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            let problem = "no permission to capture: expected root, or the capability that \
+                           `sudo setcap cap_net_raw+ep $(command -v echoless)` gives to the command";
+            io::Error::new(error.kind(), problem)
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_at_least_as_large_as_asked_for() {
+        for (buffer, expected) in [
+            (256 << 10, (128 << 10, 2)),
+            ((256 << 10) + 1, (128 << 10, 3)),
+            (1 << 20, (128 << 10, 8)),
+            (3 << 20, (256 << 10, 12)),
+            (64 << 20, (1 << 20, 64)),
+            (100_000_000, (1 << 20, 96)),
+        ] {
+            assert_eq!(layout(buffer), expected, "{buffer}");
+        }
+    }
+}

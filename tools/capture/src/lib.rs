@@ -1,0 +1,44 @@
+//! Live capture on Linux: the frames of interfaces as the bytes of a pcapng section, so that what
+//! reads files reads them, too.
+//!
+//! ```text
+//! kernel -> ring of an interface -> frames in the order of time -> blocks of pcapng -> the caller
+//! ```
+//!
+//! An interface has a packet socket with a ring (`TPACKET_V3`) that the kernel fills block by
+//! block. A frame is copied once, into the buffer of the caller, with the VLAN tag that the kernel
+//! has taken out put back. The section ends with the statistics of each interface, which say what
+//! the kernel has dropped.
+//!
+//! The caller waits: [`Capture::awaited`] says for what.
+//!
+//! `unsafe` code maps the ring (`ring.rs`), calls the socket (`socket.rs`) and libpcap
+//! (`filter.rs`). `block.rs` reads the mapped bytes and trusts none of them.
+
+#[cfg(target_os = "linux")]
+mod block;
+#[cfg(target_os = "linux")]
+mod capture;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod interface;
+mod options;
+#[cfg(target_os = "linux")]
+mod pcapng;
+#[cfg(target_os = "linux")]
+mod ring;
+#[cfg(target_os = "linux")]
+mod sender;
+#[cfg(target_os = "linux")]
+mod socket;
+
+#[cfg(target_os = "linux")]
+pub use capture::Capture;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Capture, Sender};
+pub use options::{InterfaceCounts, InterfaceError, LEAST_BUFFER, MOST_SNAP_LEN, Notice, Options};
+#[cfg(target_os = "linux")]
+pub use sender::Sender;

@@ -1,0 +1,113 @@
+//! What is captured, and what is counted and said of it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The snap length without an option: longer than any frame.
+pub const MOST_SNAP_LEN: u32 = 256 << 10;
+
+/// The least memory of a ring: two blocks.
+pub const LEAST_BUFFER: u64 = 256 << 10;
+
+/// What is captured.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The interfaces, none of them twice.
+    pub interfaces: Vec<String>,
+    /// The most bytes of a frame, 1 to [`MOST_SNAP_LEN`]. The others are cut off, and a packet says
+    /// how long it was.
+    pub snap_len: u32,
+    /// Whether frames that are to others are captured, too.
+    pub promiscuous: bool,
+    /// The memory of the ring of each interface in bytes, rounded up to whole blocks of 128 KiB to
+    /// 1 MiB; [`LEAST_BUFFER`] or more.
+    pub buffer: u64,
+    /// The longest time that a frame waits for others in its block, in whole milliseconds; 1 or
+    /// more.
+    pub block_timeout: Duration,
+    /// An expression in the language of libpcap.
+    pub filter: Option<String>,
+    /// The interface that frames are sent by: what this machine sends there is not captured.
+    pub sends_to: Option<String>,
+    /// The number of frames after which the capture ends.
+    pub frames: Option<u64>,
+}
+
+/// An interface that cannot be captured.
+#[derive(Debug)]
+pub struct InterfaceError {
+    /// The name of the interface.
+    pub interface: String,
+    /// Why, in words that follow the name; [`io::ErrorKind::InvalidInput`] is the filter.
+    pub source: io::Error,
+}
+
+/// What people should know of the interfaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The interface is down: frames come again once it is up.
+    Down(String),
+    /// The interface was removed.
+    Gone(String),
+    /// The interface has frames longer than its MTU, which were joined, or are not divided yet.
+    JoinedFrames(String),
+}
+
+/// What was counted of one interface. Other threads may read it at any time.
+#[derive(Debug, Default)]
+pub struct InterfaceCounts {
+    frames: AtomicU64,
+    received: AtomicU64,
+    dropped: AtomicU64,
+    freezes: AtomicU64,
+}
+
+impl InterfaceCounts {
+    /// Counts of these interfaces, which are all 0.
+    #[must_use]
+    pub fn of(options: &Options) -> Vec<Arc<Self>> {
+        options.interfaces.iter().map(|_| Arc::default()).collect()
+    }
+
+    /// The frames that the stream has.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.frames.load(Ordering::Relaxed)
+    }
+
+    /// The frames that the filter of the socket passed, dropped ones included.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// The frames that the kernel dropped, because the ring was full.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// How often the ring became full.
+    #[must_use]
+    pub fn freezes(&self) -> u64 {
+        self.freezes.load(Ordering::Relaxed)
+    }
+
+    // Relaxed: the numbers publish nothing else.
+
+    pub(crate) fn add_frame(&self) {
+        // One thread writes at a time, so no update is lost, and no locked instruction is needed.
+        self.frames.store(self.frames() + 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_kernel(&self, received: u32, dropped: u32, freezes: u32) {
+        self.received
+            .fetch_add(u64::from(received), Ordering::Relaxed);
+        self.dropped
+            .fetch_add(u64::from(dropped), Ordering::Relaxed);
+        self.freezes
+            .fetch_add(u64::from(freezes), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,72 @@
+//! The options of `echoless packets` for live capture.
+
+use clap::Args as ClapArgs;
+
+/// Where packets are captured, and how.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Live capture")]
+pub(crate) struct LiveArgs {
+    /// Capture on this interface instead of reading files, until a signal (Ctrl-C) ends it. Several
+    /// interfaces are one stream, in the order of time. Needs root or CAP_NET_RAW; Linux only
+    #[arg(long = "interface", value_name = "NAME", conflicts_with_all = ["inputs", "skip_seen_files"])]
+    pub(crate) interfaces: Vec<String>,
+
+    /// Capture only packets that this expression in the language of libpcap selects, such as 'udp
+    /// and port 53'. Needs libpcap
+    #[arg(long, value_name = "EXPRESSION", requires = "interfaces")]
+    pub(crate) filter: Option<String>,
+
+    /// Capture at most the first N bytes of each packet, 1 to 262144
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "interfaces",
+        allow_hyphen_values = true
+    )]
+    pub(crate) snap_length: Option<String>,
+
+    /// Capture packets to others, too, as they arrive from mirror ports and taps
+    #[arg(long, requires = "interfaces")]
+    pub(crate) promiscuous: bool,
+
+    /// Memory of each interface for packets that are not read yet, 256KiB or more [default: 32MiB]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        requires = "interfaces",
+        allow_hyphen_values = true
+    )]
+    pub(crate) buffer: Option<String>,
+
+    /// Pass each packet on at once. Without this option it waits up to 20 ms for others
+    #[arg(long, requires = "interfaces")]
+    pub(crate) immediate: bool,
+
+    /// End after this time: 90s, 10m, 1h
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "interfaces",
+        allow_hyphen_values = true
+    )]
+    pub(crate) duration: Option<String>,
+
+    /// End after N captured packets
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "interfaces",
+        allow_hyphen_values = true
+    )]
+    pub(crate) packets: Option<String>,
+
+    /// Send the packets that pass by this interface, and by -o only if that is given. What is sent
+    /// is not captured again
+    #[arg(long, value_name = "NAME", requires = "interfaces")]
+    pub(crate) to: Option<String>,
+
+    /// Exit with code 3 if packets were lost, because they came faster than they were read or
+    /// could not be sent
+    #[arg(long, requires = "interfaces")]
+    pub(crate) fail_on_loss: bool,
+}

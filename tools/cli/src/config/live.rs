@@ -1,0 +1,81 @@
+//! The configuration of live capture.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use echoless::SpecError;
+use echoless_capture::{LEAST_BUFFER, MOST_SNAP_LEN, Options};
+use echoless_records::number::{parse_if_given, parse_size, parse_time, parse_whole};
+
+use crate::args::LiveArgs;
+use crate::packets::live::LiveCapture;
+
+/// The memory of a ring without an option: at 10 Gbit/s, 25 ms of packets.
+const BUFFER: u64 = 32 << 20;
+
+/// More than any machine has.
+const MOST_BUFFER: u64 = 1 << 40;
+
+/// The longest time that a packet waits for others in its block, and the shortest that the kernel
+/// has a timer for.
+const BLOCK_TIMEOUT: Duration = Duration::from_millis(20);
+const SHORTEST_BLOCK_TIMEOUT: Duration = Duration::from_millis(1);
+
+impl LiveCapture {
+    /// The capture of these options, if they name an interface.
+    ///
+    /// # Errors
+    /// [`SpecError`] if one of them is invalid.
+    pub(super) fn from_args(args: LiveArgs) -> Result<Option<Self>, SpecError> {
+        if args.interfaces.is_empty() {
+            return Ok(None);
+        }
+        let mut known = HashSet::new();
+        if let Some(again) = args
+            .interfaces
+            .iter()
+            .find(|name| !known.insert(name.as_str()))
+        {
+            return Err(SpecError::new("--interface", again, "each interface once"));
+        }
+        let snap_len = args.snap_length.as_deref();
+        let snap_len = parse_if_given("--snap-length", snap_len, |option, text| {
+            parse_whole(option, text, 1..=MOST_SNAP_LEN)
+        })?;
+        let options = Options {
+            snap_len: snap_len.unwrap_or(MOST_SNAP_LEN),
+            promiscuous: args.promiscuous,
+            buffer: parse_if_given("--buffer", args.buffer.as_deref(), parse_buffer)?
+                .unwrap_or(BUFFER),
+            block_timeout: match args.immediate {
+                true => SHORTEST_BLOCK_TIMEOUT,
+                false => BLOCK_TIMEOUT,
+            },
+            filter: args.filter,
+            sends_to: args.to,
+            frames: parse_if_given("--packets", args.packets.as_deref(), |option, text| {
+                parse_whole(option, text, 1..=u64::MAX)
+            })?,
+            interfaces: args.interfaces,
+        };
+        let duration = parse_if_given("--duration", args.duration.as_deref(), parse_duration)?;
+        Ok(Some(Self::new(options, duration, args.fail_on_loss)))
+    }
+}
+
+fn parse_buffer(option: &'static str, text: &str) -> Result<u64, SpecError> {
+    let bytes = parse_size(option, text)?;
+    let allowed = "256KiB to 1TiB";
+    (LEAST_BUFFER..=MOST_BUFFER)
+        .contains(&bytes)
+        .then_some(bytes)
+        .ok_or_else(|| SpecError::new(option, text, allowed))
+}
+
+fn parse_duration(option: &'static str, text: &str) -> Result<Duration, SpecError> {
+    let time = parse_time(option, text)?;
+    let allowed = "a time above 0, such as 500ms, 90s or 10m";
+    (time > 0)
+        .then(|| Duration::from_nanos(time))
+        .ok_or_else(|| SpecError::new(option, text, allowed))
+}

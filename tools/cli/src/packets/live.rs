@@ -1,0 +1,309 @@
+//! Live capture: what the feed reads in the place of a file, and what is told of it.
+//!
+//! A signal and the end of `--duration` stop the interfaces. What they had passed on before is
+//! still read, so the outputs are whole, and no packet is lost that is not counted.
+
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use echoless::SpecError;
+use echoless_capture::{Capture, InterfaceCounts, Notice, Options, Sender};
+use echoless_packets::LinkType;
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::{self, Failure, lock};
+use echoless_records::files::Source;
+use echoless_records::number::grouped;
+use echoless_records::reading::Read;
+use echoless_records::signals::{Patience, Signals};
+use serde::Serialize;
+
+use crate::config::{DedupConfig, PacketConfig};
+use crate::dedup::{Fields, Observer, RunCounts, Words};
+
+/// A capture that the options ask for.
+#[derive(Debug)]
+pub(crate) struct LiveCapture {
+    options: Options,
+    duration: Option<Duration>,
+    fail_on_loss: bool,
+    counts: Vec<Arc<InterfaceCounts>>,
+    /// From the begin of the run to the first read.
+    opened: Mutex<Option<Capture>>,
+    /// Sends the packets that pass, from the begin of the run on.
+    sender: OnceLock<Sender>,
+    sent: AtomicU64,
+    unsent: AtomicU64,
+}
+
+impl LiveCapture {
+    pub(crate) fn new(options: Options, duration: Option<Duration>, fail_on_loss: bool) -> Self {
+        Self {
+            counts: InterfaceCounts::of(&options),
+            options,
+            duration,
+            fail_on_loss,
+            opened: Mutex::default(),
+            sender: OnceLock::new(),
+            sent: AtomicU64::new(0),
+            unsent: AtomicU64::new(0),
+        }
+    }
+
+    /// The input of a run that captures.
+    pub(crate) fn source(&self) -> Source {
+        Source::Interfaces(self.options.interfaces.join(", "))
+    }
+
+    /// Whether packets are sent.
+    pub(crate) const fn sends(&self) -> bool {
+        self.options.sends_to.is_some()
+    }
+
+    /// Begins to capture.
+    ///
+    /// # Errors
+    /// [`Failure`] of the first interface that cannot be captured, or sent by.
+    pub(crate) fn open(&self) -> Result<(), Failure> {
+        if let Some(name) = &self.options.sends_to {
+            let sender = Sender::open(name);
+            let sender = sender.map_err(|error| Failure::file(error.interface)(error.source))?;
+            self.sender.get_or_init(|| sender);
+        }
+        let capture = Capture::open(&self.options, &self.counts).map_err(|error| {
+            match (&self.options.filter, error.source.kind()) {
+                (Some(filter), ErrorKind::InvalidInput) => {
+                    let allowed = format!("an expression of libpcap ({})", error.source);
+                    SpecError::new("--filter", filter, allowed).into()
+                }
+                _ => Failure::file(error.interface)(error.source),
+            }
+        })?;
+        *lock(&self.opened) = Some(capture);
+        Ok(())
+    }
+
+    /// What the feed reads, once.
+    pub(crate) fn input(&self, is_quiet: bool) -> Option<LiveInput> {
+        Some(LiveInput {
+            capture: lock(&self.opened).take()?,
+            ends: self
+                .duration
+                .and_then(|duration| Instant::now().checked_add(duration)),
+            bytes: 0,
+            gone: Vec::new(),
+            is_quiet,
+        })
+    }
+
+    /// The packets that the kernel has dropped.
+    fn dropped(&self) -> u64 {
+        self.counts.iter().map(|counts| counts.dropped()).sum()
+    }
+
+    /// The packets that could not be sent.
+    fn unsent(&self) -> u64 {
+        // Relaxed: the number publishes nothing else.
+        self.unsent.load(Ordering::Relaxed)
+    }
+
+    /// Whether packets were lost, and that is a failure.
+    pub(crate) fn fails(&self) -> bool {
+        self.fail_on_loss && self.dropped() + self.unsent() > 0
+    }
+
+    /// What the run does with the packets, and what it tells of them.
+    pub(crate) fn observer(
+        &self,
+        config: &DedupConfig,
+        packets: &PacketConfig,
+    ) -> LiveObserver<'_> {
+        LiveObserver {
+            live: self,
+            all_pass: packets.reading.tag,
+            inverts: config.run.invert,
+        }
+    }
+}
+
+/// The bytes of a capture.
+#[derive(Debug)]
+pub(crate) struct LiveInput {
+    capture: Capture,
+    /// When it ends.
+    ends: Option<Instant>,
+    bytes: u64,
+    /// The interfaces that were removed and that nobody has taken note of.
+    gone: Vec<String>,
+    is_quiet: bool,
+}
+
+impl LiveInput {
+    /// The bytes that were read so far.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The interfaces that were removed since the last call.
+    pub(crate) fn take_gone(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Reads the data that is there, or waits for some: 0 bytes at the end.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub(crate) fn read(
+        &mut self,
+        signals: Signals,
+        patience: Patience,
+        buffer: &mut [u8],
+    ) -> io::Result<Read> {
+        loop {
+            let has_signal = signals.caught().is_some();
+            let is_over = has_signal || self.ends.is_some_and(|ends| ends <= Instant::now());
+            if is_over {
+                self.capture.stop()?;
+            }
+            let read = self.capture.read(buffer)?;
+            self.take_notices();
+            self.bytes += read as u64;
+            if read > 0 {
+                return Ok(Read::Bytes(read));
+            }
+            if self.capture.has_ended() {
+                return Ok(if has_signal {
+                    Read::Signal
+                } else {
+                    Read::Bytes(0)
+                });
+            }
+            if patience == Patience::Try {
+                return Ok(Read::NotYet);
+            }
+            let (sockets, longest) = self.capture.awaited();
+            let left = |ends: Instant| ends.saturating_duration_since(Instant::now());
+            let until_end = self.ends.filter(|_| !is_over).map(left);
+            let longest = [longest, until_end].into_iter().flatten().min();
+            // A signal that has arrived would end the wait at once.
+            signals.wait_for_any(&sockets, longest, !is_over)?;
+            self.capture.check()?;
+        }
+    }
+
+    fn take_notices(&mut self) {
+        for notice in self.capture.take_notices() {
+            let warning = match notice {
+                Notice::Gone(name) => {
+                    self.gone.push(name);
+                    continue;
+                }
+                Notice::Down(name) => format!("{name}: is down, and captured again once it is up"),
+                Notice::JoinedFrames(name) => format!(
+                    "{name}: has packets longer than its MTU, which this machine has joined or not \
+                     yet divided, so that they may be no copies of others: ethtool -K {name} gro \
+                     off lro off tso off gso off"
+                ),
+            };
+            if !self.is_quiet {
+                failure::warn(&warning);
+            }
+        }
+    }
+}
+
+/// The counts of an interface in the JSON of `--stats`.
+#[derive(Debug, Serialize)]
+struct InterfaceStats<'a> {
+    name: &'a str,
+    packets: u64,
+    dropped: u64,
+    freezes: u64,
+}
+
+/// Sends the packets that pass, and tells of all of them.
+#[derive(Debug)]
+pub(crate) struct LiveObserver<'a> {
+    live: &'a LiveCapture,
+    all_pass: bool,
+    /// Whether duplicates pass.
+    inverts: bool,
+}
+
+impl LiveObserver<'_> {
+    fn interfaces(&self) -> impl Iterator<Item = InterfaceStats<'_>> {
+        let interfaces = self.live.options.interfaces.iter().zip(&self.live.counts);
+        interfaces.map(|(name, counts)| InterfaceStats {
+            name,
+            packets: counts.frames(),
+            dropped: counts.dropped(),
+            freezes: counts.freezes(),
+        })
+    }
+}
+
+impl Observer for LiveObserver<'_> {
+    fn on_chunk(&mut self, chunk: &mut Chunk, _: &mut RunCounts) -> Result<(), Failure> {
+        let Some(sender) = self.live.sender.get() else {
+            return Ok(());
+        };
+        let bytes = chunk.bytes.all();
+        for (index, packet) in chunk.keys.packets.blocks.iter().enumerate() {
+            let is_duplicate = chunk.verdicts.of_keys.is_duplicate(index);
+            if !self.all_pass && is_duplicate != self.inverts {
+                continue;
+            }
+            let frame = &bytes[packet.data.clone()];
+            // A part of a packet is another packet.
+            let is_whole = frame.len() == packet.original_len as usize;
+            let is_frame = is_whole && packet.link == LinkType::ETHERNET;
+            let is_sent = is_frame && sender.send(frame).is_ok();
+            let count = if is_sent {
+                &self.live.sent
+            } else {
+                &self.live.unsent
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn stats(&self, _: &RunCounts, fields: &mut Fields) {
+        fields.add("captured", self.interfaces().collect::<Vec<_>>());
+        fields.add("dropped", self.live.dropped());
+        if self.live.sends() {
+            fields.add("sent", self.live.sent.load(Ordering::Relaxed));
+            fields.add("unsent", self.live.unsent());
+        }
+    }
+
+    fn words(&self, _: &RunCounts, words: &mut Words) {
+        let (dropped, unsent) = (self.live.dropped(), self.live.unsent());
+        if dropped > 0 {
+            words.records += &format!(
+                ", {} lost before they were read (--buffer, --filter and --snap-length help)",
+                grouped(dropped)
+            );
+        }
+        if unsent > 0 {
+            words.records += &format!(", {} not sent", grouped(unsent));
+        }
+        let counts = self.interfaces().map(|it| {
+            let [packets, dropped, freezes] = [it.packets, it.dropped, it.freezes].map(grouped);
+            format!(
+                "{}: {packets} packets, {dropped} lost in {freezes} overflows",
+                it.name
+            )
+        });
+        let mut line = format!("captured on {}", counts.collect::<Vec<_>>().join("; "));
+        if let Some(name) = &self.live.options.sends_to {
+            let sent = grouped(self.live.sent.load(Ordering::Relaxed));
+            line += &format!(
+                "; sent by {name}: {sent} packets, {} not sent",
+                grouped(unsent)
+            );
+        }
+        words.lines.push(line);
+    }
+}

@@ -1,0 +1,162 @@
+//! A network of its own for tests of live capture: a namespace with pairs of virtual interfaces.
+//!
+//! Nothing outside of the namespace is touched. It ends with its last process.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+
+use echoless_packets::framing::{BlockKind, Framer, Next};
+
+use crate::run::command;
+
+/// A network namespace, which a process of its own keeps.
+pub(crate) struct Network(Child);
+
+impl Network {
+    /// A network with these pairs of interfaces, `a` and `b` of each `a-b`, which are up and quiet;
+    /// a message if there is none to be had, or if a tool is absent.
+    pub(crate) fn new(pairs: &[&str], tools: &[&str]) -> Option<Self> {
+        let needed = ["unshare", "nsenter", "ip"];
+        for tool in needed.iter().chain(tools) {
+            let found = Command::new("which").arg(tool).output();
+            if !found.is_ok_and(|found| found.status.success()) {
+                eprintln!("skipped: {tool} is absent");
+                return None;
+            }
+        }
+        // It ends when its standard input does, at the latest with this process.
+        let keeper = Command::new("unshare")
+            .args(["--net", "sh", "-c", "echo begun && exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut network = Self(keeper);
+        let mut begun = [0; 6];
+        let begins = network.0.stdout.as_mut().unwrap().read_exact(&mut begun);
+        if begins.is_err() {
+            eprintln!("skipped: no right to make a network namespace");
+            return None;
+        }
+        network
+            .sh("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1");
+        network.sh("ip link set lo up");
+        for pair in pairs {
+            let (a, b) = pair.split_once('-').unwrap();
+            let add = format!("ip link add {a} type veth peer name {b}");
+            network.sh(&format!(
+                "{add} && ip link set {a} up && ip link set {b} up"
+            ));
+        }
+        Some(network)
+    }
+
+    /// Runs a command of the shell there, which must succeed.
+    #[track_caller]
+    pub(crate) fn sh(&self, line: &str) {
+        let mut inside = self.enter();
+        let output = inside.args(["sh", "-c", line]).output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+    }
+
+    /// Sends all packets of a file by an interface.
+    #[track_caller]
+    pub(crate) fn replay(&self, interface: &str, file: &str) {
+        self.sh(&format!("tcpreplay -q --topspeed -i {interface} {file}"));
+    }
+
+    /// The command `echoless packets` with these arguments there, behind `before`.
+    pub(crate) fn packets(&self, before: &str, args: &str) -> Command {
+        let ours = command(format!("packets -m 1MiB --summary line {args}"));
+        let mut inside = self.enter();
+        inside.args(before.split_whitespace());
+        inside.arg(ours.get_program()).args(ours.get_args());
+        inside
+            .env_remove("ECHOLESS_OPTS")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        inside
+    }
+
+    fn enter(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &self.0.id().to_string(), "--"]);
+        command
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A run that captures.
+pub(crate) struct LiveRun {
+    pub(crate) child: Child,
+    /// What it has written to standard output.
+    written: Vec<u8>,
+}
+
+impl LiveRun {
+    /// Starts a run that writes packets to standard output, and waits until it captures: then the
+    /// header of the section is there.
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut written = vec![0; 28];
+        let header = child.stdout.as_mut().unwrap().read_exact(&mut written);
+        if header.is_err() {
+            panic!("no capture: {:?}", child.wait_with_output());
+        }
+        Self { child, written }
+    }
+
+    /// Waits for the end. Returns the exit code, the file and the messages.
+    pub(crate) fn end(mut self) -> (Option<i32>, Vec<u8>, String) {
+        let mut stdout = self.child.stdout.take().unwrap();
+        stdout.read_to_end(&mut self.written).unwrap();
+        let output = self.child.wait_with_output().unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), self.written, messages)
+    }
+}
+
+/// A captured packet: its interface, time, bytes and length on the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Captured {
+    pub(crate) interface: u32,
+    pub(crate) time: i64,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) original_len: u32,
+}
+
+/// The packets of a whole file, and the number of its blocks with statistics.
+pub(crate) fn captured(file: &[u8]) -> (Vec<Captured>, usize) {
+    let (mut framer, mut at, mut packets, mut statistics) = (Framer::new(), 0, Vec::new(), 0);
+    while let Next::Block { range, kind } = framer.next_block(file, at, true).unwrap() {
+        at = range.end;
+        match kind {
+            BlockKind::Packet(packet) => packets.push(Captured {
+                interface: packet.interface.index,
+                time: packet.timestamp.unwrap(),
+                bytes: file[packet.data.clone()].to_vec(),
+                original_len: packet.original_len,
+            }),
+            BlockKind::Other(5) => statistics += 1,
+            _ => {}
+        }
+    }
+    (packets, statistics)
+}
+
+/// The bytes of the packets of a file.
+pub(crate) fn frames(file: &[u8]) -> Vec<Vec<u8>> {
+    captured(file)
+        .0
+        .into_iter()
+        .map(|packet| packet.bytes)
+        .collect()
+}
