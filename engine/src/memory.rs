@@ -217,8 +217,17 @@ impl DerefMut for LineArray {
 }
 
 /// An array of words that several threads update at once, in the memory of a [`LineArray`].
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::Ordering;
+/// let words = echoless::memory::AtomicWords::zeroed(2).unwrap();
+/// assert_eq!(words.len(), 16);
+/// words[15].fetch_add(3, Ordering::Relaxed);
+/// assert_eq!(words[15].load(Ordering::Relaxed), 3);
+/// ```
 #[derive(Debug)]
-pub(crate) struct AtomicWords {
+pub struct AtomicWords {
     #[cfg(not(loom))]
     lines: LineArray,
     /// loom tracks accesses to its own atomic type only, which cannot be laid over a mapping.
@@ -228,7 +237,10 @@ pub(crate) struct AtomicWords {
 
 impl AtomicWords {
     /// An array of eight words for each of `lines` lines, all zero.
-    pub(crate) fn zeroed(lines: u64) -> Result<Self, MemoryError> {
+    ///
+    /// # Errors
+    /// [`MemoryError`] as of [`LineArray::zeroed`].
+    pub fn zeroed(lines: u64) -> Result<Self, MemoryError> {
         Ok(Self {
             #[cfg(not(loom))]
             lines: LineArray::zeroed(lines)?,

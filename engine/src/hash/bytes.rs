@@ -21,7 +21,7 @@ const WYHASH_SECRET: [u64; 4] = [
 ];
 
 /// Encodes a missing field, in place of a length. No field is this long.
-const MISSING: u64 = u64::MAX;
+pub(super) const MISSING: u64 = u64::MAX;
 
 /// Maps keys to key hashes. Equal hashers give equal hashes on every machine and kernel.
 ///

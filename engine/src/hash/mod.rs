@@ -12,11 +12,13 @@
 //! bits mixes the whole hash again ([`KeyHash::remix`]) instead of reusing these.
 
 mod bytes;
+mod digest;
 mod fixed;
 mod key_hash;
 mod keys;
 mod secret_key;
 
 pub use bytes::KeyHasher;
+pub use digest::{KeyDigest, KeyDigester};
 pub use key_hash::KeyHash;
 pub use secret_key::{SecretKeyError, read_secret_key};

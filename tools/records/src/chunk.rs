@@ -181,7 +181,7 @@ impl Chunk {
         ticket: Ticket<'_, F>,
         known: &[Box<dyn LineFilter>],
     ) -> Result<(), ExchangeError> {
-        let (mut hashes, mut verdicts) = (&self.keys.hashes, &mut self.verdicts.of_keys);
+        let (mut hashes, mut verdicts) = (self.keys.judged(), &mut self.verdicts.of_keys);
         if !known.is_empty() {
             // In parallel: it changes nothing, and waits for no turn.
             self.known.find(known, hashes);

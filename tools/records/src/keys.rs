@@ -4,6 +4,7 @@ use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
+use echoless::hash::{KeyDigest, KeyDigester};
 use echoless::{KeyHash, KeyHasher, SpecError};
 
 use super::chunk::{Chunk, ChunkKeys, ClockStep, NO_TIME};
@@ -156,6 +157,28 @@ impl KeyReader {
 }
 
 impl KeyReader {
+    /// Appends the digest of each of these keys of a chunk, which this reader has
+    /// [read](Self::read) last.
+    pub fn digest_keys(
+        &mut self,
+        chunk: &Chunk,
+        digester: &KeyDigester,
+        keys: &[usize],
+        digests: &mut Vec<KeyDigest>,
+    ) {
+        let format = format_of_chunk(&*self.format, chunk);
+        let fields = self.extractor.fields.take();
+        for key in keys {
+            let record = chunk.record_of(*key);
+            let content = format.content(chunk.bytes_of(record..record + 1));
+            digests.push(
+                self.extractor
+                    .digest(format, fields.as_ref(), digester, content),
+            );
+        }
+        self.extractor.fields = fields;
+    }
+
     /// Chooses the fields by the names of a chunk. Returns whether they have all that are chosen.
     #[cold]
     fn adopt_names(&mut self, chunk: &Chunk) -> bool {
@@ -443,64 +466,55 @@ impl KeyExtractor {
         if self.comparison.is_some() {
             return self.hash_compared(content);
         }
-        Ok(self.hash_chosen(content))
-    }
-
-    #[inline]
-    fn hash_chosen(&self, content: &[u8]) -> KeyHash {
-        (self.hasher).hash_fields(self.chosen.values(content).map(Some))
+        Ok(self.hasher.of_fields(self.chosen.values(content)))
     }
 
     /// The hash of what is compared of the selected fields. Out of line: without such options, a
     /// key pays one branch.
     #[inline(never)]
     fn hash_compared(&mut self, content: &[u8]) -> Result<KeyHash, Problem> {
-        let Some(comparison) = self.comparison.as_deref_mut() else {
-            return Ok(self.hash_chosen(content));
-        };
-        if let Some(picked) = &mut comparison.picked {
-            let fields = self.chosen.fields.len();
-            let may_lack = self.faults.missing == Missing::Empty;
-            let picked = picked.pick(&mut self.chosen.fields, may_lack);
-            picked.map_err(|position| match position {
-                Position::FromStart(field) => Problem::Lacks(MissingField { field, fields }),
-                Position::FromEnd(field) => Problem::LacksFromEnd(MissingField { field, fields }),
-            })?;
-        }
-        comparison.order.apply(&mut self.chosen.fields);
-        if comparison.compared.is_all() {
-            return Ok(self.hash_chosen(content));
-        }
-        let Comparison {
-            compared,
-            bytes,
-            ends,
-            ..
-        } = comparison;
-        bytes.clear();
-        ends.clear();
-        for field in self.chosen.values(content) {
-            compared.append(field, bytes);
-            ends.push(bytes.len());
-        }
-        let mut start = 0;
-        let fields = ends.iter().map(|end| {
-            let field = &bytes[start..*end];
-            start = *end;
-            Some(field)
-        });
-        Ok(self.hasher.hash_fields(fields))
+        let comparison = self.comparison.as_deref_mut();
+        of_chosen(
+            &self.hasher,
+            comparison,
+            &mut self.chosen,
+            self.faults,
+            content,
+        )
     }
 
     /// The hash of a record that is compared whole.
     #[inline]
     fn whole(&mut self, content: &[u8]) -> KeyHash {
-        let Some(comparison) = self.comparison.as_deref_mut() else {
-            return self.hasher.hash(content);
+        of_whole(&self.hasher, self.comparison.as_deref_mut(), content)
+    }
+
+    /// The digest of the key of a record, which has one.
+    fn digest<F: Format + ?Sized>(
+        &mut self,
+        format: &F,
+        fields: Option<&FieldSet>,
+        digester: &KeyDigester,
+        content: &[u8],
+    ) -> KeyDigest {
+        let Some(fields) = fields else {
+            return of_whole(digester, self.comparison.as_deref_mut(), content);
         };
-        comparison.bytes.clear();
-        comparison.compared.append(content, &mut comparison.bytes);
-        self.hasher.hash(&comparison.bytes)
+        if self.select(format, fields, content).is_err() {
+            // It lacks the time only, or what it lacks is empty.
+            (self.chosen.fields).resize(fields.count_from(0), FieldBytes::Absent);
+        }
+        let place = self.time.as_ref().map(|time| &time.place);
+        if let Some(&TimePlace::Joint {
+            rank,
+            in_key: false,
+        }) = place
+        {
+            self.chosen.fields.remove(rank);
+        }
+        let comparison = self.comparison.as_deref_mut();
+        let digest = of_chosen(digester, comparison, &mut self.chosen, self.faults, content);
+        digest.unwrap_or_else(|_| unreachable!("a key that was hashed"))
     }
 
     /// The hash of the key of a record whose time is read in another pass.
@@ -546,6 +560,102 @@ struct Comparison {
     /// The compared bytes of the current key, and the end of each field in them.
     bytes: Vec<u8>,
     ends: Vec<usize>,
+}
+
+/// A function of keys: the hash, or a digest.
+trait KeyFunction {
+    type Output;
+
+    fn of_bytes(&self, key: &[u8]) -> Self::Output;
+
+    fn of_fields<'a>(&self, fields: impl Iterator<Item = &'a [u8]>) -> Self::Output;
+}
+
+impl KeyFunction for KeyHasher {
+    type Output = KeyHash;
+
+    #[inline(always)]
+    fn of_bytes(&self, key: &[u8]) -> KeyHash {
+        self.hash(key)
+    }
+
+    #[inline(always)]
+    fn of_fields<'a>(&self, fields: impl Iterator<Item = &'a [u8]>) -> KeyHash {
+        self.hash_fields(fields.map(Some))
+    }
+}
+
+impl KeyFunction for KeyDigester {
+    type Output = KeyDigest;
+
+    fn of_bytes(&self, key: &[u8]) -> KeyDigest {
+        self.digest(key)
+    }
+
+    fn of_fields<'a>(&self, fields: impl Iterator<Item = &'a [u8]>) -> KeyDigest {
+        self.digest_fields(fields.map(Some))
+    }
+}
+
+/// The function of what is compared of the selected fields.
+#[inline(always)]
+fn of_chosen<K: KeyFunction>(
+    function: &K,
+    comparison: Option<&mut Comparison>,
+    chosen: &mut Selected,
+    faults: FaultPolicy,
+    content: &[u8],
+) -> Result<K::Output, Problem> {
+    let Some(comparison) = comparison else {
+        return Ok(function.of_fields(chosen.values(content)));
+    };
+    if let Some(picked) = &mut comparison.picked {
+        let fields = chosen.fields.len();
+        let may_lack = faults.missing == Missing::Empty;
+        let picked = picked.pick(&mut chosen.fields, may_lack);
+        picked.map_err(|position| match position {
+            Position::FromStart(field) => Problem::Lacks(MissingField { field, fields }),
+            Position::FromEnd(field) => Problem::LacksFromEnd(MissingField { field, fields }),
+        })?;
+    }
+    comparison.order.apply(&mut chosen.fields);
+    if comparison.compared.is_all() {
+        return Ok(function.of_fields(chosen.values(content)));
+    }
+    let Comparison {
+        compared,
+        bytes,
+        ends,
+        ..
+    } = comparison;
+    bytes.clear();
+    ends.clear();
+    for field in chosen.values(content) {
+        compared.append(field, bytes);
+        ends.push(bytes.len());
+    }
+    let mut start = 0;
+    let fields = ends.iter().map(|end| {
+        let field = &bytes[start..*end];
+        start = *end;
+        field
+    });
+    Ok(function.of_fields(fields))
+}
+
+/// The function of what is compared of a whole record.
+#[inline(always)]
+fn of_whole<K: KeyFunction>(
+    function: &K,
+    comparison: Option<&mut Comparison>,
+    content: &[u8],
+) -> K::Output {
+    let Some(comparison) = comparison else {
+        return function.of_bytes(content);
+    };
+    comparison.bytes.clear();
+    comparison.compared.append(content, &mut comparison.bytes);
+    function.of_bytes(&comparison.bytes)
 }
 
 /// The field that a record lacks, if that is all that is wrong with it.

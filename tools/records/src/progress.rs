@@ -59,6 +59,11 @@ impl ProgressLine {
         Self { bar, before: 0 }
     }
 
+    /// Sets how much there is in all passes.
+    pub fn set_total(&self, total: u64) {
+        self.bar.set_length(total);
+    }
+
     /// Begins another pass, after one of so many bytes or records.
     pub fn begin_after(&mut self, done: u64) {
         self.before = done;

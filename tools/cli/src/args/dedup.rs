@@ -164,6 +164,19 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) replacement: String,
 
+    /// Make no errors: no fresh record is dropped, and no duplicate passes. Reads the inputs twice,
+    /// and compares what the filter takes for duplicates by a digest of 128 bits with a random key;
+    /// more often if that needs more memory than the filter. For regular files; those of --known
+    /// and times of --window are exact, too
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "filter", "replacement", "dense", "state", "known_state", "follow"
+        ],
+        help_heading = "Filter"
+    )]
+    pub(crate) exact: bool,
+
     /// Remember 1.3 to 1.8 times as many records in the same memory, with a window 1.6 to 2.8
     /// times, by a filter that is slower: a key has two cache lines of one page. Not with
     /// --replacement qqhtd
@@ -181,8 +194,8 @@ pub(crate) struct DedupArgs {
     pub(crate) kernel: String,
 
     /// Which record of a key that occurs again to pass on: the first one, the last one, or none of
-    /// them. last and none read the inputs several times, which must be plain regular files, and
-    /// take a bit of memory for each record beside the filter [default: first]
+    /// them. last and none read the inputs several times, which must be plain, and take a bit of
+    /// memory for each record beside the filter [default: first]
     #[arg(
         long,
         value_enum,
@@ -292,6 +305,20 @@ pub(crate) struct DedupArgs {
         help_heading = "Input"
     )]
     pub(crate) known_state: Vec<PathBuf>,
+
+    /// Copy inputs that can be read only once, such as standard input, to this folder, if the options
+    /// ask for several passes [default: that of the system for temporary files]
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "no_spool",
+        help_heading = "Input"
+    )]
+    pub(crate) temp: Option<PathBuf>,
+
+    /// Reject inputs that can be read only once instead, if the options ask for several passes
+    #[arg(long, help_heading = "Input")]
+    pub(crate) no_spool: bool,
 
     /// Wait at the end of the last input for more, and go on with the next file of its name when it
     /// is rotated, as tail -F does, until SIGINT or SIGTERM ends the run. The inputs before it are

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use echoless::spec::format_bytes;
 use echoless::state::Header;
-use echoless::{FilterSpec, Kernel, KeyHasher, SpecError};
+use echoless::{FilterSpec, FingerprintGeometry, Kernel, KeyHasher, SpecError};
 use echoless_records::compression::length::{decompress_command, plain_len};
 use echoless_records::count::{Estimate, estimate};
 use echoless_records::failure::Failure;
@@ -22,7 +22,7 @@ use echoless_records::tag::Tagger;
 
 use super::default_filter::default_filter;
 use super::inputs::{all_sources, in_place};
-use super::keep::kept;
+use super::keep::{Rereading, kept};
 use super::known_states::KnownStates;
 use super::memory_size::{MOST_DEFAULT_MEMORY, default_memory, most_distinct_records};
 use super::packets::PacketConfig;
@@ -52,6 +52,10 @@ pub(crate) struct DedupConfig {
     pub(crate) content: Content,
     /// Which record of each key passes.
     pub(crate) keep: Keep,
+    /// What the run needs if it reads its inputs several times.
+    pub(crate) rereading: Option<Rereading>,
+    /// The shape of the filter that finds what is compared, if all verdicts must be exact.
+    pub(crate) exact: Option<FingerprintGeometry>,
     pub(crate) filter: FilterSpec,
     /// How long a key counts as seen; `None` is as long as the filter remembers it.
     pub(crate) window: Option<WindowConfig>,
@@ -145,6 +149,11 @@ impl DedupConfig {
 }
 
 impl Content {
+    /// Whether one record of each key that occurs again is written.
+    pub(crate) fn is_repeated(&self) -> bool {
+        matches!(self, Self::Records(records) if records.outputs.repeated)
+    }
+
     /// What one record is called, in the singular.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
@@ -222,7 +231,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
         }
         let window = WindowConfig::from_args(&args, time)?;
         let sources = all_sources(&args.known, &args.inputs)?;
-        let keep = kept(&args, &sources, reading.as_they_are)?;
+        let (keep, backwards) = kept(&args)?;
+        let rereading = Rereading::new(&args, backwards, &sources, reading.as_they_are)?;
         let known = args.known.len();
         if args.follow {
             check_followed(sources.last(), reading.as_they_are)?;
@@ -233,17 +243,21 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let plain_bytes = lengths.and_then(|sources| plain_len(sources, reading.detection()));
         let mut settings: Vec<Source> = files.into_iter().map(Source::File).collect();
         let memory = parse_if_given("--memory", args.memory.as_deref(), parse_size)?;
+        // An exact run compares times itself.
+        let filtered_window = window.as_ref().filter(|_| !args.exact);
+        let mut exact = None;
         let filter = match &args.filter {
-            Some(name) => named_filter(name, window.as_ref(), memory, &mut settings)?,
+            Some(name) => named_filter(name, filtered_window, memory, &mut settings)?,
             None => {
                 // The memory of a state does not depend on the first inputs.
                 let is_known = args.state.is_none();
                 let keys = || most_keys(&sources, plain_bytes.filter(|_| is_known)?, &**format);
-                let spec = |memory| default_filter(&args, window.as_ref(), memory, keys);
-                let spec = spec(memory).map_err(|error| {
+                let spec = |memory| default_filter(&args, filtered_window, memory, keys);
+                let (spec, shape) = spec(memory).map_err(|error| {
                     let of_memory = error.field.ends_with("fpr") && spec(None).is_ok();
                     name_option(error, &args, of_memory)
                 })?;
+                exact = args.exact.then_some(shape);
                 match args.kernel.as_str() {
                     "auto" => spec,
                     name => spec.kernel(Kernel::from_str(name)?),
@@ -258,7 +272,7 @@ impl TryFrom<DedupArgs> for DedupConfig {
             Some(bytes) if args.repeated && little_memory => filter.memory(bytes / 2),
             Some(_) | None => filter,
         };
-        check_filter(window.as_ref(), &args, &filter)?;
+        check_filter(filtered_window, &args, &filter)?;
         let state = StateConfig::from_args(&args, &**format, &filter)?;
         let known_states = KnownStates::new(&args);
         settings.extend(args.known_state.iter().cloned().map(Source::File));
@@ -299,6 +313,8 @@ impl TryFrom<DedupArgs> for DedupConfig {
             plain_bytes,
             content: Content::Records(Arc::new(records)),
             keep,
+            rereading,
+            exact,
             filter,
             window,
             run,

@@ -11,7 +11,7 @@ use super::window::WindowConfig;
 use crate::args::DedupArgs;
 
 /// The lines with the narrowest slots that keep the false positive rate. Without `memory`, inputs
-/// with few `keys` get a small filter, unless it has a window.
+/// with few `keys` get a small filter, unless it has a window. Returns the shape, too.
 ///
 /// # Errors
 /// [`SpecError`] if an option is outside its range, the memory is less than a line (with `--dense`
@@ -21,7 +21,7 @@ pub(super) fn default_filter(
     window: Option<&WindowConfig>,
     memory: Option<u64>,
     keys: impl FnOnce() -> Option<u64>,
-) -> Result<FilterSpec, SpecError> {
+) -> Result<(FilterSpec, FingerprintGeometry), SpecError> {
     let max_fpr = parse_rate("--fpr", &args.fpr)?;
     let replacement = match window {
         Some(window) if window.refresh => Replacement::Lru,
@@ -52,7 +52,8 @@ pub(super) fn default_filter(
         let shape = FingerprintGeometry::new(MOST_DEFAULT_MEMORY / LINE_BYTES, width);
         at_most_default(keys.map(|keys| memory_for(keys, shape)))
     });
-    Ok(FilterSpec::try_from(&spec.slot_width(width))?.memory(memory))
+    let spec = FilterSpec::try_from(&spec.slot_width(width))?.memory(memory);
+    Ok((spec, FingerprintGeometry::new(memory / LINE_BYTES, width)))
 }
 
 #[cfg(test)]
@@ -71,7 +72,7 @@ mod tests {
         let args = Command::parse_from(options).args;
         let window = WindowConfig::from_args(&args, None).unwrap();
         let spec = default_filter(&args, window.as_ref(), memory, || keys);
-        spec.map_or_else(|error| error.to_string(), |spec| spec.to_string())
+        spec.map_or_else(|error| error.to_string(), |(spec, _)| spec.to_string())
     }
 
     #[test]

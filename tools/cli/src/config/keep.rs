@@ -1,6 +1,7 @@
-//! Which record of each key passes: `--keep` and the options that are short for it.
+//! Which record of each key passes: `--keep` and the options that are short for it; and what runs need
+//! that read their inputs several times.
 
-use std::fs;
+use std::env;
 use std::path::{Path, PathBuf};
 
 use echoless_records::compression::length::decompress_command;
@@ -9,22 +10,18 @@ use echoless_records::files::Source;
 
 use crate::args::{DedupArgs, Keep};
 
-/// The record of each key that passes.
+/// The record of each key that passes, and the option that asks for it.
 ///
 /// # Errors
-/// [`Failure::Usage`] unless the inputs can be read several times, if that is necessary.
-pub(super) fn kept(
-    args: &DedupArgs,
-    sources: &[Source],
-    as_they_are: bool,
-) -> Result<Keep, Failure> {
+/// [`Failure::Usage`] beside an option that does not go with it.
+pub(super) fn kept(args: &DedupArgs) -> Result<(Keep, Option<&'static str>), Failure> {
     let (keep, option) = match args.keep {
         _ if args.last => (Keep::Last, "--last"),
         _ if args.unique => (Keep::None, "--unique"),
         _ if args.all_repeated => (Keep::None, "--all-repeated"),
         Some(Keep::Last) => (Keep::Last, "--keep last"),
         Some(Keep::None) => (Keep::None, "--keep none"),
-        Some(Keep::First) | None => return Ok(Keep::First),
+        Some(Keep::First) | None => return Ok((Keep::First, None)),
     };
     if args.window.is_some() {
         let allowed = "no --window beside it, which counts from the records before";
@@ -34,40 +31,114 @@ pub(super) fn kept(
         let allowed = "no --repeated beside it, which is about the first record of a key";
         return Err(Failure::option(option, allowed));
     }
-    for source in sources {
-        check_rereadable(source, as_they_are)
-            .map_err(|allowed| Failure::option(option, allowed))?;
-    }
-    Ok(keep)
+    Ok((keep, Some(option)))
 }
 
-/// Checks that an input is a plain regular file. Returns what is expected, and how to get it.
-fn check_rereadable(source: &Source, as_they_are: bool) -> Result<(), String> {
-    let several = "since it reads them several times";
-    let Source::File(path) = source else {
-        return Err(format!(
-            "names of regular files, {several}, not standard input: write it to a file first, \
-             cat > FILE"
-        ));
-    };
-    let name = source.name();
-    let quoted = shell_words::quote(&name);
-    match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Err(format!(
-            "regular files, {several}, not {name}: write it to a file first, cat {quoted} > FILE"
-        )),
-        Ok(metadata) if metadata.is_file() && !as_they_are => {
-            let Some(command) = decompress_command(source, &quoted) else {
-                return Ok(());
+/// What a run needs that reads its inputs several times.
+#[derive(Debug)]
+pub(crate) struct Rereading {
+    /// The option that asks for it.
+    option: &'static str,
+    /// Whether the inputs must be plain.
+    is_backwards: bool,
+    as_they_are: bool,
+    /// The folder for copies of inputs that can be read only once; `None` rejects them.
+    temp: Option<PathBuf>,
+}
+
+impl Rereading {
+    /// What these options need, if they need it.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if an input is not what it must be.
+    pub(super) fn new(
+        args: &DedupArgs,
+        backwards: Option<&'static str>,
+        sources: &[Source],
+        as_they_are: bool,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(option) = backwards.or(args.exact.then_some("--exact")) else {
+            let given = [
+                ("--temp", args.temp.is_some()),
+                ("--no-spool", args.no_spool),
+            ];
+            return match given.iter().find(|(_, given)| *given) {
+                Some((option, _)) => Err(Failure::option(
+                    option,
+                    "--exact or --keep last beside it, which read the inputs several times",
+                )),
+                None => Ok(None),
             };
-            let plain = plain_name(path).display().to_string();
-            let plain = shell_words::quote(&plain);
-            Err(format!(
-                "plain files, {several}, not {name}: decompress it first, {command} > {plain}"
-            ))
+        };
+        let temp = || args.temp.clone().unwrap_or_else(env::temp_dir);
+        let rereading = Self {
+            option,
+            is_backwards: backwards.is_some(),
+            as_they_are,
+            temp: (!args.no_spool).then(temp),
+        };
+        sources
+            .iter()
+            .try_for_each(|source| rereading.check(source))?;
+        Ok(Some(rereading))
+    }
+
+    /// Copies the inputs that can be read only once.
+    ///
+    /// # Errors
+    /// [`Failure`] if that is not possible, or one is not what it must be.
+    pub(crate) fn spool(&self, sources: &mut [Source]) -> Result<(), Failure> {
+        for source in sources.iter_mut().filter(|source| !source.is_rereadable()) {
+            if let Some(folder) = &self.temp {
+                *source = source.spool(folder)?;
+                self.check(source)?;
+            }
         }
-        // A missing file and a folder are reported when the inputs are checked.
-        Ok(_) | Err(_) => Ok(()),
+        Ok(())
+    }
+
+    /// Checks that an input can be read several times, or copied, and that it is plain if it is read
+    /// backwards. The error says how to get what is expected.
+    fn check(&self, source: &Source) -> Result<(), Failure> {
+        let several = "since it reads them several times";
+        let name = source.name();
+        let quoted = shell_words::quote(&name);
+        let invalid = |allowed: String| Err(Failure::option(self.option, allowed));
+        match source {
+            _ if source.is_rereadable() => {}
+            _ if self.temp.is_some() && source.is_pipe() => return Ok(()),
+            Source::File(_) => {
+                return invalid(format!(
+                    "regular files, {several}, not {name}: write it to a file \
+                     first, cat {quoted} > FILE"
+                ));
+            }
+            Source::Stdin | Source::Spooled(_) | Source::Interfaces(_) => {
+                return invalid(format!(
+                    "names of regular files, {several}, not standard input: \
+                     write it to a file first, cat > FILE"
+                ));
+            }
+        }
+        let command = (self.is_backwards && !self.as_they_are)
+            .then(|| decompress_command(source, &quoted))
+            .flatten();
+        let Some(command) = command else {
+            return Ok(());
+        };
+        let plain = match source {
+            Source::File(path) => plain_name(path),
+            Source::Stdin | Source::Spooled(_) | Source::Interfaces(_) => {
+                return invalid(format!(
+                    "plain data, {several}, and {name} is compressed: decompress it first"
+                ));
+            }
+        };
+        let plain = plain.display().to_string();
+        let plain = shell_words::quote(&plain);
+        invalid(format!(
+            "plain files, {several}, not {name}: decompress it first, {command} > {plain}"
+        ))
     }
 }
 

@@ -153,6 +153,8 @@ impl TryFrom<PacketArgs> for DedupConfig {
             plain_bytes,
             content: Content::Packets(Arc::new(packets)),
             keep: Keep::First,
+            rereading: None,
+            exact: None,
             filter,
             window: Some(first),
             run: RunConfig::new(run, args.threads, Vec::new())?,

@@ -162,7 +162,11 @@ impl WindowConfig {
             Some(text) => parse_time("--lateness", text)?,
             None => 0,
         };
-        let window = Window::new(span.units(), lateness, 0);
+        let window = match args.exact {
+            // No filter bounds the ticks.
+            true => Window::of_resolution(span.units(), lateness, 0, 1),
+            false => Window::new(span.units(), lateness, 0),
+        };
         let max_advance = match &args.max_advance {
             Some(text) => Some(parse_max_advance(text, window.resolution, &clock)?),
             None => None,

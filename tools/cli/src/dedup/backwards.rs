@@ -145,10 +145,8 @@ impl BackwardFeed {
         let file = match &mut self.file {
             Some((source, file)) if *source == chunk.input.source => file,
             other => {
-                let Source::File(path) = &self.sources[chunk.input.source] else {
-                    unreachable!("standard input is rejected with the options");
-                };
-                &mut other.insert((chunk.input.source, File::open(path)?)).1
+                let opened = self.sources[chunk.input.source].open_file()?;
+                &mut other.insert((chunk.input.source, opened)).1
             }
         };
         file.seek(SeekFrom::Start(place.offset))?;
@@ -177,10 +175,11 @@ impl BackwardFeed {
 pub(super) fn reverse(chunk: &mut Chunk) {
     debug_assert!(chunk.keys.times.is_empty(), "no window is read backwards");
     chunk.keys.hashes.reverse();
+    chunk.keys.names.reverse();
 }
 
 /// The failure of a run whose input is not what it was when it was read before.
-fn changed(source: &Source) -> Failure {
+pub(super) fn changed(source: &Source) -> Failure {
     let problem = "changed during the run, which reads it several times";
     Failure::file(source.name())(io::Error::other(problem))
 }
@@ -200,7 +199,7 @@ pub(super) fn find_first_fault(config: &DedupConfig) -> Result<StreamEnd, Failur
             reader = feed.reader();
         }
         if let Some(reader) = &mut reader {
-            reader.read(&mut chunk);
+            reader.read(&mut chunk, None)?;
         }
         let input = || config.sources[chunk.input.source].name();
         if let Some(reporter) = &mut reporter {

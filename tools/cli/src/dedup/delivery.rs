@@ -15,8 +15,9 @@ use echoless_records::position::FaultReporter;
 use echoless_records::progress::{Counted, ProgressLine, are_shown};
 use echoless_records::restart::InputPosition;
 
-use super::backwards::BackwardVerdicts;
+use super::backwards::{BackwardVerdicts, changed};
 use super::clock::StreamClock;
+use super::exact::{ExactCounts, ExactPhase, ExactVerdicts};
 use super::feed::StreamEnd;
 use super::observers::Observers;
 use super::outputs::Outputs;
@@ -42,6 +43,10 @@ pub(crate) struct Delivery<'a> {
     state: Option<RunState>,
     /// The verdicts of the pass before, if the inputs are read twice.
     backwards: Option<BackwardVerdicts>,
+    /// Those of an exact run.
+    exact: Option<ExactVerdicts>,
+    /// The passes over the inputs that have ended.
+    passes: u64,
     /// What is done of the current input.
     done: InputPosition,
     /// The content of messages about records; packets are located by their reader.
@@ -72,6 +77,8 @@ impl<'a> Delivery<'a> {
             sums: Sums::new(config),
             state: None,
             backwards: BackwardVerdicts::new(config.keep),
+            exact: config.exact.map(|_| ExactVerdicts::new()),
+            passes: 0,
             done: InputPosition::default(),
             reporter: fault_reporter(config),
             progress: ProgressLine::new(Counted::Bytes, progress_bytes(config), shows_progress),
@@ -157,14 +164,38 @@ impl<'a> Delivery<'a> {
     /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
-        match self.is_judging() {
-            true => self.collect(chunk)?,
-            false => self.write_next(chunk)?,
+        match (self.completes(chunk)?, self.is_judging()) {
+            (false, _) => self.progress.set(chunk.input.read_until),
+            (true, true) => self.collect(chunk)?,
+            (true, false) => self.write_next(chunk)?,
         }
         chunk.failure.take().map_or(Ok(()), |error| {
             let source = &self.config.sources[chunk.input.source];
             Err(Failure::file(source.name())(error))
         })
+    }
+
+    /// Adds to the verdicts on the next chunk what other passes have found. Returns whether these
+    /// are all.
+    fn completes(&mut self, chunk: &mut Chunk) -> Result<bool, Failure> {
+        let (is_judging, judges_forwards) = (self.is_judging(), self.judges_forwards());
+        let Some(exact) = &mut self.exact else {
+            return Ok(true);
+        };
+        let source = &self.config.sources[chunk.input.source];
+        match exact.phase() {
+            // The pass that delivers meets it again and says what it is.
+            ExactPhase::Find | ExactPhase::Judge if chunk.fault.is_some() => {
+                return Err(changed(source));
+            }
+            ExactPhase::Find => return Ok(false),
+            // What the pass that writes has from the one that judges is complete.
+            ExactPhase::Deliver if !is_judging && !judges_forwards => return Ok(true),
+            ExactPhase::Judge | ExactPhase::Deliver => {}
+        }
+        let completed = exact.complete(&mut chunk.verdicts.of_keys);
+        completed.map_err(Failure::file("the verdicts"))?;
+        Ok(exact.phase() == ExactPhase::Deliver)
     }
 
     fn write_next(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
@@ -181,7 +212,7 @@ impl<'a> Delivery<'a> {
         }
         // Most are in front of the records, which may have a fault.
         self.leave(&mut chunk.input.left);
-        if self.judges_forwards() {
+        if self.judges_forwards() && self.exact.is_none() {
             self.sums.audit.observe(chunk);
         }
         if let Some(clock) = chunk.clock.after {
@@ -239,7 +270,9 @@ impl<'a> Delivery<'a> {
 
     /// Takes the verdicts on the next chunk of the pass that only judges.
     fn collect(&mut self, chunk: &Chunk) -> Result<(), Failure> {
-        self.sums.audit.observe(chunk);
+        if self.exact.is_none() {
+            self.sums.audit.observe(chunk);
+        }
         let is_known = chunk.input.source < self.config.known;
         if is_known {
             self.sums.counts.known_errors = Some(self.sums.audit.counts());
@@ -276,9 +309,41 @@ impl<'a> Delivery<'a> {
         };
         backwards.begin_writing(self.sums.errors(report), report);
         if backwards.judges_twice() {
-            self.sums = Sums::new(self.config);
+            self.sums = Sums {
+                exact: self.sums.exact,
+                ..Sums::new(self.config)
+            };
         }
-        (self.progress).begin_after(self.config.input_bytes.unwrap_or(0));
+        self.begin_pass();
+    }
+
+    /// Begins the next pass over the inputs.
+    fn begin_pass(&mut self) {
+        self.passes += 1;
+        let bytes = self.config.input_bytes.unwrap_or(0);
+        self.progress.begin_after(bytes.saturating_mul(self.passes));
+    }
+
+    /// Ends the first pass of an exact run, with so many suspects, which are compared in so many
+    /// rounds.
+    pub(crate) fn begin_exact(&mut self, suspects: u64, rounds: u64) {
+        let passes = 1 + match self.config.keep {
+            Keep::First => rounds,
+            Keep::Last => rounds + 1,
+            Keep::None => 2 * rounds,
+        };
+        self.sums.exact = Some(ExactCounts { suspects, passes });
+        if let Some(bytes) = self.config.input_bytes {
+            self.progress.set_total(bytes.saturating_mul(passes));
+        }
+    }
+
+    /// Begins a round of an exact run.
+    pub(crate) fn begin_round(&mut self, is_last: bool) {
+        if let Some(exact) = &mut self.exact {
+            exact.begin_round(is_last);
+        }
+        self.begin_pass();
     }
 
     /// Writes and counts the records of a chunk.

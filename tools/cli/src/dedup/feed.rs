@@ -15,6 +15,7 @@ use echoless_records::signals::Patience;
 use echoless_records::time::format::TimeReader;
 
 use super::backwards::{BackwardFeed, reverse};
+use super::exact::ExactStage;
 use super::threads::division::CHUNK_BYTES;
 use crate::config::{ClockSource, Content, DedupConfig, WindowConfig};
 use crate::packets::feed::PacketFeed;
@@ -58,15 +59,27 @@ pub(crate) enum ChunkReader {
 
 impl ChunkReader {
     /// Hashes the key of each record of the chunk, up to the first faulty one.
-    pub(crate) fn read(&mut self, chunk: &mut Chunk) {
+    ///
+    /// # Errors
+    /// [`Failure`] if an exact run lacks memory for the keys.
+    pub(super) fn read(
+        &mut self,
+        chunk: &mut Chunk,
+        exact: Option<&ExactStage>,
+    ) -> Result<(), Failure> {
         match self {
-            Self::Records(reader) => reader.read(chunk),
-            Self::Backwards(reader) => {
+            Self::Records(reader) | Self::Backwards(reader) => {
                 reader.read(chunk);
-                reverse(chunk);
+                if let Some(exact) = exact {
+                    exact.read(reader, chunk)?;
+                }
             }
             Self::Packets(reader) => reader.read(chunk),
         }
+        if let Self::Backwards(_) = self {
+            reverse(chunk);
+        }
+        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ mod audit;
 mod backwards;
 mod clock;
 mod delivery;
+mod exact;
 mod feed;
 mod known_states;
 mod observers;

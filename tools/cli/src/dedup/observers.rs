@@ -3,9 +3,11 @@
 
 use std::fmt;
 
+use echoless::Filter;
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 
+use super::exact;
 use super::outputs::Outputs;
 use super::repeated::Repeated;
 use super::reports::fields::Fields;
@@ -98,7 +100,11 @@ impl<'a> Observers<'a> {
             Content::Records(records) => {
                 let outputs = &records.outputs;
                 if outputs.repeated {
-                    let filter = begins.then(|| config.filter.build()).transpose()?;
+                    let build = || match config.exact {
+                        Some(_) => Ok(Box::new(exact::set(config)) as Box<dyn Filter>),
+                        None => config.filter.build(),
+                    };
+                    let filter = begins.then(build).transpose()?;
                     all.of_records.push(Box::new(Repeated::new(filter)));
                 }
                 if let Some((_, listed)) = outputs.top_keys.as_ref().filter(|_| begins) {

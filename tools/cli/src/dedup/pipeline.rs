@@ -1,5 +1,6 @@
 //! A run: feed, filter and delivery.
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -15,6 +16,7 @@ use echoless_records::signals::{Requests, Stop};
 
 use super::backwards::{NoFilter, Versions, find_first_fault};
 use super::delivery::Delivery;
+use super::exact::ExactRun;
 use super::feed::{Direction, StreamEnd};
 use super::outputs::stats_file;
 use super::reports::monitor;
@@ -52,7 +54,7 @@ pub(crate) fn run(
 }
 
 /// The filter of a run without a state, which its threads share.
-type AnyFilter = OrderedFilter<Box<dyn Filter>>;
+pub(super) type AnyFilter = OrderedFilter<Box<dyn Filter>>;
 
 /// The filter of a run, which its threads share.
 enum RunFilter {
@@ -144,6 +146,10 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
     }
     config.known_states.load(&config.run)?;
     let seen = skip_seen(config)?;
+    if let Some(rereading) = &config.rereading {
+        rereading.spool(&mut config.sources)?;
+        config.input_bytes = Source::total_len(&config.sources);
+    }
     if let Content::Packets(_) = &config.content {
         config.stream_header = StreamHeader::of_files(&config.sources)?;
     }
@@ -209,8 +215,10 @@ impl Run<'_> {
                 let _stop = stop;
                 monitor::start(scope, config.run.stats_every, &delivery, requests)?;
                 match (config.keep, &mut filter) {
-                    (Keep::Last | Keep::None, RunFilter::Any(filter)) => {
-                        pass_twice(config, filter, &cores, &delivery)
+                    (keep, RunFilter::Any(filter))
+                        if keep != Keep::First || config.exact.is_some() =>
+                    {
+                        pass_again(config, filter, &cores, &delivery)
                     }
                     (_, RunFilter::Any(filter)) => {
                         parallel::pass(config, Direction::Forwards, filter, &cores, &delivery)
@@ -282,13 +290,13 @@ fn provide_memory(parts: &Partitioned<Box<dyn Filter>>, threads: usize) {
 }
 
 /// A filter in one partition.
-fn whole(filter: Box<dyn Filter>) -> Partitioned<Box<dyn Filter>> {
+pub(super) fn whole(filter: Box<dyn Filter>) -> Partitioned<Box<dyn Filter>> {
     let one = Partitioning::new(1, 1).and_then(|one| Partitioned::new(one, vec![filter]));
     one.expect("a filter for one partition")
 }
 
 /// The partitions of a filter for so many threads in turns.
-fn share<F: Filter>(parts: Partitioned<F>, threads: usize) -> OrderedFilter<F> {
+pub(super) fn share<F: Filter>(parts: Partitioned<F>, threads: usize) -> OrderedFilter<F> {
     OrderedFilter::builder(parts)
         .wait(Wait::auto(threads))
         .build()
@@ -301,32 +309,61 @@ fn report<F: Filter>(filter: &OrderedFilter<F>) -> Report {
     report.unwrap_or_default()
 }
 
-/// Judges the stream backwards, and then passes it forwards with these verdicts. Leaves the filter
-/// that judged last.
-fn pass_twice(
+/// Passes a stream that is read several times. Leaves the filter that judged last.
+fn pass_again(
     config: &DedupConfig,
     filter: &mut AnyFilter,
     cores: &[Option<usize>],
     delivery: &Mutex<Delivery<'_>>,
 ) -> Result<StreamEnd, Failure> {
     let versions = Versions::of(&config.sources);
-    let judged = parallel::pass(config, Direction::Backwards, filter, cores, delivery)?;
-    if lock(delivery).has_fault() {
-        return find_first_fault(config);
-    }
-    if judged.signal.is_some() {
-        return Ok(judged);
-    }
-    lock(delivery).begin_writing(&report(filter));
-    let no_filter = || share(whole(Box::new(NoFilter)), cores.len());
-    let end = if config.keep == Keep::None {
-        // Before another one is built: they share the memory.
-        *filter = no_filter();
-        *filter = share(build_filter(config, cores.len())?, cores.len());
-        parallel::pass(config, Direction::Forwards, filter, cores, delivery)?
-    } else {
-        parallel::pass(config, Direction::Forwards, &no_filter(), cores, delivery)?
+    let mut exact = match config.exact {
+        None => None,
+        Some(shape) => match ExactRun::find(config, shape, filter, cores, delivery)? {
+            ControlFlow::Break(end) => return Ok(end),
+            ControlFlow::Continue(found) => {
+                // Before anything is written.
+                versions.check(&config.sources)?;
+                Some(found)
+            }
+        },
+    };
+    let mut judge = |direction, filter: &mut AnyFilter| match &mut exact {
+        Some(exact) => exact.pass(config, direction, filter, cores, delivery),
+        None => parallel::pass(config, direction, filter, cores, delivery),
+    };
+    let end = match config.keep {
+        Keep::First => judge(Direction::Forwards, filter)?,
+        Keep::Last | Keep::None => {
+            let judged = judge(Direction::Backwards, filter)?;
+            if lock(delivery).has_fault() {
+                return find_first_fault(config);
+            }
+            if judged.signal.is_some() {
+                return Ok(judged);
+            }
+            lock(delivery).begin_writing(&report(filter));
+            if config.keep == Keep::Last {
+                let none = no_filter(cores.len());
+                parallel::pass(config, Direction::Forwards, &none, cores, delivery)?
+            } else {
+                // Before another one is built: they share the memory.
+                *filter = no_filter(cores.len());
+                if config.exact.is_none() {
+                    *filter = share(build_filter(config, cores.len())?, cores.len());
+                }
+                judge(Direction::Forwards, filter)?
+            }
+        }
     };
     versions.check(&config.sources)?;
+    if end.signal.is_none() {
+        exact.map_or(Ok(()), ExactRun::end)?;
+    }
     Ok(end)
+}
+
+/// A filter that remembers nothing.
+pub(super) fn no_filter(threads: usize) -> AnyFilter {
+    share(whole(Box::new(NoFilter)), threads)
 }

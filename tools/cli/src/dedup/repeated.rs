@@ -50,7 +50,7 @@ impl Repeated {
         self.ticks.clear();
         self.records.clear();
         for hash in chunk.verdicts.of_keys.duplicates() {
-            self.keys.push(chunk.keys.hashes[hash]);
+            self.keys.push(chunk.keys.judged()[hash]);
             // Without a window there are none.
             self.ticks.extend(chunk.clock.ticks.get(hash));
             self.records.push(chunk.record_of(hash));

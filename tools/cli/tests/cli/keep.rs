@@ -161,20 +161,24 @@ fn what_cannot_be_read_again_is_rejected() {
         |args| dedup(args, "a\nb\na\n"),
         &[
             &format!(
-                "--keep last | invalid --keep last: expected names of regular files, {several} \
+                "--no-spool --keep last | invalid --keep last: expected names of regular files, {several} \
                  standard input: write it to a file first, cat > FILE"
             ),
-            "--keep none - | invalid --keep none: expected names of regular files",
-            "-u | invalid --unique: expected names of regular files",
-            "-D | invalid --all-repeated: expected names of regular files",
-            "--last | invalid --last: expected names of regular files",
+            "--no-spool --keep none - | invalid --keep none: expected names of regular files",
+            "--no-spool -u | invalid --unique: expected names of regular files",
+            "--no-spool -D | invalid --all-repeated: expected names of regular files",
+            "--no-spool --last | invalid --last: expected names of regular files",
             "--last /dev/zero | not /dev/zero: write it to a file first, cat /dev/zero > FILE",
-            "--keep last --known - x | invalid --keep last: expected names of regular files",
+            "--no-spool --keep last --known - x | invalid --keep last: expected names of regular files",
             "--keep last --window 5 x | invalid --keep last: expected no --window beside it",
             "-u --repeated x | invalid --unique: expected no --repeated beside it",
             "-u --keep last x | cannot be used with",
             "-D --tag x | cannot be used with",
             "-D --duplicates y x | cannot be used with",
+            "--no-spool x | invalid --no-spool: expected --exact or --keep last beside it",
+            "--temp . x | invalid --temp: expected --exact or --keep last beside it",
+            "--temp . --no-spool -u x | cannot be used with",
+            "--temp nosuch -u | a copy of standard input in nosuch: No such file",
             "--keep middle | invalid value 'middle'",
             "--keep last nosuch | nosuch: No such file",
         ],
@@ -233,11 +237,37 @@ fn the_advice_for_compressed_files_works_as_it_is_written() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn pipes_with_names_are_rejected_and_redirected_files_are_not() {
+fn pipes_are_copied_unless_that_is_forbidden() {
     let folder = Folder::with(&[("in", "a\nb\na\n")]);
     let echoless = env!("CARGO_BIN_EXE_echoless");
     for (command, expected) in [
-        ("cat in | echoless dedup --last -q /dev/stdin", None),
+        (
+            "cat in | echoless dedup --last --no-spool -q /dev/stdin",
+            None,
+        ),
+        (
+            "cat in | echoless dedup --last -q /dev/stdin",
+            Some("b\na\n"),
+        ),
+        ("cat in | echoless dedup --last -q", Some("b\na\n")),
+        (
+            "cat in | echoless dedup -u -q --threads 3 in - in",
+            Some(""),
+        ),
+        (
+            "cat in | echoless dedup --exact -q --temp .",
+            Some("a\nb\n"),
+        ),
+        ("gzip -c in | echoless dedup --exact -q", Some("a\nb\n")),
+        // It must be plain to be read backwards.
+        ("gzip -c in | echoless dedup -u -q", None),
+        (
+            "mkfifo pipe && (cat in > pipe &) && echoless dedup --last -q in pipe",
+            Some("b\na\n"),
+        ),
+        // Nothing is left of a copy.
+        ("ls", Some("in\nout\npipe\n")),
+        ("rm pipe", Some("")),
         ("echoless dedup --last -q /dev/stdin < in", Some("b\na\n")),
         // The advice for a pipe.
         (

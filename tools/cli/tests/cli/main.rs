@@ -16,6 +16,7 @@ mod damaged_inputs;
 mod defaults;
 mod eval;
 mod eval_files;
+mod exact;
 mod examples;
 mod filters;
 mod follow;

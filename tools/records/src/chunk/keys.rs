@@ -23,6 +23,9 @@ pub const NO_TIME: i64 = i64::MIN;
 pub struct ChunkKeys {
     /// The key hash of every record that has one, in order, up to the fault.
     pub hashes: Vec<KeyHash>,
+    /// The numbers that a filter gets in place of the hashes, if any: equal ones for equal keys and
+    /// others for other keys, as far as it has to tell them apart.
+    pub names: Vec<KeyHash>,
     /// The time of every record that has a key hash, in ticks since 1970, if records have times.
     pub times: Vec<i64>,
     /// The records whose time is above those of all records before them in the chunk.
@@ -45,11 +48,13 @@ impl ChunkKeys {
     pub(super) fn clear(&mut self) {
         let Self {
             hashes,
+            names,
             times,
             steps,
             packets,
         } = self;
         hashes.clear();
+        names.clear();
         times.clear();
         steps.clear();
         packets.blocks.clear();
@@ -61,11 +66,13 @@ impl ChunkKeys {
     pub(super) fn shrink(&mut self) {
         let Self {
             hashes,
+            names,
             times,
             steps,
             packets,
         } = self;
         hashes.shrink_to(KEPT_RECORDS);
+        names.shrink_to(KEPT_RECORDS);
         times.shrink_to(KEPT_RECORDS);
         steps.shrink_to(KEPT_RECORDS);
         packets.blocks.shrink_to(KEPT_RECORDS);
@@ -75,6 +82,7 @@ impl ChunkKeys {
     /// Removes the keys from this one on.
     pub(super) fn truncate(&mut self, keys: usize) {
         self.hashes.truncate(keys);
+        self.names.truncate(keys);
         self.times.truncate(keys);
         self.steps.retain(|step| step.from < keys);
         self.packets.blocks.truncate(keys);
@@ -84,10 +92,20 @@ impl ChunkKeys {
     /// Removes the keys with these indices, ascending.
     pub(super) fn remove(&mut self, removed: &[usize]) {
         retain_others(&mut self.hashes, removed);
+        retain_others(&mut self.names, removed);
         retain_others(&mut self.times, removed);
         retain_others(&mut self.packets.blocks, removed);
         retain_others(&mut self.packets.ignored, removed);
         self.find_steps();
+    }
+
+    /// What a filter gets: the names, or the hashes if there are none.
+    pub fn judged(&self) -> &[KeyHash] {
+        if self.names.is_empty() {
+            &self.hashes
+        } else {
+            &self.names
+        }
     }
 
     /// Finds the steps from the times.

@@ -1,8 +1,9 @@
 //! Inputs by name.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use same_file::Handle;
 
@@ -19,6 +20,16 @@ pub enum Source {
     File(PathBuf),
     /// Network interfaces of these names, which are captured elsewhere.
     Interfaces(String),
+    /// The copy of an input that can be read only once.
+    Spooled(Arc<Spool>),
+}
+
+/// An input, and its bytes in a file without a name, which goes when nobody has it open: also if the
+/// process is killed.
+#[derive(Debug)]
+pub struct Spool {
+    of: Source,
+    copy: File,
 }
 
 impl Source {
@@ -44,6 +55,7 @@ impl Source {
         match self {
             Self::Stdin => "-".into(),
             Self::File(path) => path.display().to_string(),
+            Self::Spooled(spool) => spool.of.typed(),
             Self::Interfaces(names) => names.clone(),
         }
     }
@@ -54,6 +66,7 @@ impl Source {
         match self {
             Self::Stdin => true,
             Self::File(path) => is_pipe_of_stdin(path),
+            Self::Spooled(spool) => spool.of.is_stdin(),
             Self::Interfaces(_) => false,
         }
     }
@@ -63,6 +76,7 @@ impl Source {
         match self {
             Self::Stdin => "standard input".into(),
             Self::File(path) => path.display().to_string(),
+            Self::Spooled(spool) => spool.of.name(),
             Self::Interfaces(names) => names.clone(),
         }
     }
@@ -72,6 +86,7 @@ impl Source {
         match self {
             Self::Stdin | Self::Interfaces(_) => None,
             Self::File(path) => path.extension()?.to_str(),
+            Self::Spooled(spool) => spool.of.extension(),
         }
     }
 
@@ -115,12 +130,20 @@ impl Source {
     /// # Errors
     /// [`Failure`] if it cannot be opened.
     pub fn open(&self) -> Result<File, Failure> {
-        let opened = match self {
+        self.open_file().map_err(Failure::file(self.name()))
+    }
+
+    /// As [`open`](Self::open), with an error that does not name the input.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open_file(&self) -> io::Result<File> {
+        match self {
             Self::Stdin => check_stdin().and_then(|()| standard_input()),
             Self::File(path) => File::open(path),
+            Self::Spooled(spool) => spool.open(),
             Self::Interfaces(_) => Err(io::ErrorKind::Unsupported.into()),
-        };
-        opened.map_err(Failure::file(self.name()))
+        }
     }
 
     /// [Opens](Self::open) the input without waiting for the writer of a named pipe. The caller
@@ -130,9 +153,43 @@ impl Source {
     /// [`Failure`] if it cannot be opened.
     pub fn open_at_once(&self) -> Result<File, Failure> {
         match self {
-            Self::Stdin | Self::Interfaces(_) => self.open(),
+            Self::Stdin | Self::Spooled(_) | Self::Interfaces(_) => self.open(),
             Self::File(path) => open_without_waiting(path).map_err(Failure::file(self.name())),
         }
+    }
+
+    /// Whether the input can be read several times: a regular file with a name, a folder or a
+    /// missing file, which is reported when it is [checked](Self::check), or a copy.
+    pub fn is_rereadable(&self) -> bool {
+        match self {
+            Self::Stdin | Self::Interfaces(_) => false,
+            Self::File(path) => {
+                fs::metadata(path).map_or(true, |metadata| metadata.is_file() || metadata.is_dir())
+            }
+            Self::Spooled(_) => true,
+        }
+    }
+
+    /// Whether the input is standard input or a pipe with a name. A device may have no end.
+    pub fn is_pipe(&self) -> bool {
+        match self {
+            Self::Stdin => true,
+            Self::File(path) => is_pipe(path),
+            Self::Spooled(_) | Self::Interfaces(_) => false,
+        }
+    }
+
+    /// Copies the input, which can be read only once, to a file in this folder.
+    ///
+    /// # Errors
+    /// [`Failure`] if it cannot be read, or the folder has no room for it.
+    pub fn spool(&self, folder: &Path) -> Result<Self, Failure> {
+        let copy_of = || format!("a copy of {} in {}", self.name(), folder.display());
+        let mut input = self.open()?;
+        let copy = tempfile::tempfile_in(folder).map_err(Failure::file(copy_of()))?;
+        io::copy(&mut input, &mut &copy).map_err(Failure::file(copy_of()))?;
+        let of = self.clone();
+        Ok(Self::Spooled(Arc::new(Spool { of, copy })))
     }
 
     /// The length in bytes, if the input is a regular file.
@@ -140,6 +197,7 @@ impl Source {
         let metadata = match self {
             Self::Stdin => standard_input().and_then(|file| file.metadata()),
             Self::File(path) => fs::metadata(path),
+            Self::Spooled(spool) => spool.copy.metadata(),
             Self::Interfaces(_) => return None,
         };
         metadata
@@ -164,8 +222,18 @@ impl Source {
         match self {
             Self::Stdin => Handle::stdin(),
             Self::File(path) => Handle::from_path(path),
+            Self::Spooled(spool) => Handle::from_file(spool.open()?),
             Self::Interfaces(_) => Err(io::ErrorKind::Unsupported.into()),
         }
+    }
+}
+
+impl Spool {
+    /// Opens the copy at its start. All that have it open share one position.
+    fn open(&self) -> io::Result<File> {
+        let mut copy = self.copy.try_clone()?;
+        copy.rewind()?;
+        Ok(copy)
     }
 }
 
@@ -180,6 +248,17 @@ fn is_pipe_of_stdin(path: &Path) -> bool {
     };
     let kind = stdin.file_type();
     (kind.is_fifo() || kind.is_socket()) && (stdin.dev(), stdin.ino()) == (file.dev(), file.ino())
+}
+
+#[cfg(unix)]
+fn is_pipe(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &Path) -> bool {
+    false
 }
 
 #[cfg(not(unix))]

@@ -199,9 +199,9 @@ impl InputSources {
 
 /// The length of a regular file that has a name, and is read from its start.
 fn length_of(source: &Source, file: &File) -> Option<u64> {
-    let Source::File(_) = source else {
+    if let Source::Stdin = source {
         return None;
-    };
+    }
     let metadata = file.metadata().ok()?;
     metadata.is_file().then_some(metadata.len())
 }

@@ -175,7 +175,7 @@ fn is_used_otherwise(config: &DedupConfig, target: &Target) -> bool {
     });
     let inputs = config.sources.iter().filter_map(|source| match source {
         Source::File(path) => Some(path),
-        Source::Stdin | Source::Interfaces(_) => None,
+        Source::Stdin | Source::Spooled(_) | Source::Interfaces(_) => None,
     });
     others
         .chain(inputs)

@@ -16,6 +16,7 @@ use super::fields::Fields;
 use crate::config::{Content, DedupConfig, Keep, Late, WindowConfig};
 use crate::dedup::audit::RunAudit;
 use crate::dedup::backwards::PassErrors;
+use crate::dedup::exact::ExactCounts;
 use crate::dedup::observers::Observers;
 
 /// What the run counted itself; the filter's [`Report`] has the rest.
@@ -156,6 +157,8 @@ pub(crate) struct Sums {
     pub(crate) lost: Option<String>,
     /// The sums of the runs before this one, if there is a state that has them.
     pub(crate) totals: Option<RunTotals>,
+    /// What an exact run compares, once it knows that.
+    pub(crate) exact: Option<ExactCounts>,
     /// The bytes that the run had read before it was started again.
     pub(crate) bytes_in_before: u64,
 }
@@ -168,6 +171,7 @@ impl Sums {
             audit: RunAudit::new(config),
             lost: None,
             totals: None,
+            exact: None,
             bytes_in_before: 0,
         }
     }
@@ -194,6 +198,8 @@ pub(crate) struct Stats<'a> {
     pub(super) report: Report,
     pub(super) busiest: Option<Busiest>,
     pub(super) errors: ErrorEstimates,
+    /// What an exact run has compared.
+    pub(super) exact: Option<ExactCounts>,
     pub(super) evictions: Option<u64>,
     /// How often the filter takes a fresh key for a duplicate.
     expected_fpr: Option<f64>,
@@ -239,6 +245,7 @@ impl<'a> Stats<'a> {
                 memory_unit: config.filter.facts().memory_unit,
             }),
             errors: states.with_false_duplicates(errors),
+            exact: sums.exact,
             evictions,
             expected_fpr: report.expected_fpr.and_then(|own| states.joined_fpr(own)),
             report,
@@ -281,6 +288,9 @@ impl<'a> Stats<'a> {
         let is_keyed = config.run.keyed_hash;
         fields.add("hash", if is_keyed { "keyed" } else { "seeded" });
         fields.add("filter", filter_text(config));
+        if let Some(exact) = self.exact {
+            fields.add("exact", exact);
+        }
         self.add_window(&mut fields);
         self.add_errors(&mut fields);
         self.add_filter(&mut fields);

@@ -11,6 +11,7 @@ use super::stats::{
     Stats, ahead_fate, bounded, filter_text, has_stale_header, late_fate, since, unit_of,
 };
 use crate::config::{ClockSource, Content, WindowConfig};
+use crate::dedup::exact::ExactCounts;
 use crate::dedup::observers::Words;
 
 impl Stats<'_> {
@@ -29,7 +30,10 @@ impl Stats<'_> {
             );
         }
         lines.extend(words.lines);
-        lines.push(self.filter_line());
+        match self.exact {
+            Some(exact) => lines.push(exact_line(exact)),
+            None => lines.push(self.filter_line()),
+        }
         if self.config.little_memory {
             let little = "the filter has less than the default memory: little is left (-m SIZE)";
             lines.push(little.into());
@@ -38,7 +42,9 @@ impl Stats<'_> {
         lines.extend(window.map(|window| self.window_line(window)));
         lines.extend(self.late_records());
         lines.extend(self.ahead_records());
-        lines.push(self.errors_line(&self.judged()));
+        if self.exact.is_none() {
+            lines.push(self.errors_line(&self.judged()));
+        }
         lines.extend(self.busiest_line());
         lines.extend(words.report);
         with_name(&lines)
@@ -329,6 +335,12 @@ fn in_words(estimate: Estimate, verdicts: u64, thing: &str, happened: &str) -> S
 }
 
 /// Lines that begin with the command's name.
+fn exact_line(exact: ExactCounts) -> String {
+    let ExactCounts { suspects, passes } = exact;
+    let keys = counted(suspects, "key");
+    format!("exact: some {keys} compared by a digest of 128 bits, in {passes} passes")
+}
+
 fn with_name(lines: &[String]) -> String {
     lines
         .iter()

@@ -45,7 +45,7 @@ pub(super) fn known_inputs(
     let given = config.sources.iter().map(|source| match source {
         // Opening a pipe could end its writer.
         Source::File(path) if source.length().is_some() => Some(path.as_path()),
-        Source::File(_) | Source::Stdin | Source::Interfaces(_) => None,
+        Source::File(_) | Source::Stdin | Source::Spooled(_) | Source::Interfaces(_) => None,
     });
     // Not each file of a large folder is opened.
     let may_be_read = |file: &Sibling| {

@@ -25,6 +25,7 @@ use super::worker_loop::{FillOutcome, FilledChunk, Limits, Stages, WorkerLoop};
 use crate::config::{DedupConfig, WindowConfig};
 use crate::dedup::clock::{ClockOrder, set_ticks};
 use crate::dedup::delivery::Delivery;
+use crate::dedup::exact::ExactStage;
 use crate::dedup::feed::{ChunkReader, Direction, Feed, StreamEnd};
 use crate::dedup::state::WantedBlocks;
 
@@ -49,6 +50,7 @@ struct SharedRun<'a, 'd> {
     timing: Option<(&'a WindowConfig, ClockOrder)>,
     /// Filters of others, which are only read.
     known: &'a [Box<dyn LineFilter>],
+    exact: Option<&'a ExactStage>,
     /// The lines of the filter that the state asks for, if the run has one.
     wanted: Option<WantedBlocks>,
     delivery: &'a Mutex<Delivery<'d>>,
@@ -67,6 +69,23 @@ struct WorkerStages<'a, 'd, F> {
     parker: Parker,
 }
 
+/// Which way the stream is passed, and for what.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dedup) struct Pass<'a> {
+    pub(in crate::dedup) direction: Direction,
+    /// What an exact run does in this pass.
+    pub(in crate::dedup) exact: Option<&'a ExactStage>,
+}
+
+impl From<Direction> for Pass<'_> {
+    fn from(direction: Direction) -> Self {
+        Self {
+            direction,
+            exact: None,
+        }
+    }
+}
+
 /// Passes the whole stream through the stages, on a thread for each of these cores; one alone is
 /// this thread. Returns how it ended.
 ///
@@ -75,13 +94,14 @@ struct WorkerStages<'a, 'd, F> {
 ///
 /// # Panics
 /// If the filter panics, with its message.
-pub(in crate::dedup) fn pass<F: RunPart>(
-    config: &DedupConfig,
-    direction: Direction,
+pub(in crate::dedup) fn pass<'a, F: RunPart>(
+    config: &'a DedupConfig,
+    pass: impl Into<Pass<'a>>,
     filter: &OrderedFilter<F>,
     cores: &[Option<usize>],
     delivery: &Mutex<Delivery<'_>>,
 ) -> Result<StreamEnd, Failure> {
+    let Pass { direction, exact } = pass.into();
     let threads = cores.len();
     let is_only = threads == 1;
     let parkers: Vec<Parker> = cores.iter().map(|_| Parker::new()).collect();
@@ -96,6 +116,7 @@ pub(in crate::dedup) fn pass<F: RunPart>(
         ),
         timing: window.map(|window| (window, ClockOrder::from(lock(delivery).clock()))),
         known: &config.known_states.filters,
+        exact,
         wanted: lock(delivery).wanted_blocks(),
         delivery,
         outcome: Mutex::new(None),
@@ -217,7 +238,7 @@ impl<'a, F: RunPart> Stages for WorkerStages<'a, '_, F> {
         chunk.turn.wanted = run.wanted.as_ref().and_then(WantedBlocks::take);
         filled.pass_on(chunk.memory_bytes());
         if let Some(reader) = reader {
-            reader.read(chunk);
+            reader.read(chunk, run.exact)?;
         }
         chunk.layout.expected = 0;
         filled.correct_bytes(chunk.memory_bytes());
@@ -232,7 +253,11 @@ impl<'a, F: RunPart> Stages for WorkerStages<'a, '_, F> {
             filled.wake_next();
             set_ticks(window, records, chunk);
         }
-        Ok(chunk.observe(ticket, run.known)?)
+        chunk.observe(ticket, run.known)?;
+        if let Some(exact) = run.exact {
+            exact.judged(chunk);
+        }
+        Ok(())
     }
 
     fn deliver(&mut self, chunk: &mut Chunk) -> bool {

@@ -1,0 +1,91 @@
+//! Names for the keys that have to be compared: one number for each key.
+
+use std::mem;
+
+use echoless::hash::KeyDigester;
+use echoless::{BuildError, KeyHash};
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::Failure;
+use echoless_records::keys::KeyReader;
+
+use super::suspects::Suspects;
+use super::table::DigestTable;
+
+/// The name of keys that are not compared.
+pub(super) const UNNAMED: KeyHash = KeyHash::from_uniform(u64::MAX);
+
+/// The keys whose marks and digests are looked up together, so that their cache misses overlap.
+const BLOCK: usize = 256;
+
+/// Gives each suspect that takes part in a round a name, the number of its digest in a table. Which
+/// key has which number depends on the threads, but no verdict depends on it.
+#[derive(Debug)]
+pub(in crate::dedup) struct KeyNames {
+    digester: KeyDigester,
+    table: DigestTable,
+    round: u64,
+    rounds: u64,
+}
+
+impl KeyNames {
+    /// No names yet, for those suspects that take part in this one of so many rounds, which are
+    /// about so many.
+    ///
+    /// # Errors
+    /// [`BuildError`] without memory for them.
+    pub(super) fn new(
+        digester: KeyDigester,
+        (round, rounds): (u64, u64),
+        suspects: u64,
+    ) -> Result<Self, BuildError> {
+        Ok(Self {
+            digester,
+            table: DigestTable::new(suspects)?,
+            round,
+            rounds,
+        })
+    }
+
+    /// Names the keys of a chunk that this reader has read.
+    ///
+    /// # Errors
+    /// [`Failure`] without memory for the names.
+    pub(super) fn name(
+        &self,
+        suspects: &Suspects,
+        reader: &mut KeyReader,
+        chunk: &mut Chunk,
+    ) -> Result<(), Failure> {
+        let mut names = mem::take(&mut chunk.keys.names);
+        names.clear();
+        names.resize(chunk.keys.hashes.len(), UNNAMED);
+        let mut digests = Vec::with_capacity(BLOCK);
+        for (block, hashes) in chunk.keys.hashes.chunks(BLOCK).enumerate() {
+            let first = block * BLOCK;
+            let (mut wanted, mut count) = ([0; BLOCK], 0);
+            // Without branches, whose outcomes are random.
+            for (index, key) in hashes.iter().enumerate() {
+                wanted[count] = first + index;
+                count += usize::from(suspects.contain(*key) & self.takes(*key));
+            }
+            let wanted = &wanted[..count];
+            digests.clear();
+            reader.digest_keys(chunk, &self.digester, wanted, &mut digests);
+            self.table.prefetch(&digests);
+            for (index, digest) in wanted.iter().zip(&digests) {
+                let number = self.table.number(*digest);
+                let number = number.map_err(Failure::file("the keys of duplicates"))?;
+                names[*index] = KeyHash::from_uniform(number);
+            }
+        }
+        chunk.keys.names = names;
+        Ok(())
+    }
+
+    /// Whether a key is one of this round.
+    fn takes(&self, key: KeyHash) -> bool {
+        // By the low bits: the high ones have selected the marks.
+        let low = key.get() & u64::from(u32::MAX);
+        (low * self.rounds) >> 32 == self.round
+    }
+}

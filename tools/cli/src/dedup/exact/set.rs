@@ -1,0 +1,102 @@
+//! A filter without errors over the names of keys.
+
+use echoless::{Batch, Filter, KeyHash, Report, Tally};
+
+use super::names::UNNAMED;
+
+/// The keys that were seen, by their [names](super::names::KeyNames): a bit for each, or the last
+/// time in a stream with a window.
+#[derive(Debug)]
+pub(crate) struct ExactSet {
+    /// By number: 64 bits, or a tick and 1 more.
+    seen: Vec<u64>,
+    window: Option<SetWindow>,
+    tick: u64,
+}
+
+/// How long a key counts as seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SetWindow {
+    /// The highest age, in ticks.
+    pub(crate) ticks: u64,
+    /// Whether a duplicate renews its key.
+    pub(crate) refresh: bool,
+}
+
+impl ExactSet {
+    /// Without keys.
+    pub(crate) fn new(window: Option<SetWindow>) -> Self {
+        Self {
+            seen: Vec::new(),
+            window,
+            tick: 0,
+        }
+    }
+
+    /// The word of a key that has a name, and the key's bit in it if there is no window.
+    fn place(&self, key: KeyHash) -> Option<(usize, u64)> {
+        let number = key.get() as usize;
+        (key != UNNAMED).then_some(match self.window {
+            None => (number / 64, 1 << (number % 64)),
+            Some(_) => (number, 0),
+        })
+    }
+
+    /// Whether a key with this word counts as seen.
+    fn is_seen(&self, word: u64, bit: u64) -> bool {
+        match self.window {
+            None => word & bit != 0,
+            Some(window) => word > 0 && self.tick - (word - 1) <= window.ticks,
+        }
+    }
+
+    #[inline]
+    fn observe_key(&mut self, key: KeyHash) -> bool {
+        let Some((index, bit)) = self.place(key) else {
+            return false;
+        };
+        if index >= self.seen.len() {
+            self.seen.resize(index + 1, 0);
+        }
+        let word = self.seen[index];
+        let is_duplicate = self.is_seen(word, bit);
+        let word = match self.window {
+            None => word | bit,
+            Some(window) if is_duplicate && !window.refresh => word,
+            Some(_) => self.tick + 1,
+        };
+        self.seen[index] = word;
+        is_duplicate
+    }
+}
+
+impl Filter for ExactSet {
+    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
+        batch.observe_runs(duplicates, |tick, batch, duplicates| {
+            self.tick = tick.map_or(self.tick, |tick| self.tick.max(tick));
+            batch.observe_each(duplicates, |key| self.observe_key(key));
+        });
+    }
+
+    fn contains(&self, key: KeyHash) -> bool {
+        self.place(key).is_some_and(|(index, bit)| {
+            let word = self.seen.get(index);
+            word.is_some_and(|word| self.is_seen(*word, bit))
+        })
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.window);
+    }
+
+    fn tally(&self) -> Tally {
+        Tally {
+            evictions: Some(0),
+            ..Tally::new(8 * self.seen.len() as u64)
+        }
+    }
+
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
+    }
+}

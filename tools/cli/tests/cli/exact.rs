@@ -1,0 +1,293 @@
+//! `--exact`: no record is lost and no duplicate passes, in any memory.
+
+use std::collections::{HashMap, HashSet};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::run::{Folder, assert_errors, dedup};
+
+/// A line of 16 bytes that has one hash with all others of these, with the seed 0: half of its bytes
+/// are a constant of the hash, which then multiplies by 0.
+fn crafted(number: u32) -> Vec<u8> {
+    let free = (0..8).map(|digit| b'A' + (number >> (4 * digit) & 15) as u8);
+    let free: Vec<u8> = free.collect();
+    let constant = 0xe703_7ed1_a0b4_28db_u64;
+    let high = ((constant >> 32) as u32).to_le_bytes();
+    let low = (constant as u32).to_le_bytes();
+    [&high, &free[..4], &low, &free[4..], b"\n"].concat()
+}
+
+#[test]
+fn crafted_records_of_one_hash_are_all_kept() {
+    let keys: Vec<u32> = (0..3000).chain(1000..2000).collect();
+    let lines: Vec<Vec<u8>> = keys.iter().map(|key| crafted(*key)).collect();
+    let folder = Folder::with(&[("in", lines.concat())]);
+    assert_eq!(folder.dedup("in").bytes(), lines[0], "they have one hash");
+    for threads in 1..=3 {
+        for memory in ["64", "1MiB"] {
+            let args = format!("--exact in --threads {threads} -m {memory}");
+            assert!(
+                folder.dedup(&args).bytes() == lines[..3000].concat(),
+                "{args}"
+            );
+            let duplicates = folder.dedup(format!("{args} --invert")).bytes();
+            assert!(duplicates == lines[3000..].concat(), "{args}");
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_run_has_the_outputs_of_one_without_errors() {
+    let csv = "id,at,v\n1,5,\"a\"\n2,6,b\n1,7,c\nx\n3,8,\"a\nb\"\n2,9,b\n3,20,d\n1,21,a\n";
+    let json = "{\"id\":1}\n{\"id\":2}\n{\"v\":[1,2],\"id\":1.0}\n{\"id\":\"1\"}\n";
+    let folder = Folder::with(&[
+        ("csv", csv),
+        ("json", json),
+        ("known", "id,at,v\n2,1,z\n"),
+        ("fixed", "aabbaaccbb"),
+        ("lists", "a\nb\n\na\nb\n\nc\n\n"),
+    ]);
+    let outputs = "--stats stats --duplicates dropped --explain=where";
+    for args in [
+        "csv --csv --header -k id --missing skip",
+        "csv --csv --header -k id --missing empty",
+        "csv --csv --header -k v,id --rejects rejects",
+        "csv --csv --header -k id --missing skip --known known",
+        "csv --csv --header -k id --missing skip --keep last",
+        "csv --csv --header -k id --missing skip --keep none",
+        "csv --csv --header -k id --missing skip --tag",
+        "csv --csv --header -k id --missing skip --top-keys top",
+        "csv --csv --header -k id --missing skip --window 3",
+        "csv --csv --header -k id --missing skip --window 2s --time-field at --time-format s",
+        "csv --csv --header -k v --window 9s --refresh --time-field at --missing empty \
+         --time-format s",
+        "csv -k 1 --missing empty --ignore-case",
+        "json --format jsonl -k id",
+        "json --format jsonl",
+        "fixed --format fixed:2",
+        "lists --format paragraphs",
+    ] {
+        let written = |more: &str| {
+            let run = folder.dedup(format!("{args} {outputs} {more}"));
+            let stats = folder.json("stats");
+            let counts = [
+                "records",
+                "fresh",
+                "duplicates",
+                "unkeyed",
+                "rejected",
+                "late",
+            ];
+            let counts = counts.map(|field| stats[field].clone());
+            let dropped = [folder.bytes("dropped"), folder.bytes("where")];
+            (run.code, run.stdout, counts, dropped)
+        };
+        let expected = written("");
+        for more in [
+            "",
+            "-m 64",
+            "-m 1k --threads 3",
+            "--threads 2 --read-bytes 7",
+        ] {
+            let exact = written(&format!("--exact {more}"));
+            assert_eq!(exact, expected, "{args} {more}");
+        }
+    }
+}
+
+#[test]
+fn windows_end_exactly() {
+    // A tick of an approximate window of a day is longer than a second.
+    let day = 86_400;
+    let mut lines = String::new();
+    for key in 0..40 {
+        lines += &format!("{key},{}\n", 1_000_000 + key);
+    }
+    for key in 0..40 {
+        lines += &format!("{key},{}\n", 1_000_000 + key + day + key % 2);
+    }
+    let folder = Folder::with(&[("in", lines)]);
+    let args = "--csv -k 1 --window 1d --time-field 2 --time-format s --invert in --exact";
+    // The clock is the latest time: records of one second beyond the day move it for the next.
+    let mut clock = 0;
+    let expected: String = (0..40)
+        .filter_map(|key| {
+            let at = 1_000_000 + key + day + key % 2;
+            clock = at.max(clock);
+            (clock - (1_000_000 + key) <= day).then(|| format!("{key},{at}\n"))
+        })
+        .collect();
+    assert!(expected.lines().count() > 10 && expected.lines().count() < 30);
+    assert_eq!(folder.dedup(args).text(), expected);
+    assert_eq!(
+        folder.dedup(format!("{args} -m 64 --threads 3")).text(),
+        expected
+    );
+}
+
+#[test]
+fn the_report_says_what_was_compared_and_in_how_many_passes() {
+    let lines: String = (0..20_000)
+        .map(|key| format!("{}\n", key % 15_000))
+        .collect();
+    let fresh: String = (0..15_000).map(|key| format!("{key}\n")).collect();
+    let folder = Folder::with(&[("in", &lines)]);
+    let summary = |more: &str| {
+        let run = folder.echoless(format!(
+            "dedup --exact --summary full --stats stats in {more}"
+        ));
+        assert_eq!(run.stdout, fresh.as_bytes());
+        (run.stderr, folder.json("stats")["exact"].clone())
+    };
+    let (text, stats) = summary("");
+    assert!(
+        text.contains("keys compared by a digest of 128 bits, in 2 passes"),
+        "{text}"
+    );
+    assert_eq!(stats["passes"], Value::from(2));
+    let suspects = stats["suspects"].as_u64().unwrap();
+    assert!((5000..6000).contains(&suspects), "{suspects}");
+    assert_eq!(folder.json("stats")["estimated_missed_duplicates_high"], 0);
+    // What a filter of 64 KiB holds no more is compared in shares: 15,000 names at some 40 bytes.
+    let (_, stats) = summary("-m 64KiB");
+    assert!(stats["passes"].as_u64().unwrap() > 2 || stats["suspects"].as_u64().unwrap() < 15_000);
+    assert_eq!(folder.dedup("in --stats stats").code, 0);
+    assert_eq!(folder.json("stats")["exact"], Value::Null);
+}
+
+#[test]
+fn a_faulty_record_or_input_ends_the_run_as_without_the_option() {
+    let folder = Folder::with(&[
+        ("in", "1,a\n2,b\n1,a\nx\n3,c\n"),
+        ("cut", "1,a\n\"b\nc"),
+        ("header", "id,v\n1,a\n1,b\n"),
+    ]);
+    folder.write(
+        "damaged.gz",
+        &crate::codecs::compress("gzip", b"1,a\n1,a\n2,b\n")[..20],
+    );
+    for args in [
+        "-k 2 --csv in",
+        "-k 1 --csv cut",
+        "-k 1 --csv in nosuch",
+        // Behind it is another fault, which is met by nobody.
+        "-k 2 --csv --header in header",
+        "-k 1 --csv --header header in",
+        "-k 1 --csv in damaged.gz",
+        "-k 1 --csv in damaged.gz --strict",
+        "-k 2 --csv in --keep last",
+    ] {
+        for threads in ["--threads 1", "--threads 3 --read-bytes 3", "-m 64"] {
+            let run = |more: &str| folder.dedup(format!("{args} {threads} {more}"));
+            let (plain, exact) = (run(""), run("--exact"));
+            assert_eq!(exact.stderr, plain.stderr, "{args}");
+            assert_eq!(
+                (exact.code, exact.stdout),
+                (plain.code, plain.stdout),
+                "{args}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_does_not_go_with_it_is_rejected() {
+    assert_errors(
+        |args| dedup(args, "a\nb\na\n"),
+        &[
+            "--exact --filter stamped x | cannot be used with",
+            "--exact --replacement fifo x | cannot be used with",
+            "--exact --dense x | cannot be used with",
+            "--exact --state folder x | cannot be used with",
+            "--exact --known-state file x | cannot be used with",
+            "--exact --follow x | cannot be used with",
+            "--exact --no-spool | invalid --exact: expected names of regular files, since it reads \
+             them several times, not standard input: write it to a file first, cat > FILE",
+            "--exact /dev/zero | not /dev/zero: write it to a file first",
+            "--exact nosuch | nosuch: No such file",
+        ],
+    );
+}
+
+/// A record, and how it is compared.
+#[derive(Debug, Clone)]
+struct Row {
+    key: u32,
+    time: u64,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn outputs_are_those_of_a_set(
+        rows in vec((0_u32..400, 0_u64..30, 0_u64..40), 0..3000),
+        keys in 1_u32..400,
+        is_crafted: bool,
+        memory in prop::sample::select(vec!["", "-m 64", "-m 300", "-m 4k", "-m 64k"]),
+        threads in 1_usize..=4,
+        mode in 0_usize..7,
+        (window, refresh) in (1_u64..60, any::<bool>()),
+        known in 0_usize..100,
+    ) {
+        // Times ascend but for some disorder, with ties.
+        let mut now = 100;
+        let rows: Vec<Row> = rows.iter().map(|(key, step, back)| {
+            now += step / 20;
+            Row { key: key % keys, time: if *back < 4 { now - back } else { now } }
+        }).collect();
+        let line = |row: &Row| {
+            let key = match is_crafted {
+                true => crafted(row.key),
+                false => format!("key {}\n", row.key).into_bytes(),
+            };
+            [&key[..key.len() - 1], format!(",{}\n", row.time).as_bytes()].concat()
+        };
+        let lines: Vec<Vec<u8>> = rows.iter().map(line).collect();
+        let folder = Folder::new();
+        let (of_known, of_input) = lines.split_at(if mode == 5 { known.min(lines.len()) } else { 0 });
+        folder.write("known", of_known.concat());
+        folder.write("in", of_input.concat());
+        let (mut seen, mut clock) = (HashMap::<u32, u64>::new(), 0);
+        let mut counts = HashMap::<u32, u32>::new();
+        rows.iter().for_each(|row| *counts.entry(row.key).or_default() += 1);
+        let last: HashSet<usize> = rows.iter().enumerate()
+            .map(|(at, row)| (row.key, at)).collect::<HashMap<_, _>>().into_values().collect();
+        let mut expected = Vec::<u8>::new();
+        let mut repeated = HashSet::new();
+        for (at, row) in rows.iter().enumerate() {
+            clock = clock.max(row.time);
+            let now = if mode == 3 { at as u64 } else { clock };
+            let is_seen = |seen: &u64| ![3, 4].contains(&mode) || now - seen <= window;
+            let is_duplicate = seen.get(&row.key).is_some_and(is_seen);
+            let is_late = mode == 4 && clock - row.time > window;
+            if !is_late && (!is_duplicate || refresh) {
+                seen.insert(row.key, now);
+            }
+            let passes = match mode {
+                1 => last.contains(&at),
+                2 => counts[&row.key] == 1,
+                6 => is_duplicate && repeated.insert(row.key),
+                _ => !is_duplicate || is_late,
+            };
+            if passes && at >= of_known.len() {
+                expected.extend(&lines[at]);
+            }
+        }
+        let refresh = if refresh { "--refresh" } else { "" };
+        let more = match mode {
+            1 => "--keep last".to_owned(),
+            2 => "-u".into(),
+            3 => format!("--window {window} {refresh}"),
+            4 => format!("--window {window}s --time-field 2 --time-format s {refresh}"),
+            5 => "--known known".into(),
+            6 => "--repeated".into(),
+            _ => String::new(),
+        };
+        let args = format!("--exact -d , -k 1 {memory} --threads {threads} {more} in");
+        let written = folder.dedup(&args).bytes();
+        prop_assert!(written == expected, "{}", args);
+    }
+}
