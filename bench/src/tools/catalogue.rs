@@ -56,7 +56,8 @@ impl Tool {
     }
 }
 
-/// All tools. Ours comes first, once for each combination of memory and number of threads.
+/// All tools. Ours comes first, once for each combination of memory and number of threads, and then
+/// once more without errors.
 pub(super) fn catalogue(
     echoless: &Path,
     memory: &[String],
@@ -75,17 +76,23 @@ pub(super) fn catalogue(
         reference: Some(0),
         ..found(name, &["!seen[$0]++"])
     };
-    let ours = |memory: &String, threads: &String| Tool {
+    let ours = |more: &'static [&str], memory: &str, threads: &str| Tool {
         program: Some(echoless.to_owned()),
         ..found(
             "echoless",
-            &["dedup", "--quiet", "--memory", memory, "--threads", threads],
+            &[
+                &["dedup", "--quiet", "--memory", memory, "--threads", threads],
+                more,
+            ]
+            .concat(),
         )
     };
-    let mut tools: Vec<Tool> = memory
-        .iter()
-        .flat_map(|memory| threads.iter().map(|threads| ours(memory, threads)))
-        .collect();
+    let mut tools = Vec::new();
+    for more in [&[][..], &["--exact"]] {
+        for memory in memory {
+            tools.extend(threads.iter().map(|threads| ours(more, memory, threads)));
+        }
+    }
     tools.push(Tool {
         reference: Some(1),
         ..found("sort", &["-u"])
@@ -176,17 +183,17 @@ mod tests {
         let memory = ["1MiB", "2MiB"].map(str::to_owned);
         let threads = ["1", "3"].map(str::to_owned);
         let tools = catalogue(Path::new("/made/echoless"), &memory, &threads, nowhere);
-        let ours = |memory, threads| {
-            format!("echoless dedup --quiet --memory {memory} --threads {threads}")
-        };
-        let expected = [("1MiB", 1), ("1MiB", 3), ("2MiB", 1), ("2MiB", 3)];
-        for (tool, (memory, threads)) in tools.iter().zip(expected) {
-            assert_eq!(tool.command_line(), ours(memory, threads));
-        }
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
-        assert!(names.starts_with(&[
-            "echoless", "echoless", "echoless", "echoless", "sort", "mawk", "gawk"
-        ]));
+        let (ours, others) = tools.split_at(8);
+        let all = [("1MiB", 1), ("1MiB", 3), ("2MiB", 1), ("2MiB", 3)];
+        let expected = ["", " --exact"].map(|more| {
+            all.map(|(memory, threads)| {
+                format!("echoless dedup --quiet --memory {memory} --threads {threads}{more}")
+            })
+        });
+        let lines: Vec<String> = ours.iter().map(Tool::command_line).collect();
+        assert_eq!(lines, expected.as_flattened());
+        let names: Vec<&str> = others.iter().map(|tool| tool.name).collect();
+        assert!(names.starts_with(&["sort", "mawk", "gawk"]));
         assert!(names.ends_with(&["huniq", "runiq", "wc"]));
     }
 }
