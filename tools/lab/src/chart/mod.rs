@@ -19,10 +19,12 @@
 
 mod bars;
 mod definition;
+mod page;
 mod scale;
 mod svg;
 
 pub use bars::Bars;
 pub use definition::{Axis, Chart, Series, Style};
+pub use page::page;
 pub use scale::Scale;
 pub use svg::ChartError;

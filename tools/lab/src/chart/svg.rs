@@ -42,7 +42,7 @@ const LEGEND_LINE: u32 = 22;
 /// Space above the first line of the legend, which puts it beside the top of the data.
 const LEGEND_TOP: u32 = 52;
 /// A generous mean for a letter of the legend: the library cannot measure text without fonts.
-const LETTER_WIDTH: u32 = 8;
+pub(super) const LETTER_WIDTH: u32 = 8;
 
 /// A line has about this many marks: enough to identify it, and few enough to see the line.
 const MARKS_ON_A_LINE: usize = 16;
@@ -59,10 +59,10 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(60, 60, 60),
 ];
 
-type DrawingError = Box<dyn std::error::Error>;
+pub(super) type DrawingError = Box<dyn std::error::Error>;
 
 /// The whole drawing, in pixels.
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Colour and shape of the marks of a series. A colour recurs only with another shape.
 #[derive(Debug, Clone, Copy)]
@@ -102,31 +102,41 @@ impl Chart {
     }
 
     fn draw(&self, svg: &mut String) -> Result<(), DrawingError> {
+        let root = SVGBackend::with_string(svg, self.size()).into_drawing_area();
+        root.fill(&WHITE)?;
+        self.draw_on(&root)?;
+        root.present()?;
+        Ok(())
+    }
+
+    /// Width and height in pixels.
+    pub(super) fn size(&self) -> (u32, u32) {
         let height = LEAST_HEIGHT.max(self.series.len() as u32 * LEGEND_LINE + 80);
         let names = self.series.iter().map(|series| series.name.chars().count());
         let legend_width = 40 + names.max().unwrap_or(0) as u32 * LETTER_WIDTH;
-        let size = (DATA_WIDTH + legend_width, height);
-        let root = SVGBackend::with_string(svg, size).into_drawing_area();
-        root.fill(&WHITE)?;
-        let marks = self.draw_data(&root)?;
+        (DATA_WIDTH + legend_width, height)
+    }
+
+    /// Draws on a white area of this size or more.
+    pub(super) fn draw_on(&self, root: &Area<'_>) -> Result<(), DrawingError> {
+        let marks = self.draw_data(root)?;
         for (index, (series, pixels)) in self.series.iter().zip(marks).enumerate() {
             let mark = Mark::of_series(index);
             for pixel in pixels {
-                mark.draw(&root, pixel)?;
+                mark.draw(root, pixel)?;
             }
-            let left = DATA_WIDTH as i32;
             let line = (LEGEND_TOP + index as u32 * LEGEND_LINE) as i32;
-            mark.draw(&root, (left + 10, line))?;
+            let left = DATA_WIDTH as i32;
+            mark.draw(root, (left + 10, line))?;
             let name = series.name.as_str();
             root.draw(&Text::new(name, (left + 24, line - 7), ("sans-serif", 14)))?;
         }
-        root.present()?;
         Ok(())
     }
 
     /// Draws axes and lines. Returns the pixels of the marks of each series, which are drawn last,
     /// above all lines.
-    fn draw_data(&self, root: &Area) -> Result<Vec<Vec<(i32, i32)>>, DrawingError> {
+    fn draw_data(&self, root: &Area<'_>) -> Result<Vec<Vec<(i32, i32)>>, DrawingError> {
         let x = AxisRange::over(self.x.scale, self.points().map(|point| point.0));
         let y = AxisRange::over(self.y.scale, self.points().map(|point| point.1));
         let (area, _) = root.split_horizontally(DATA_WIDTH);
@@ -158,7 +168,10 @@ impl Chart {
                 step = measured.len().div_ceil(MARKS_ON_A_LINE).max(1);
             }
             let marked = measured.iter().step_by(step);
-            marks.push(marked.map(|at| chart.backend_coord(at)).collect());
+            let pixels = marked.map(|at| chart.backend_coord(at));
+            // Those of the whole drawing, of which the area may be a part.
+            let (left, top) = root.get_base_pixel();
+            marks.push(pixels.map(|(x, y)| (x - left, y - top)).collect());
         }
         Ok(marks)
     }
