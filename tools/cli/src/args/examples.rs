@@ -27,6 +27,7 @@ Exit codes: 0 success, 2 the state is damaged or cannot be read or written.";
 
 pub(super) const PACKETS: &str = "\
 Examples:
+  echoless packets --diagnose mirror.pcap
   echoless packets mirror.pcap -o clean.pcap
   echoless packets --window 50ms --ignore ttl,mac,checksum --report mirror.pcap -o clean.pcap
   echoless packets --interface eth0 --promiscuous -o clean.pcapng

@@ -139,6 +139,29 @@ pub(crate) struct PacketArgs {
     #[arg(long, help_heading = "Where to")]
     pub(crate) report: bool,
 
+    /// Write no packets, but in some lines of text whether there are copies, how far apart they
+    /// are, what made them, and the command that removes them. Equal packets up to 2 s apart count,
+    /// or up to --window
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "window_packets", "no_refresh", "from", "ignore", "inner", "payload_bytes", "snap_safe",
+            "group", "tag", "report", "invert", "count", "output", "duplicates", "explain",
+            "compress", "fail_on_duplicates", "to",
+        ],
+        help_heading = "Diagnosis"
+    )]
+    pub(crate) diagnose: bool,
+
+    /// Write the diagnosis to this file, too, with charts of the distances, as SVG
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "diagnose",
+        help_heading = "Diagnosis"
+    )]
+    pub(crate) svg: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) live: LiveArgs,
 

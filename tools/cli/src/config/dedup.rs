@@ -170,6 +170,14 @@ impl Content {
         }
     }
 
+    /// Whether a diagnosis takes the place of the records.
+    pub(crate) fn is_diagnosed(&self) -> bool {
+        match self {
+            Self::Records(_) => false,
+            Self::Packets(packets) => packets.diagnosis.is_some(),
+        }
+    }
+
     /// Whether file headers are rewritten for the records that were written.
     pub(crate) fn fixes_header(&self) -> bool {
         match self {

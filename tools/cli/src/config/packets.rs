@@ -9,7 +9,7 @@ use echoless_packets::key::{Field, KeyError, KeyOptions, KeyReader};
 use echoless_records::compression::codec::Detection;
 use echoless_records::compression::length::plain_len;
 use echoless_records::failure::Failure;
-use echoless_records::files::Source;
+use echoless_records::files::{Source, Target};
 use echoless_records::number::{parse_if_given, parse_size, parse_time};
 use echoless_stream::Span;
 
@@ -18,7 +18,8 @@ use super::known_states::KnownStates;
 use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records};
 use super::run::RunConfig;
 use super::window::WindowConfig;
-use crate::args::{Keep, PacketArgs};
+use crate::args::{Keep, PacketArgs, Summary};
+use crate::packets::diagnosis::{DiagnosisConfig, wide_key};
 use crate::packets::filter::{BothSpec, CountedSpec, Windows};
 use crate::packets::header::StreamHeader;
 use crate::packets::keys::PacketReading;
@@ -26,6 +27,9 @@ use crate::packets::live::LiveCapture;
 
 /// The window without an option, in nanoseconds: 100 ms.
 const DEFAULT_WINDOW: u64 = 100_000_000;
+
+/// The same of a diagnosis: 2 s.
+const DIAGNOSIS_WINDOW: u64 = 2_000_000_000;
 
 /// The least bytes of a packet in a file: the header of its block in a pcap file.
 const LEAST_BLOCK: u64 = 16;
@@ -44,6 +48,8 @@ pub(crate) struct PacketConfig {
     pub(crate) second: Option<u64>,
     /// What is captured, if packets are not read from files.
     pub(crate) live: Option<LiveCapture>,
+    /// What takes the place of the packets.
+    pub(crate) diagnosis: Option<DiagnosisConfig>,
 }
 
 impl PacketConfig {
@@ -59,7 +65,7 @@ impl PacketConfig {
 impl TryFrom<PacketArgs> for DedupConfig {
     type Error = Failure;
 
-    fn try_from(args: PacketArgs) -> Result<Self, Failure> {
+    fn try_from(mut args: PacketArgs) -> Result<Self, Failure> {
         if args.report && args.run.quiet && args.run.stats.is_none() {
             let allowed = "--stats FILE beside --report and --quiet: the report goes nowhere else";
             return Err(SpecError::missing("--stats", allowed).into());
@@ -70,6 +76,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
         let count = parse_if_given("--window-packets", count, parse_count)?;
         let window = |span| WindowConfig::of_packets(span, refresh);
         let (first, second) = match (time, count) {
+            (None, None) if args.diagnose => (window(Span::Time(DIAGNOSIS_WINDOW)), None),
             (None, None) => (window(Span::Time(DEFAULT_WINDOW)), None),
             (Some(time), None) => (window(Span::Time(time)), None),
             (None, Some(count)) => (window(Span::Records(count)), None),
@@ -78,6 +85,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             }
         };
         let keys = key_reader(&args)?;
+        let diagnosis = args.diagnose.then(|| diagnosis(&mut args));
         let live = LiveCapture::from_args(args.live)?;
         let mut run = args.run;
         let sends = live.as_ref().is_some_and(LiveCapture::sends);
@@ -134,7 +142,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
         };
         let reading = PacketReading {
             keys,
-            report: args.report,
+            report: args.report || args.diagnose,
             tag: args.tag,
         };
         let packets = PacketConfig {
@@ -142,6 +150,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             windows,
             second: second.map(|window| window.span.units()),
             live,
+            diagnosis,
         };
         Ok(Self {
             sources,
@@ -230,15 +239,58 @@ fn key_reader(args: &PacketArgs) -> Result<KeyReader, SpecError> {
         ignore = ignore.with(Field::Tunnel);
     }
     let number = |option, text: Option<&str>| parse_if_given(option, text, parse_length);
+    let skip_bytes = number("--skip-bytes", args.skip_bytes.as_deref())?.unwrap_or(0);
+    if args.diagnose {
+        return wide_key(skip_bytes).map_err(rejected);
+    }
     let options = KeyOptions {
         from: args.from.parse().map_err(rejected)?,
         ignore,
         payload_bytes: number("--payload-bytes", args.payload_bytes.as_deref())?,
         snap_safe: number("--snap-safe", args.snap_safe.as_deref())?,
-        skip_bytes: number("--skip-bytes", args.skip_bytes.as_deref())?.unwrap_or(0),
+        skip_bytes,
         group: args.group.parse().map_err(rejected)?,
     };
     KeyReader::new(options).map_err(rejected)
+}
+
+/// What a diagnosis is of, which has a line for a summary unless the options set another one.
+fn diagnosis(args: &mut PacketArgs) -> DiagnosisConfig {
+    args.run.summary.get_or_insert(Summary::Line);
+    let live = &args.live;
+    let mut options = Vec::new();
+    let mut add = |name: &str, value: &Option<String>| {
+        options.extend(
+            value
+                .iter()
+                .flat_map(|value| [name.to_owned(), value.clone()]),
+        );
+    };
+    add("--skip-bytes", &args.skip_bytes);
+    for name in &live.interfaces {
+        add("--interface", &Some(name.clone()));
+    }
+    add("--filter", &live.filter);
+    add("--snap-length", &live.snap_length);
+    options.extend(live.promiscuous.then(|| "--promiscuous".to_owned()));
+    let inputs: Vec<String> = match live.interfaces.is_empty() {
+        true => Source::all(&args.inputs)
+            .iter()
+            .map(Source::typed)
+            .collect(),
+        false => Vec::new(),
+    };
+    let is_pcap = !inputs.is_empty() && !inputs.iter().any(|input| input.contains(".pcapng"));
+    DiagnosisConfig {
+        svg: args.svg.take().map(Target::from),
+        options,
+        inputs,
+        output: if is_pcap {
+            "clean.pcap"
+        } else {
+            "clean.pcapng"
+        },
+    }
 }
 
 /// Parses a number of bytes of a packet.

@@ -16,6 +16,7 @@ use super::seen_files::{SeenFiles, SkippedFiles};
 use super::top_keys::TopKeys;
 use crate::config::{Content, DedupConfig};
 use crate::packets::counts::PacketCounts;
+use crate::packets::diagnosis::Diagnosis;
 use crate::packets::report::CopyReport;
 
 /// A feature of a run.
@@ -129,10 +130,14 @@ impl<'a> Observers<'a> {
             }));
         }
         if let Content::Packets(packets) = &config.content
-            && packets.reading.report
             && begins
         {
-            all.of_run.push(Box::new(CopyReport::new()));
+            if let Some(diagnosis) = &packets.diagnosis {
+                let diagnosis = Diagnosis::new(config, packets, diagnosis);
+                all.of_run.push(Box::new(diagnosis));
+            } else if packets.reading.report {
+                all.of_run.push(Box::new(CopyReport::new()));
+            }
         }
         Ok(all)
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use echoless::KeyHasher;
-use echoless_packets::key::KeyReader;
+use echoless::{KeyHash, KeyHasher};
+use echoless_packets::key::{Key, KeyReader};
 use echoless_records::chunk::{Chunk, ClockStep, NO_TIME};
 
 /// Packets, and the parts of them that are compared.
@@ -56,11 +56,7 @@ impl PacketKeys {
             let packet = block.packet(bytes);
             let key = keys.key(&packet, &mut self.scratch);
             chunk.keys.packets.conditions.count(key.conditions);
-            // The head holds the lengths of the other parts, so an empty one adds nothing.
-            let parts = key.parts();
-            let parts = parts.iter().filter(|part| !part.is_empty());
-            let hash = self.hasher.hash_fields(parts.map(|part| Some(*part)));
-            chunk.keys.hashes.push(hash);
+            chunk.keys.hashes.push(hash_of(&key, &self.hasher));
             if self.reading.report {
                 chunk
                     .keys
@@ -82,6 +78,15 @@ impl PacketKeys {
             }
         }
     }
+}
+
+/// The hash of a key.
+#[inline]
+pub(super) fn hash_of(key: &Key<'_>, hasher: &KeyHasher) -> KeyHash {
+    // The head holds the lengths of the other parts, so an empty one adds nothing.
+    let parts = key.parts();
+    let parts = parts.iter().filter(|part| !part.is_empty());
+    hasher.hash_fields(parts.map(|part| Some(*part)))
 }
 
 /// Turns times into ticks. Most packets have the tick of the packet before, which takes no

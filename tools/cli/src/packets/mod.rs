@@ -10,13 +10,18 @@
 //!
 //! Chunks, threads, verdicts, outputs, summary and exit codes are those of
 //! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream, and
-//! [`tag`] marks them instead of dropping them.
+//! [`tag`] marks them instead of dropping them. [`diagnosis`] takes the place of the packets: it
+//! says where copies come from, and which options remove them. Both count with [`tally`].
 
 pub(crate) mod counts;
+pub(crate) mod diagnosis;
+mod distances;
 pub(crate) mod feed;
 pub(crate) mod filter;
 pub(crate) mod header;
 pub(crate) mod keys;
+mod last_seen;
 pub(crate) mod live;
 pub(crate) mod report;
 pub(crate) mod tag;
+mod tally;

@@ -47,6 +47,7 @@ mod named_filters;
 mod network;
 mod outputs;
 mod packets;
+mod packets_diagnose;
 mod packets_editcap;
 mod packets_files;
 mod packets_generated;

@@ -165,7 +165,7 @@ impl Field {
 /// assert_eq!("none".parse(), Ok(FieldSet::EMPTY));
 /// # Ok::<(), echoless_packets::key::KeyError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FieldSet(u32);
 
 impl FieldSet {

@@ -11,5 +11,5 @@ mod sink;
 pub(super) mod stats_file;
 
 pub(super) use lines::Lines;
-pub(super) use run_outputs::Outputs;
+pub(crate) use run_outputs::Outputs;
 pub(super) use saved_output::SavedOutput;

@@ -60,6 +60,8 @@ enum Gets {
     RejectedPositions,
     /// The keys with the most duplicates.
     TopKeys,
+    /// The drawing of a diagnosis.
+    Drawing,
 }
 
 impl Gets {
@@ -73,6 +75,7 @@ impl Gets {
             Self::Rejected => "--rejects",
             Self::RejectedPositions => "--rejects (positions)",
             Self::TopKeys => "--top-keys",
+            Self::Drawing => "--svg",
         }
     }
 
@@ -90,6 +93,11 @@ fn named_outputs(config: &DedupConfig) -> impl Iterator<Item = (Gets, &Target)> 
         (Gets::Dropped, run.duplicates.as_ref()),
         (Gets::DroppedPositions, run.explain.as_ref()),
     ];
+    if let Content::Packets(packets) = &config.content
+        && let Some(diagnosis) = &packets.diagnosis
+    {
+        all.push((Gets::Drawing, diagnosis.svg.as_ref()));
+    }
     if let Content::Records(records) = &config.content {
         let outputs = &records.outputs;
         let rejects = outputs.rejects.as_ref();
@@ -136,6 +144,8 @@ enum Passed {
     Tagged(Arc<Tagger>),
     /// All packets, of which duplicates have a comment.
     TaggedPackets,
+    /// No packets: a diagnosis takes their place.
+    Diagnosis,
 }
 
 impl Passed {
@@ -152,6 +162,7 @@ impl Passed {
                 (None, outputs) if outputs.tag_file.is_some() => Self::All,
                 (None, _) => selected,
             },
+            Content::Packets(packets) if packets.diagnosis.is_some() => Self::Diagnosis,
             Content::Packets(packets) if packets.reading.tag => Self::TaggedPackets,
             Content::Packets(_) => selected,
         }
@@ -163,6 +174,7 @@ impl Passed {
             Self::Fresh => counts.records - counts.duplicates - counts.rejected,
             Self::Duplicates => counts.duplicates,
             Self::Repeated => counts.repeated,
+            Self::Diagnosis => 0,
             Self::All | Self::Tagged(_) | Self::TaggedPackets => counts.records - counts.rejected,
         }
     }
@@ -386,6 +398,7 @@ impl Outputs {
         for Output { gets, sink } in self.all.iter_mut().rev() {
             match (gets, &self.passed) {
                 (Gets::Passed, _) if self.count_only => {}
+                (Gets::Passed, Passed::Diagnosis) => {}
                 (Gets::Passed, Passed::Tagged(tagger)) => {
                     sink.write_header(&tagger.header(header), terminator)?;
                 }
@@ -413,6 +426,7 @@ impl Outputs {
             match gets {
                 Gets::Passed if self.count_only => {}
                 Gets::Passed => match &self.passed {
+                    Passed::Diagnosis => {}
                     Passed::Repeated => {
                         let repeated = Runs::new(&chunk.verdicts.repeated, records, true);
                         sink.write_runs(chunk, repeated)?;
@@ -465,7 +479,7 @@ impl Outputs {
                     }
                     sink.write_lines(made, b"")?;
                 }
-                Gets::Rejected | Gets::RejectedPositions | Gets::TopKeys => {}
+                Gets::Rejected | Gets::RejectedPositions | Gets::TopKeys | Gets::Drawing => {}
             }
         }
         Ok(())
@@ -478,6 +492,18 @@ impl Outputs {
             Some(output) => output.sink.write_lines(lines, b""),
             None => Ok(()),
         }
+    }
+
+    /// Writes a diagnosis: its text to the main output, and its drawing where that is requested.
+    pub(crate) fn write_diagnosis(&mut self, text: &str, svg: &str) -> Result<(), Failure> {
+        for Output { gets, sink } in self.all.iter_mut().rev() {
+            match gets {
+                Gets::Passed => sink.write_bytes(text.as_bytes())?,
+                Gets::Drawing => sink.write_bytes(svg.as_bytes())?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Completes and closes all outputs but the statistics, even if one fails.

@@ -103,14 +103,21 @@ impl Stats<'_> {
     fn records_line(&self, words: &Words) -> String {
         let counts = self.counts;
         let mut records = format!(
-            "{} ({}) in {:.2} s: {} fresh, {} ({:.2} %)",
+            "{} ({}) in {:.2} s",
             counted(counts.records, self.noun()),
             decimal_bytes(counts.bytes_in as f64),
             self.seconds,
-            grouped(counts.fresh()),
-            counted(counts.duplicates, "duplicate"),
-            counts.duplicates as f64 * 100.0 / counts.records.max(1) as f64,
         );
+        // A diagnosis tells which of the duplicates of its wide key are copies.
+        if !self.config.content.is_diagnosed() {
+            let _ = write!(
+                records,
+                ": {} fresh, {} ({:.2} %)",
+                grouped(counts.fresh()),
+                counted(counts.duplicates, "duplicate"),
+                counts.duplicates as f64 * 100.0 / counts.records.max(1) as f64,
+            );
+        }
         if counts.unkeyed > 0 {
             let _ = write!(records, ", {} passed unjudged", grouped(counts.unkeyed));
         }
