@@ -13,7 +13,8 @@ const BLOCK_BYTES: usize = 128;
 /// The digest of a key, of 128 bits.
 ///
 /// Of `n` different keys, two have one digest with a probability of at most `n^2 / 2^129`, whoever
-/// chose them: 1.5e-21 for a billion.
+/// chose them without the key: 1.5e-21 for a billion. That is for random numbers, which nobody can
+/// tell SipHash from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest([u64; 2]);
 

@@ -166,8 +166,8 @@ pub(crate) struct DedupArgs {
 
     /// Make no errors: no fresh record is dropped, and no duplicate passes. Reads the inputs twice,
     /// and compares what the filter takes for duplicates by a digest of 128 bits with a random key;
-    /// more often if that needs more memory than the filter. For regular files; those of --known
-    /// and times of --window are exact, too
+    /// more often if that needs more memory than the filter. For inputs that end; pipes are
+    /// copied (--temp). Times of --window are exact, too
     #[arg(
         long,
         conflicts_with_all = [
@@ -307,7 +307,8 @@ pub(crate) struct DedupArgs {
     pub(crate) known_state: Vec<PathBuf>,
 
     /// Copy inputs that can be read only once, such as standard input, to this folder, if the options
-    /// ask for several passes [default: that of the system for temporary files]
+    /// ask for several passes [default: that of the system for temporary files, which may be
+    /// memory]
     #[arg(
         long,
         value_name = "DIR",

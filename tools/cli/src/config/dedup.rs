@@ -277,7 +277,9 @@ impl TryFrom<DedupArgs> for DedupConfig {
         let little_memory = is_default && filter.memory.is_some_and(is_reduced);
         // The two filters of `--repeated` share the memory.
         let filter = match filter.memory {
-            Some(bytes) if args.repeated && little_memory => filter.memory(bytes / 2),
+            Some(bytes) if args.repeated && little_memory && exact.is_none() => {
+                filter.memory(bytes / 2)
+            }
             Some(_) | None => filter,
         };
         check_filter(filtered_window, &args, &filter)?;

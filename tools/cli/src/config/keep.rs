@@ -58,17 +58,7 @@ impl Rereading {
         as_they_are: bool,
     ) -> Result<Option<Self>, Failure> {
         let Some(option) = backwards.or(args.exact.then_some("--exact")) else {
-            let given = [
-                ("--temp", args.temp.is_some()),
-                ("--no-spool", args.no_spool),
-            ];
-            return match given.iter().find(|(_, given)| *given) {
-                Some((option, _)) => Err(Failure::option(
-                    option,
-                    "--exact or --keep last beside it, which read the inputs several times",
-                )),
-                None => Ok(None),
-            };
+            return Ok(None);
         };
         let temp = || args.temp.clone().unwrap_or_else(env::temp_dir);
         let rereading = Self {

@@ -1,6 +1,7 @@
 //! The end of the data path: takes chunks with verdicts in the order of the stream, writes them,
 //! counts them, and finally reports on the run.
 
+use std::mem;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ pub(crate) struct Delivery<'a> {
     exact: Option<ExactVerdicts>,
     /// The passes over the inputs that have ended.
     passes: u64,
+    has_failed_input: bool,
     /// What is done of the current input.
     done: InputPosition,
     /// The content of messages about records; packets are located by their reader.
@@ -79,6 +81,7 @@ impl<'a> Delivery<'a> {
             backwards: BackwardVerdicts::new(config.keep),
             exact: config.exact.map(|_| ExactVerdicts::new()),
             passes: 0,
+            has_failed_input: false,
             done: InputPosition::default(),
             reporter: fault_reporter(config),
             progress: ProgressLine::new(Counted::Bytes, progress_bytes(config), shows_progress),
@@ -182,20 +185,38 @@ impl<'a> Delivery<'a> {
         let Some(exact) = &mut self.exact else {
             return Ok(true);
         };
-        let source = &self.config.sources[chunk.input.source];
         match exact.phase() {
-            // The pass that delivers meets it again and says what it is.
-            ExactPhase::Find | ExactPhase::Judge if chunk.fault.is_some() => {
-                return Err(changed(source));
-            }
-            ExactPhase::Find => return Ok(false),
+            ExactPhase::Find => {}
             // What the pass that writes has from the one that judges is complete.
             ExactPhase::Deliver if !is_judging && !judges_forwards => return Ok(true),
-            ExactPhase::Judge | ExactPhase::Deliver => {}
+            ExactPhase::Judge | ExactPhase::Deliver => {
+                let completed = exact.complete(&mut chunk.verdicts.of_keys);
+                completed.map_err(Failure::file("the verdicts"))?;
+            }
         }
-        let completed = exact.complete(&mut chunk.verdicts.of_keys);
-        completed.map_err(Failure::file("the verdicts"))?;
-        Ok(exact.phase() == ExactPhase::Deliver)
+        let is_complete = exact.phase() == ExactPhase::Deliver;
+        if chunk.fault.is_some() && !is_complete {
+            self.note_failed_input();
+            return Err(changed(&self.config.sources[chunk.input.source]));
+        }
+        Ok(is_complete)
+    }
+
+    /// Notes that what ends this pass is in an input, and so ends the next one, too, which says what
+    /// it is.
+    pub(super) fn note_failed_input(&mut self) {
+        self.has_failed_input = true;
+    }
+
+    /// Whether an input has ended the last pass.
+    pub(super) fn ends_again(&mut self) -> bool {
+        mem::take(&mut self.has_failed_input)
+    }
+
+    /// Whether no pass has begun whose records are written.
+    fn is_before_writing(&self) -> bool {
+        let delivers = |exact: &ExactVerdicts| exact.phase() == ExactPhase::Deliver;
+        self.is_judging() || !self.exact.as_ref().is_none_or(delivers)
     }
 
     fn write_next(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
@@ -314,7 +335,10 @@ impl<'a> Delivery<'a> {
                 ..Sums::new(self.config)
             };
         }
-        self.begin_pass();
+        // A round of an exact run begins its own.
+        if self.exact.is_none() || self.config.keep == Keep::Last {
+            self.begin_pass();
+        }
     }
 
     /// Begins the next pass over the inputs.
@@ -327,12 +351,16 @@ impl<'a> Delivery<'a> {
     /// Ends the first pass of an exact run, with so many suspects, which are compared in so many
     /// rounds.
     pub(crate) fn begin_exact(&mut self, suspects: u64, rounds: u64) {
-        let passes = 1 + match self.config.keep {
-            Keep::First => rounds,
-            Keep::Last => rounds + 1,
-            Keep::None => 2 * rounds,
+        // Backwards, an index is made first, which is no progress.
+        let (passes, indexes) = match self.config.keep {
+            Keep::First => (1 + rounds, 0),
+            Keep::Last => (2 + rounds, rounds),
+            Keep::None => (1 + 2 * rounds, rounds),
         };
-        self.sums.exact = Some(ExactCounts { suspects, passes });
+        self.sums.exact = Some(ExactCounts {
+            suspects,
+            passes: passes + indexes,
+        });
         if let Some(bytes) = self.config.input_bytes {
             self.progress.set_total(bytes.saturating_mul(passes));
         }
@@ -398,6 +426,10 @@ impl<'a> Delivery<'a> {
                 return Err(end.partial_inputs.swap_remove(lossy).failure);
             }
             self.leave(&mut end.partial_inputs);
+            if end.signal.is_some() && self.is_before_writing() {
+                // Outputs keep what they hold.
+                return Ok(end);
+            }
             self.finish().map(|()| end)
         });
         let passed = match passed {

@@ -65,7 +65,7 @@ impl ChunkReader {
     pub(super) fn read(
         &mut self,
         chunk: &mut Chunk,
-        exact: Option<&ExactStage>,
+        exact: Option<ExactStage<'_>>,
     ) -> Result<(), Failure> {
         match self {
             Self::Records(reader) | Self::Backwards(reader) => {

@@ -319,14 +319,13 @@ fn pass_again(
     let versions = Versions::of(&config.sources);
     let mut exact = match config.exact {
         None => None,
-        Some(shape) => match ExactRun::find(config, shape, filter, cores, delivery)? {
-            ControlFlow::Break(end) => return Ok(end),
-            ControlFlow::Continue(found) => {
-                // Before anything is written.
-                versions.check(&config.sources)?;
-                Some(found)
+        Some(shape) => {
+            let found = ExactRun::find(config, shape, filter, cores, delivery, &versions)?;
+            match found {
+                ControlFlow::Break(end) => return Ok(end),
+                ControlFlow::Continue(found) => Some(found),
             }
-        },
+        }
     };
     let mut judge = |direction, filter: &mut AnyFilter| match &mut exact {
         Some(exact) => exact.pass(config, direction, filter, cores, delivery),

@@ -175,8 +175,6 @@ fn what_cannot_be_read_again_is_rejected() {
             "-u --keep last x | cannot be used with",
             "-D --tag x | cannot be used with",
             "-D --duplicates y x | cannot be used with",
-            "--no-spool x | invalid --no-spool: expected --exact or --keep last beside it",
-            "--temp . x | invalid --temp: expected --exact or --keep last beside it",
             "--temp . --no-spool -u x | cannot be used with",
             "--temp nosuch -u | a copy of standard input in nosuch: No such file",
             "--keep middle | invalid value 'middle'",

@@ -1,7 +1,9 @@
 //! Inputs by name.
 
 use std::fs::{self, File};
-use std::io::{self, Seek};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +12,9 @@ use same_file::Handle;
 use super::descriptors::check_stdin;
 use super::standard_streams::standard_input;
 use crate::failure::Failure;
+
+/// The bytes that are copied at once.
+const COPIED_BYTES: usize = 256 << 10;
 
 /// An input.
 #[derive(Debug, Clone)]
@@ -186,8 +191,18 @@ impl Source {
     pub fn spool(&self, folder: &Path) -> Result<Self, Failure> {
         let copy_of = || format!("a copy of {} in {}", self.name(), folder.display());
         let mut input = self.open()?;
-        let copy = tempfile::tempfile_in(folder).map_err(Failure::file(copy_of()))?;
-        io::copy(&mut input, &mut &copy).map_err(Failure::file(copy_of()))?;
+        let mut copy = tempfile::tempfile_in(folder).map_err(Failure::file(copy_of()))?;
+        let mut bytes = vec![0; COPIED_BYTES];
+        loop {
+            let read = match input.read(&mut bytes) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Failure::file(self.name())(error)),
+            };
+            copy.write_all(&bytes[..read])
+                .map_err(Failure::file(copy_of()))?;
+        }
         let of = self.clone();
         Ok(Self::Spooled(Arc::new(Spool { of, copy })))
     }
@@ -229,8 +244,14 @@ impl Source {
 }
 
 impl Spool {
-    /// Opens the copy at its start. All that have it open share one position.
+    /// Opens the copy at its start.
     fn open(&self) -> io::Result<File> {
+        // A thread that decompresses may still read for the pass before, at a position of its own.
+        #[cfg(target_os = "linux")]
+        if let Ok(file) = File::open(format!("/proc/self/fd/{}", self.copy.as_raw_fd())) {
+            return Ok(file);
+        }
+        // All that have it open share one position.
         let mut copy = self.copy.try_clone()?;
         copy.rewind()?;
         Ok(copy)

@@ -33,15 +33,16 @@ use echoless_records::keys::KeyReader;
 use serde::Serialize;
 
 use self::names::KeyNames;
-pub(crate) use self::set::{ExactSet, SetWindow};
+use self::set::{ExactSet, SetWindow};
 use self::suspects::Suspects;
 use self::table::DIGEST_BYTES;
 pub(super) use self::verdicts::{ExactPhase, ExactVerdicts};
+use super::backwards::Versions;
 use super::delivery::Delivery;
 use super::feed::{Direction, StreamEnd};
 use super::pipeline::{AnyFilter, no_filter, share, whole};
 use super::threads::parallel::{self, Pass};
-use crate::config::{DedupConfig, WindowConfig};
+use crate::config::DedupConfig;
 
 /// The most passes of a direction. More would each read all inputs for next to nothing.
 const MOST_ROUNDS: u64 = 1000;
@@ -49,27 +50,27 @@ const MOST_ROUNDS: u64 = 1000;
 /// What a run has compared, for its report.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct ExactCounts {
-    /// The keys that were compared, estimated.
+    /// The keys that are compared, estimated; evicted ones that came back count again.
     pub(crate) suspects: u64,
     /// How often the inputs were read.
     pub(crate) passes: u64,
 }
 
 /// What is done with the keys of a chunk beside a filter.
-#[derive(Debug)]
-pub(super) enum ExactStage {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ExactStage<'a> {
     /// The filter finds the suspects.
-    Find(Suspects),
+    Find(&'a Suspects),
     /// They are compared.
-    Compare(Box<KeyNames>, Suspects),
+    Compare(&'a KeyNames, &'a Suspects),
 }
 
-impl ExactStage {
+impl ExactStage<'_> {
     /// Between reading a chunk and judging it.
     ///
     /// # Errors
     /// [`Failure`] without memory.
-    pub(super) fn read(&self, reader: &mut KeyReader, chunk: &mut Chunk) -> Result<(), Failure> {
+    pub(super) fn read(self, reader: &mut KeyReader, chunk: &mut Chunk) -> Result<(), Failure> {
         match self {
             Self::Find(_) => Ok(()),
             Self::Compare(names, suspects) => names.name(suspects, reader, chunk),
@@ -77,7 +78,7 @@ impl ExactStage {
     }
 
     /// Behind the filter.
-    pub(super) fn judged(&self, chunk: &Chunk) {
+    pub(super) fn judged(self, chunk: &Chunk) {
         if let Self::Find(suspects) = self {
             suspects.mark(&chunk.keys.hashes, &chunk.verdicts.of_keys);
         }
@@ -86,53 +87,55 @@ impl ExactStage {
 
 /// The suspects of a run, found by its first pass.
 #[derive(Debug)]
-pub(super) struct ExactRun {
-    /// `None` while they are with a stage.
-    suspects: Option<Suspects>,
+pub(super) struct ExactRun<'a> {
+    versions: &'a Versions,
+    suspects: Suspects,
     digester: KeyDigester,
     /// How many suspects there are, estimated.
     found: u64,
     rounds: u64,
-    /// What has ended a pass that only finds or judges. The pass that delivers meets it again, behind
-    /// the records in front of it.
+    /// What in an input has ended a pass that only finds or judges. The pass that delivers meets it
+    /// again, behind the records in front of it.
     failure: Option<Failure>,
 }
 
-impl ExactRun {
+impl<'a> ExactRun<'a> {
     /// Finds the suspects with this filter, of which no memory is left. Returns how the pass ended
     /// if a signal has ended it.
     ///
     /// # Errors
-    /// [`Failure`] without memory for the marks, or if an input has changed.
+    /// [`Failure`] without memory for the marks, or of a pass that may not end so again.
     pub(super) fn find(
         config: &DedupConfig,
         shape: FingerprintGeometry,
         filter: &mut AnyFilter,
         cores: &[Option<usize>],
         delivery: &Mutex<Delivery<'_>>,
+        versions: &'a Versions,
     ) -> Result<ControlFlow<StreamEnd, Self>, Failure> {
-        let stage = ExactStage::Find(Suspects::new(shape)?);
+        let suspects = Suspects::new(shape)?;
         let pass = Pass {
             direction: Direction::Forwards,
-            exact: Some(&stage),
+            exact: Some(ExactStage::Find(&suspects)),
         };
         let passed = parallel::pass(config, pass, filter, cores, delivery);
         *filter = no_filter(cores.len());
         let failure = match passed {
             Ok(end) if end.signal.is_some() => return Ok(ControlFlow::Break(end)),
-            passed => passed.err(),
-        };
-        let ExactStage::Find(suspects) = stage else {
-            unreachable!("made above");
+            Ok(_) => None,
+            Err(failure) if lock(delivery).ends_again() => Some(failure),
+            Err(failure) => return Err(failure),
         };
         let found = suspects.estimate();
+        let each = DIGEST_BYTES + ExactSet::bytes_of(set_window(config), 1);
         // `--repeated` needs the names of all duplicates at once.
         let rounds = match config.content.is_repeated() {
             true => 1,
-            false => (found.saturating_mul(DIGEST_BYTES)).div_ceil(memory_bytes(shape)),
+            false => (found.saturating_mul(each)).div_ceil(shape.bytes()),
         };
         let run = Self {
-            suspects: Some(suspects),
+            versions,
+            suspects,
             digester: KeyDigester::random(),
             found,
             rounds: rounds.clamp(1, MOST_ROUNDS),
@@ -146,7 +149,7 @@ impl ExactRun {
     /// set that has judged last.
     ///
     /// # Errors
-    /// [`Failure`] of the stream.
+    /// [`Failure`] of the stream, or if an input has changed.
     pub(super) fn pass(
         &mut self,
         config: &DedupConfig,
@@ -157,50 +160,54 @@ impl ExactRun {
     ) -> Result<StreamEnd, Failure> {
         for round in 0..self.rounds {
             let is_last = round + 1 == self.rounds;
-            *filter = share(whole(Box::new(set(config))), cores.len());
+            // Before anything is written.
+            self.versions.check(&config.sources)?;
             lock(delivery).begin_round(is_last);
-            let digester = self.digester.clone();
-            let share = self.found.div_ceil(self.rounds);
-            let names = KeyNames::new(digester, (round, self.rounds), share)?;
-            let suspects = self.suspects.take().expect("left by the round before");
-            let stage = ExactStage::Compare(Box::new(names), suspects);
+            let found = self.found.div_ceil(self.rounds);
+            let names = KeyNames::new(self.digester.clone(), (round, self.rounds), found)?;
+            // Before the set is filled: it shares the memory.
+            *filter = no_filter(cores.len());
+            let beside = names.memory_bytes() + self.suspects.memory_bytes();
+            let set = ExactSet::new(set_window(config), names.slots(), beside)?;
+            *filter = share(whole(Box::new(set)), cores.len());
             let pass = Pass {
                 direction,
-                exact: Some(&stage),
+                exact: Some(ExactStage::Compare(&names, &self.suspects)),
             };
-            let passed = parallel::pass(config, pass, filter, cores, delivery);
-            if let ExactStage::Compare(_, suspects) = stage {
-                self.suspects = Some(suspects);
-            }
-            match passed {
+            match parallel::pass(config, pass, filter, cores, delivery) {
                 passed if is_last => return passed,
                 Ok(end) if end.signal.is_some() => return Ok(end),
                 Ok(_) => {}
-                Err(failure) => drop(self.failure.get_or_insert(failure)),
+                Err(failure) if lock(delivery).ends_again() => {
+                    self.failure.get_or_insert(failure);
+                }
+                Err(failure) => return Err(failure),
             }
         }
         unreachable!("the last round ends the loop")
     }
 
-    /// The failure of a pass before, which the one that delivered has not met.
+    /// Ends a run whose passes have ended well.
     ///
     /// # Errors
-    /// It.
+    /// The failure of a pass before, which the one that delivered has not met.
     pub(super) fn end(self) -> Result<(), Failure> {
         self.failure.map_or(Ok(()), Err)
     }
 }
 
-/// The memory of the first pass: that of the filter, and of the marks.
-pub(crate) fn memory_bytes(shape: FingerprintGeometry) -> u64 {
-    shape.bytes() + shape.lines * Suspects::BYTES_PER_LINE
-}
-
-/// The set of a run.
-pub(super) fn set(config: &DedupConfig) -> ExactSet {
-    let window = |window: &WindowConfig| SetWindow {
+/// How long a key counts as seen; `None` is for ever.
+fn set_window(config: &DedupConfig) -> Option<SetWindow> {
+    config.window.as_ref().map(|window| SetWindow {
         ticks: window.ticks,
         refresh: window.refresh,
-    };
-    ExactSet::new(config.window.as_ref().map(window))
+    })
+}
+
+/// A second set of a run, for other questions about the same keys.
+///
+/// # Errors
+/// [`Failure`] never: it takes memory as keys come.
+pub(super) fn second_set(config: &DedupConfig) -> Result<ExactSet, Failure> {
+    ExactSet::new(set_window(config), 0, 0)
 }

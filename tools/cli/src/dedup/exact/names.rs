@@ -46,6 +46,15 @@ impl KeyNames {
         })
     }
 
+    /// The numbers that names have, unless many keys have one hash.
+    pub(super) fn slots(&self) -> u64 {
+        self.table.slots()
+    }
+
+    pub(super) fn memory_bytes(&self) -> u64 {
+        16 * self.slots()
+    }
+
     /// Names the keys of a chunk that this reader has read.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A filter without errors over the names of keys.
 
 use echoless::{Batch, Filter, KeyHash, Report, Tally};
+use echoless_records::failure::Failure;
 
 use super::names::UNNAMED;
 
@@ -12,6 +13,8 @@ pub(crate) struct ExactSet {
     seen: Vec<u64>,
     window: Option<SetWindow>,
     tick: u64,
+    /// The memory of the names beside it.
+    beside_bytes: u64,
 }
 
 /// How long a key counts as seen.
@@ -24,12 +27,34 @@ pub(crate) struct SetWindow {
 }
 
 impl ExactSet {
-    /// Without keys.
-    pub(crate) fn new(window: Option<SetWindow>) -> Self {
-        Self {
-            seen: Vec::new(),
+    /// Without keys, with memory for so many numbers, and so much beside it for the report. Further
+    /// numbers take memory as they come.
+    ///
+    /// # Errors
+    /// [`Failure`] without memory.
+    pub(crate) fn new(
+        window: Option<SetWindow>,
+        numbers: u64,
+        beside_bytes: u64,
+    ) -> Result<Self, Failure> {
+        let words = usize::try_from(Self::bytes_of(window, numbers) / 8).unwrap_or(usize::MAX);
+        let mut seen = Vec::new();
+        let reserved = seen.try_reserve_exact(words);
+        reserved.map_err(|error| Failure::file("the set of keys")(error.into()))?;
+        seen.resize(words, 0);
+        Ok(Self {
+            seen,
             window,
             tick: 0,
+            beside_bytes,
+        })
+    }
+
+    /// The memory for so many numbers, in bytes.
+    pub(crate) fn bytes_of(window: Option<SetWindow>, numbers: u64) -> u64 {
+        match window {
+            None => 8 * numbers.div_ceil(64),
+            Some(_) => numbers.saturating_mul(8),
         }
     }
 
@@ -86,13 +111,13 @@ impl Filter for ExactSet {
     }
 
     fn clear(&mut self) {
-        *self = Self::new(self.window);
+        self.seen.fill(0);
     }
 
     fn tally(&self) -> Tally {
         Tally {
             evictions: Some(0),
-            ..Tally::new(8 * self.seen.len() as u64)
+            ..Tally::new(self.beside_bytes + 8 * self.seen.len() as u64)
         }
     }
 

@@ -55,8 +55,9 @@ impl Suspects {
         })
     }
 
-    /// The bytes of memory for each line of the filter.
-    pub(super) const BYTES_PER_LINE: u64 = 8;
+    pub(super) fn memory_bytes(&self) -> u64 {
+        8 * self.lines
+    }
 
     /// The index of the word of a key, and the key's mark in that.
     #[inline]

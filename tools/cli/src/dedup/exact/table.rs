@@ -34,7 +34,8 @@ const LOCKS: usize = 64;
 ///
 /// Finding a digest takes no lock and, nearly always, one line of the cache. Both words of a slot
 /// are written once, and a digest is found where both are equal, so a reader may meet a slot that is
-/// half written: it finds nothing, and looks again with the lock before it writes.
+/// half written: it finds nothing, and looks again with the lock before it writes. (A word of 0 is
+/// that of one digest in 2^64.)
 #[derive(Debug)]
 pub(super) struct DigestTable {
     /// Two for each slot. A free slot is 0.
@@ -67,6 +68,11 @@ impl DigestTable {
             locks: (0..LOCKS).map(|_| Mutex::default()).collect(),
             others: Mutex::default(),
         })
+    }
+
+    /// The slots, which have the numbers from 0 on.
+    pub(super) fn slots(&self) -> u64 {
+        self.words.len() as u64 / 2
     }
 
     /// The words of a digest. That of a free slot is no digest.
@@ -130,7 +136,7 @@ impl DigestTable {
             Place::PageFull => {
                 let mut others = lock(&self.others);
                 others.try_reserve(1)?;
-                let next = (self.words.len() / 2 + others.len()) as u64;
+                let next = self.slots() + others.len() as u64;
                 if next == u64::MAX {
                     return Err(ErrorKind::OutOfMemory.into());
                 }

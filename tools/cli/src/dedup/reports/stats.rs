@@ -171,7 +171,7 @@ impl Sums {
             audit: RunAudit::new(config),
             lost: None,
             totals: None,
-            exact: None,
+            exact: config.exact.map(|_| ExactCounts::default()),
             bytes_in_before: 0,
         }
     }

@@ -341,13 +341,16 @@ fn in_words(estimate: Estimate, verdicts: u64, thing: &str, happened: &str) -> S
     }
 }
 
-/// Lines that begin with the command's name.
 fn exact_line(exact: ExactCounts) -> String {
     let ExactCounts { suspects, passes } = exact;
+    if passes == 0 {
+        return "exact: ended before the keys that are compared were found".into();
+    }
     let keys = counted(suspects, "key");
     format!("exact: some {keys} compared by a digest of 128 bits, in {passes} passes")
 }
 
+/// Lines that begin with the command's name.
 fn with_name(lines: &[String]) -> String {
     lines
         .iter()

@@ -50,7 +50,7 @@ struct SharedRun<'a, 'd> {
     timing: Option<(&'a WindowConfig, ClockOrder)>,
     /// Filters of others, which are only read.
     known: &'a [Box<dyn LineFilter>],
-    exact: Option<&'a ExactStage>,
+    exact: Option<ExactStage<'a>>,
     /// The lines of the filter that the state asks for, if the run has one.
     wanted: Option<WantedBlocks>,
     delivery: &'a Mutex<Delivery<'d>>,
@@ -74,7 +74,7 @@ struct WorkerStages<'a, 'd, F> {
 pub(in crate::dedup) struct Pass<'a> {
     pub(in crate::dedup) direction: Direction,
     /// What an exact run does in this pass.
-    pub(in crate::dedup) exact: Option<&'a ExactStage>,
+    pub(in crate::dedup) exact: Option<ExactStage<'a>>,
 }
 
 impl From<Direction> for Pass<'_> {
@@ -219,7 +219,10 @@ impl<'a, F: RunPart> Stages for WorkerStages<'a, '_, F> {
             }
             Ok(Filled::NotYet) => return FillOutcome::NotYet,
             Ok(Filled::End) => Ok(feed.end()),
-            Err(failure) => Err(failure),
+            Err(failure) => {
+                lock(self.run.delivery).note_failed_input();
+                Err(failure)
+            }
         };
         // A failure of the outputs comes first.
         lock(&self.run.outcome).get_or_insert(outcome);
