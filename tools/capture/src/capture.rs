@@ -159,9 +159,12 @@ impl Capture {
     fn next(&mut self) -> io::Result<Option<usize>> {
         let mut first: Option<(u64, usize, Instant)> = None;
         let mut all_have_one = true;
+        let is_only = self.interfaces.len() == 1;
         for (at, interface) in self.interfaces.iter_mut().enumerate() {
-            match interface.head()? {
-                Some((since, time)) => {
+            match interface.find()? {
+                Some(since) => {
+                    // Nothing is compared with the frames of one.
+                    let time = if is_only { 0 } else { interface.time()? };
                     // Of equal times, that of the first interface.
                     if first.is_none_or(|(earliest, ..)| time < earliest) {
                         first = Some((time, at, since));

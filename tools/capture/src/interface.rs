@@ -114,20 +114,25 @@ impl Interface {
         })
     }
 
-    /// Since when the next frame is there, and its time; `None` without one. What the kernel has
-    /// passed on is found.
+    /// When the block of the next frame was found, which this looks for; `None` without one.
     ///
     /// # Errors
     /// If the memory of the ring contradicts itself.
     #[inline]
-    pub(crate) fn head(&mut self) -> io::Result<Option<(Instant, u64)>> {
+    pub(crate) fn find(&mut self) -> io::Result<Option<Instant>> {
         if self.head.is_none() {
             self.find_block()?;
         }
-        let Some((position, since)) = self.head else {
-            return Ok(None);
-        };
-        Ok(self.frame(position)?.map(|(frame, _)| (since, frame.time)))
+        Ok(self.held_since())
+    }
+
+    /// The time of the frame that was found.
+    ///
+    /// # Errors
+    /// If the memory of the ring contradicts itself.
+    pub(crate) fn time(&self) -> io::Result<u64> {
+        let head = self.head.map(|(position, _)| self.frame(position));
+        Ok((head.transpose()?.flatten()).map_or(0, |(frame, _)| frame.time))
     }
 
     fn find_block(&mut self) -> io::Result<()> {

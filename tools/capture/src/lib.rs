@@ -12,6 +12,27 @@
 //!
 //! The caller waits: [`Capture::awaited`] says for what.
 //!
+//! # Examples
+//! ```
+//! use echoless_capture::{Capture, InterfaceCounts, LEAST_BUFFER, MOST_SNAP_LEN, Options};
+//! use std::time::Duration;
+//!
+//! let options = Options {
+//!     interfaces: vec!["nowhere".into()],
+//!     snap_len: MOST_SNAP_LEN,
+//!     promiscuous: false,
+//!     buffer: LEAST_BUFFER,
+//!     block_timeout: Duration::from_millis(20),
+//!     filter: None,
+//!     sends_to: None,
+//!     frames: None,
+//! };
+//! let counts = InterfaceCounts::of(&options);
+//! // No such interface, or no permission.
+//! let error = Capture::open(&options, &counts).unwrap_err();
+//! assert_eq!(error.interface, "nowhere");
+//! ```
+//!
 //! `unsafe` code maps the ring (`ring.rs`), calls the socket (`socket.rs`) and libpcap
 //! (`filter.rs`). `block.rs` reads the mapped bytes and trusts none of them.
 

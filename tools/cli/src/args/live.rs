@@ -65,6 +65,27 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "NAME", requires = "interfaces")]
     pub(crate) to: Option<String>,
 
+    /// Write files of at most this size (1GiB), time (60s) or number of packets (100000) one after
+    /// the other, as FILE_00001 and so on in the place of -o FILE. The one that is written ends in
+    /// .part
+    #[arg(
+        long,
+        value_name = "LIMIT",
+        requires_all = ["interfaces", "output"],
+        conflicts_with_all = ["count", "compress"],
+        allow_hyphen_values = true
+    )]
+    pub(crate) rotate: Option<String>,
+
+    /// Keep the last N whole files of --rotate, also of earlier runs, and remove older ones
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "rotate",
+        allow_hyphen_values = true
+    )]
+    pub(crate) keep: Option<String>,
+
     /// Exit with code 3 if packets were lost, because they came faster than they were read or
     /// could not be sent
     #[arg(long, requires = "interfaces")]

@@ -1,13 +1,16 @@
 //! The configuration of live capture.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::Duration;
 
 use echoless::SpecError;
 use echoless_capture::{LEAST_BUFFER, MOST_SNAP_LEN, Options};
+use echoless_records::failure::Failure;
 use echoless_records::number::{parse_if_given, parse_size, parse_time, parse_whole};
 
 use crate::args::LiveArgs;
+use crate::dedup::{MostOfFile, RotatedFiles};
 use crate::packets::live::LiveCapture;
 
 /// The memory of a ring without an option: at 10 Gbit/s, 25 ms of packets.
@@ -61,6 +64,48 @@ impl LiveCapture {
         let duration = parse_if_given("--duration", args.duration.as_deref(), parse_duration)?;
         Ok(Some(Self::new(options, duration, args.fail_on_loss)))
     }
+}
+
+/// The files of `--rotate` in the place of an output.
+///
+/// # Errors
+/// [`Failure`] if the options are invalid, or the folder of the files cannot be read.
+pub(super) fn rotated_files(
+    args: &LiveArgs,
+    output: Option<&Path>,
+) -> Result<Option<RotatedFiles>, Failure> {
+    let most = parse_if_given("--rotate", args.rotate.as_deref(), parse_most)?;
+    let keep = parse_if_given("--keep", args.keep.as_deref(), |option, text| {
+        parse_whole(option, text, 1..=usize::MAX)
+    })?;
+    let Some(most) = most else {
+        return Ok(None);
+    };
+    let output = output.filter(|path| *path != Path::new("-"));
+    let output = output.ok_or_else(|| Failure::option("--rotate", "-o FILE, not a stream"))?;
+    RotatedFiles::find(output, most, keep.unwrap_or(usize::MAX)).map(Some)
+}
+
+/// Parses what a file may hold. A number is one of packets, and `10m` are minutes.
+fn parse_most(option: &'static str, text: &str) -> Result<MostOfFile, SpecError> {
+    let most = match text.parse() {
+        Ok(packets) => Some(MostOfFile::Packets(packets)),
+        Err(_) => match (parse_time(option, text), parse_size(option, text)) {
+            (Ok(time), _) => Some(MostOfFile::Nanoseconds(time)),
+            (_, Ok(bytes)) => Some(MostOfFile::Bytes(bytes)),
+            (Err(_), Err(_)) => None,
+        },
+    };
+    let is_some = |most: &MostOfFile| {
+        let (MostOfFile::Packets(number)
+        | MostOfFile::Nanoseconds(number)
+        | MostOfFile::Bytes(number)) = most;
+        *number > 0
+    };
+    most.filter(is_some).ok_or_else(|| {
+        let allowed = "a size such as 1GiB, a time such as 60s, or a number of packets, above 0";
+        SpecError::new(option, text, allowed)
+    })
 }
 
 fn parse_buffer(option: &'static str, text: &str) -> Result<u64, SpecError> {

@@ -15,10 +15,12 @@ use echoless_stream::Span;
 
 use super::dedup::{Content, DedupConfig};
 use super::known_states::KnownStates;
+use super::live::rotated_files;
 use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records};
 use super::run::RunConfig;
 use super::window::WindowConfig;
 use crate::args::{Keep, PacketArgs, Summary};
+use crate::dedup::RotatedFiles;
 use crate::packets::diagnosis::{DiagnosisConfig, wide_key};
 use crate::packets::filter::{BothSpec, CountedSpec, Windows};
 use crate::packets::header::StreamHeader;
@@ -50,6 +52,8 @@ pub(crate) struct PacketConfig {
     pub(crate) live: Option<LiveCapture>,
     /// What takes the place of the packets.
     pub(crate) diagnosis: Option<DiagnosisConfig>,
+    /// The files that take the place of one output.
+    pub(crate) rotated: Option<RotatedFiles>,
 }
 
 impl PacketConfig {
@@ -86,8 +90,12 @@ impl TryFrom<PacketArgs> for DedupConfig {
         };
         let keys = key_reader(&args)?;
         let diagnosis = args.diagnose.then(|| diagnosis(&mut args));
-        let live = LiveCapture::from_args(args.live)?;
         let mut run = args.run;
+        let rotated = rotated_files(&args.live, run.output.as_deref())?;
+        let live = LiveCapture::from_args(args.live)?;
+        if let Some(files) = &rotated {
+            run.output = Some(files.part());
+        }
         let sends = live.as_ref().is_some_and(LiveCapture::sends);
         if sends && run.output.is_none() && !run.count {
             run.output = Some("/dev/null".into());
@@ -151,6 +159,7 @@ impl TryFrom<PacketArgs> for DedupConfig {
             second: second.map(|window| window.span.units()),
             live,
             diagnosis,
+            rotated,
         };
         Ok(Self {
             sources,

@@ -27,6 +27,7 @@ mod top_keys;
 
 pub(crate) use observers::{Observer, Words};
 pub(crate) use outputs::Outputs;
+pub(crate) use outputs::rotation::{MostOfFile, RotatedFiles};
 pub(crate) use outputs::stats_file::replace_unread;
 pub(crate) use pipeline::run;
 pub(crate) use reports::fields::Fields;

@@ -246,6 +246,141 @@ fn an_interface_that_goes_down_is_captured_again_once_it_is_up() {
 }
 
 #[test]
+fn rotated_files_are_whole_and_hold_what_one_file_would() {
+    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+        return;
+    };
+    let folder = Folder::new();
+    let file = capture("1000", &["--frame-bytes", "100"]);
+    folder.write("sent", &file);
+    let sent = folder.path("sent").display().to_string();
+    let window = "--window-packets 400 --ignore mac,vlan,ttl,checksum";
+    let expected = frames(&packets(&window.split_whitespace().collect::<Vec<_>>(), &file).bytes());
+    // Some have a tag of 4 bytes; what is around one is 44 bytes, and what is in front of all 84.
+    let largest = 44 + 104;
+    for (rotate, keep) in [
+        ("150", None),
+        ("20kB", None),
+        ("1h", None),
+        ("150", Some(2)),
+    ] {
+        let folder = Folder::new();
+        // Numbers go on behind those that are there, and other names are left alone.
+        for name in [
+            "out_00006.pcapng",
+            "out_00007.pcapng.part",
+            "out_x.pcapng",
+            "out_8.pcapng",
+        ] {
+            folder.write(name, "earlier");
+        }
+        let output = folder.path("out.pcapng").display().to_string();
+        let keep_option = keep.map_or(String::new(), |keep| format!("--keep {keep}"));
+        let args =
+            format!("--interface a1 --packets 1000 {window} --rotate {rotate} {keep_option}");
+        let mut child = network
+            .packets("", &format!("{args} -o {output}"))
+            .spawn()
+            .unwrap();
+        let part = folder.path("out_00008.pcapng.part");
+        // The header is written once it captures.
+        while !part.metadata().is_ok_and(|part| part.len() > 0) {
+            assert!(child.try_wait().unwrap().is_none(), "{rotate}");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        network.replay("a0", &sent);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+        let files = (8..).map(|number| format!("out_{number:05}.pcapng"));
+        let first = match keep {
+            Some(_) => 8 + expected.len().div_ceil(150) - 2,
+            None => 8,
+        };
+        let files = files.skip(first - 8).take_while(|name| folder.has(name));
+        let files: Vec<Vec<u8>> = files.map(|name| folder.bytes(&name)).collect();
+        let held: Vec<Vec<Vec<u8>>> = files.iter().map(|file| frames(file)).collect();
+        let kept = match keep {
+            Some(keep) => {
+                assert_eq!(files.len(), keep);
+                &expected[(expected.len().div_ceil(150) - keep) * 150..]
+            }
+            None => &expected[..],
+        };
+        assert!(held.concat() == kept, "{rotate}");
+        let (last, others) = held.split_last().unwrap();
+        match rotate {
+            "150" => assert!(last.len() <= 150 && others.iter().all(|file| file.len() == 150)),
+            "1h" => assert!(others.is_empty()),
+            _ => {
+                assert!(files.len() > 2);
+                for file in &files[..files.len() - 1] {
+                    assert!((20_000 - largest..=20_000).contains(&file.len()));
+                }
+            }
+        }
+        assert_eq!(folder.has("out_00006.pcapng"), keep.is_none());
+        assert!(
+            ["out_00007.pcapng.part", "out_x.pcapng", "out_8.pcapng"]
+                .iter()
+                .all(|it| folder.has(it))
+        );
+        let is_part = |name: &std::ffi::OsStr| name.to_string_lossy().ends_with(".part");
+        let names = std::fs::read_dir(folder.path(""))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.filter(|name| is_part(name)).count(), 1);
+    }
+}
+
+#[test]
+fn a_kill_leaves_whole_files_and_one_part() {
+    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+        return;
+    };
+    let folder = Folder::new();
+    let file = echoless("gen packets -n 1000", b"").bytes();
+    folder.write("sent", &file);
+    let output = folder.path("out.pcapng").display().to_string();
+    let args = format!("--interface a1 --rotate 100 -o {output} --window-packets 1");
+    let mut child = network.packets("", &args).spawn().unwrap();
+    let is_there = |name: &str| folder.path(name).metadata().is_ok_and(|it| it.len() > 0);
+    let mut wait_for = |name: &str| {
+        while !is_there(name) {
+            assert!(child.try_wait().unwrap().is_none());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    wait_for("out_00001.pcapng.part");
+    network.replay("a0", &folder.path("sent").display().to_string());
+    wait_for("out_00009.pcapng");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let whole = (1..=9).map(|number| folder.bytes(&format!("out_{number:05}.pcapng")));
+    let held: Vec<_> = whole.map(|file| frames(&file)).collect();
+    assert!(held.iter().all(|file| file.len() == 100));
+    assert!(frames(&file).starts_with(&held.concat()));
+    assert!(folder.has("out_00010.pcapng.part") && !folder.has("out_00010.pcapng"));
+}
+
+#[test]
+fn packets_longer_than_the_mtu_are_warned_of_once() {
+    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+        return;
+    };
+    let folder = Folder::new();
+    folder.write("sent", echoless("gen packets -n 100", b"").bytes());
+    network.sh("ip link set a1 mtu 500");
+    let run = LiveRun::start(network.packets("", "--interface a1 --packets 100"));
+    // The interface takes them now, and their length is compared with what it was.
+    network.sh("ip link set a1 mtu 1500");
+    network.replay("a0", &folder.path("sent").display().to_string());
+    let (code, _, messages) = run.end();
+    assert_eq!(code, Some(0), "{messages}");
+    let line = "ethtool -K a1 gro off lro off tso off gso off";
+    assert_eq!(messages.matches(line).count(), 1, "{messages}");
+}
+
+#[test]
 fn lost_packets_are_counted() {
     let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
         return;
@@ -397,6 +532,12 @@ fn options_that_contradict_each_other_are_one_line() {
             "--interface a --duration 0s | invalid --duration=0s: expected a time above 0",
             "--interface a --packets 0 | invalid --packets=0: expected a whole number from 1",
             "--filter udp | --interface",
+            "--interface a --rotate 5 | --output",
+            "--interface a -o - --rotate 5 |= invalid --rotate: expected -o FILE, not a stream",
+            "--interface a -o x --rotate 0s | invalid --rotate=0s: expected a size such as 1GiB, a time",
+            "--interface a -o x --rotate 1e | invalid --rotate=1e: expected a size",
+            "--interface a -o x --keep 5 | --rotate",
+            "--interface a -o x --rotate 5 --keep 0 | invalid --keep=0: expected a whole number",
             "--interface a file.pcap | cannot be used with",
         ],
     );

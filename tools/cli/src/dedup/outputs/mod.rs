@@ -4,6 +4,7 @@
 mod compressed;
 mod lines;
 mod open_elements;
+pub(super) mod rotation;
 mod run_outputs;
 mod runs;
 mod saved_output;

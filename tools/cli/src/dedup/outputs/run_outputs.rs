@@ -14,6 +14,7 @@ use echoless_records::tag::{Tag, Tagger};
 
 use super::compressed::CompressedOutput;
 use super::lines::Lines;
+use super::rotation::Rotation;
 use super::runs::Runs;
 use super::saved_output::SavedOutput;
 use super::sink::Sink;
@@ -30,6 +31,8 @@ pub(crate) struct Outputs {
     all: Vec<Output>,
     pub(in crate::dedup) stats: Option<StatsFile>,
     passed: Passed,
+    /// The files of the main output, if it has several.
+    rotation: Option<Rotation>,
     /// Whether the number of the records replaces them in the main output.
     count_only: bool,
     /// What is made for an output of the current chunk.
@@ -237,6 +240,10 @@ impl Outputs {
             all,
             stats,
             passed: Passed::new(config),
+            rotation: match &config.content {
+                Content::Packets(packets) => packets.rotated.as_ref().map(Rotation::new),
+                Content::Records(_) => None,
+            },
             // Not with all records, tagged or not: these options exclude each other.
             count_only: run.count,
             made: Lines::default(),
@@ -425,6 +432,24 @@ impl Outputs {
             made.clear();
             match gets {
                 Gets::Passed if self.count_only => {}
+                Gets::Passed if self.rotation.is_some() => {
+                    if let Passed::TaggedPackets = self.passed {
+                        append_blocks(chunk, &mut made.bytes, &mut made.lengths);
+                    } else {
+                        let runs = match self.passed {
+                            Passed::Duplicates => duplicates(),
+                            _ => Runs::new(chunk.withheld(), records, false),
+                        };
+                        for record in runs.flatten() {
+                            let block = chunk.bytes_of(record..record + 1);
+                            made.bytes.extend_from_slice(block);
+                            made.lengths.push(block.len() as u64);
+                        }
+                    }
+                    if let Some(rotation) = &mut self.rotation {
+                        rotation.write(sink, made)?;
+                    }
+                }
                 Gets::Passed => match &self.passed {
                     Passed::Diagnosis => {}
                     Passed::Repeated => {
@@ -512,7 +537,10 @@ impl Outputs {
         for output in &mut self.all {
             closed = graver(closed, output.sink.close());
         }
-        closed
+        match &mut self.rotation {
+            Some(rotation) if closed.is_ok() => rotation.end(),
+            Some(_) | None => closed,
+        }
     }
 
     /// Replaces the input of `--in-place` by the main output, which is closed.

@@ -620,6 +620,18 @@ impl Sink {
         self.write_records(runs, lines.lengths.iter().copied(), terminator)
     }
 
+    /// Writes blocks of a capture with these lengths.
+    pub(super) fn write_blocks(&mut self, blocks: &[u8], lengths: &[u64]) -> Result<(), Failure> {
+        let runs = (!blocks.is_empty()).then_some(blocks);
+        self.write_records(runs, lengths.iter().copied(), b"")
+    }
+
+    /// Goes on in another file, behind one that is closed.
+    pub(super) fn replace(&mut self, target: Opened) -> Result<(), Failure> {
+        self.target = target;
+        self.target.truncate()
+    }
+
     /// Writes bytes that are no record.
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.target
