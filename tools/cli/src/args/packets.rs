@@ -147,7 +147,7 @@ pub(crate) struct PacketArgs {
         conflicts_with_all = [
             "window_packets", "no_refresh", "from", "ignore", "inner", "payload_bytes", "snap_safe",
             "group", "tag", "report", "invert", "count", "output", "duplicates", "explain",
-            "compress", "fail_on_duplicates", "to",
+            "compress", "fail_on_duplicates", "skip_seen_files", "to",
         ],
         help_heading = "Diagnosis"
     )]

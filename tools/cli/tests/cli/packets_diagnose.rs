@@ -754,6 +754,7 @@ fn a_diagnosis_excludes_outputs_and_keys() {
         "--report",
         "--ignore ttl",
         "--window-packets 3",
+        "--skip-seen-files seen",
     ] {
         let run = folder.echoless(format!("packets --diagnose {option} mirror.pcap"));
         run.fails("the argument '--diagnose' cannot be used with");
