@@ -71,6 +71,9 @@ impl Position {
     /// # Errors
     /// If the block has no place for its header.
     pub(crate) fn first(block: &[u8]) -> io::Result<Option<Self>> {
+        if block.len() < BLOCK_HEADER {
+            return Err(contradiction());
+        }
         let left = u32_at(block, FRAMES)?;
         let at = u32_at(block, FIRST_FRAME)? as usize;
         Ok((left > 0).then_some(Self { at, left }))
@@ -298,7 +301,7 @@ mod tests {
             i128::from(u32::from_le_bytes(bytes))
         };
         let mut found = Vec::new();
-        if block.len() < 24 {
+        if block.len() < 48 {
             return (found, true);
         }
         let (count, mut at, filled) = (number(12, 4), number(16, 4), number(20, 4));
