@@ -282,23 +282,19 @@ fn diagnosis(args: &mut PacketArgs) -> DiagnosisConfig {
     add("--filter", &live.filter);
     add("--snap-length", &live.snap_length);
     options.extend(live.promiscuous.then(|| "--promiscuous".to_owned()));
-    let inputs: Vec<String> = match live.interfaces.is_empty() {
-        true => Source::all(&args.inputs)
-            .iter()
-            .map(Source::typed)
-            .collect(),
+    let typed = |source: &Source| match source.typed() {
+        _ if source.is_stdin() => "FILE".into(),
+        option if option.starts_with('-') => format!("./{option}"),
+        path => path,
+    };
+    let inputs = match live.interfaces.is_empty() {
+        true => Source::all(&args.inputs).iter().map(typed).collect(),
         false => Vec::new(),
     };
-    let is_pcap = !inputs.is_empty() && !inputs.iter().any(|input| input.contains(".pcapng"));
     DiagnosisConfig {
         svg: args.svg.take().map(Target::from),
         options,
         inputs,
-        output: if is_pcap {
-            "clean.pcap"
-        } else {
-            "clean.pcapng"
-        },
     }
 }
 

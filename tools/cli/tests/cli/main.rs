@@ -48,6 +48,7 @@ mod network;
 mod outputs;
 mod packets;
 mod packets_diagnose;
+mod packets_diagnose_doubts;
 mod packets_editcap;
 mod packets_files;
 mod packets_generated;

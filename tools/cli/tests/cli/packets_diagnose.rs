@@ -11,27 +11,27 @@ use crate::network::Network;
 use crate::packets_support::split;
 use crate::run::{Folder, echoless};
 
-const MS: u64 = 1_000_000;
-const SECOND: u64 = 1000 * MS;
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const SECOND: u64 = 1000 * MS;
 
 /// A captured packet.
 #[derive(Debug, Clone)]
-struct Captured {
+pub(crate) struct Captured {
     /// Nanoseconds since the first packet.
-    time: u64,
-    interface: u32,
-    frame: Vec<u8>,
+    pub(crate) time: u64,
+    pub(crate) interface: u32,
+    pub(crate) frame: Vec<u8>,
     /// The most bytes that are captured.
-    snap: usize,
-    is_copy: bool,
+    pub(crate) snap: usize,
+    pub(crate) is_copy: bool,
 }
 
 /// A packet as its headers and its payload.
 #[derive(Debug, Clone)]
-struct Sent {
-    time: u64,
-    headers: Vec<Header>,
-    payload: Vec<u8>,
+pub(crate) struct Sent {
+    pub(crate) time: u64,
+    pub(crate) headers: Vec<Header>,
+    pub(crate) payload: Vec<u8>,
 }
 
 impl Sent {
@@ -44,7 +44,7 @@ impl Sent {
     }
 
     /// The frame, padded to the shortest length of Ethernet.
-    fn padded(&self) -> Vec<u8> {
+    pub(crate) fn padded(&self) -> Vec<u8> {
         let mut frame = self.unpadded();
         frame.resize(frame.len().max(60), 0);
         frame
@@ -55,7 +55,7 @@ impl Sent {
     }
 
     /// With these headers in the place of the link header.
-    fn behind(&self, front: &[Header]) -> Self {
+    pub(crate) fn behind(&self, front: &[Header]) -> Self {
         let headers = [front, &self.headers[1..]].concat();
         Self {
             headers,
@@ -64,7 +64,7 @@ impl Sent {
     }
 }
 
-fn tcp(seq: u32, ack: u32) -> Header {
+pub(crate) fn tcp(seq: u32, ack: u32) -> Header {
     Header::Tcp(Tcp {
         source: 40_000,
         destination: 443,
@@ -78,7 +78,7 @@ fn tcp(seq: u32, ack: u32) -> Header {
     })
 }
 
-fn udp(port: u16) -> Header {
+pub(crate) fn udp(port: u16) -> Header {
     Header::Udp {
         source: port,
         destination: 53,
@@ -86,7 +86,7 @@ fn udp(port: u16) -> Header {
     }
 }
 
-fn ip(host: u8, id: u16) -> Header {
+pub(crate) fn ip(host: u8, id: u16) -> Header {
     let Header::Ipv4(ip) = Header::ipv4() else {
         unreachable!("the header of IPv4");
     };
@@ -98,7 +98,7 @@ fn ip(host: u8, id: u16) -> Header {
 }
 
 /// An ARP request for this address.
-fn arp(address: u8, time: u64) -> Sent {
+pub(crate) fn arp(address: u8, time: u64) -> Sent {
     let mut payload = vec![0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 2, 10, 0, 0, 1];
     payload.extend([0, 0, 0, 0, 0, 0, 10, 0, 0, address]);
     Sent {
@@ -110,7 +110,7 @@ fn arp(address: u8, time: u64) -> Sent {
 
 /// Two seconds of traffic without copies: eight connections with data and acknowledgments, two
 /// streams of datagrams without an identification, IPv6, and ARP.
-fn traffic() -> Vec<Sent> {
+pub(crate) fn traffic() -> Vec<Sent> {
     let mut random = Generator::new(5);
     let packets = (0..1000_u32).map(|number| {
         let time = u64::from(number) * 2 * MS + random.below(MS);
@@ -170,11 +170,12 @@ fn repeats(kinds: &[&str]) -> Vec<Sent> {
     all
 }
 
-/// The packets of a feed in the order of time, as pcapng of three interfaces, and which are copies.
-fn capture(mut packets: Vec<Captured>) -> (Vec<u8>, Vec<bool>) {
+/// The packets of a feed in the order of time, as pcapng, and which are copies.
+pub(crate) fn capture(mut packets: Vec<Captured>) -> (Vec<u8>, Vec<bool>) {
     packets.sort_by_key(|packet| packet.time);
     let mut file = PcapngWriter::new(false);
-    for _ in 0..3 {
+    let last = packets.iter().map(|packet| packet.interface).max();
+    for _ in 0..=last.unwrap_or(0) {
         file.interface(LinkType::ETHERNET, 0, &[(9, &[9])]);
     }
     for packet in &packets {
@@ -186,7 +187,7 @@ fn capture(mut packets: Vec<Captured>) -> (Vec<u8>, Vec<bool>) {
     (file.into_bytes(), copies)
 }
 
-fn original(sent: &Sent) -> Captured {
+pub(crate) fn original(sent: &Sent) -> Captured {
     Captured {
         time: sent.time,
         interface: 0,
@@ -197,7 +198,7 @@ fn original(sent: &Sent) -> Captured {
 }
 
 /// The text and the figures of the diagnosis of a file.
-fn diagnose(folder: &Folder, name: &str) -> (String, Value) {
+pub(crate) fn diagnose(folder: &Folder, name: &str) -> (String, Value) {
     let text = |more| {
         let run = folder.echoless(format!("packets -q --diagnose --stats stats {more} {name}"));
         run.text()
@@ -269,7 +270,7 @@ fn check_of(
 }
 
 /// A copy of a packet, a few microseconds later.
-fn copy(number: usize, sent: &Sent, frame: Vec<u8>) -> Captured {
+pub(crate) fn copy(number: usize, sent: &Sent, frame: Vec<u8>) -> Captured {
     Captured {
         time: sent.time + 2000 + number as u64 % 7 * 900,
         frame,

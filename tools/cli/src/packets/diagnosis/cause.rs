@@ -10,8 +10,10 @@ use super::super::distances::Distance;
 pub(super) enum Match {
     /// As they are.
     Whole,
-    /// As the packets in tunnels, of which at least one is in a tunnel.
+    /// As the packets in two tunnels between the same addresses.
     Inner,
+    /// As the packets in other tunnels, or one in a tunnel and one outside.
+    Tunnels,
     /// As far as the one goes that has fewer captured bytes.
     Snapped,
 }
@@ -30,9 +32,9 @@ pub(super) struct Pair {
     pub(super) is_numbered: bool,
     /// Whether both have an IP header.
     pub(super) has_network: bool,
+    /// Whether they are for one link only, so that each link may have its own.
+    pub(super) is_on_link: bool,
     pub(super) crosses_interfaces: bool,
-    /// The fewest captured bytes of both, if they were cut at different lengths.
-    pub(super) snap: Option<u32>,
     pub(super) distance: Distance,
     /// The same with the window in the place of the time.
     pub(super) window: Distance,
@@ -72,31 +74,41 @@ const OF_SENDER: FieldSet = FieldSet::of(&[
     Field::Tos,
     Field::IpChecksum,
     Field::TransportChecksum,
+    // What is around a packet in the same tunnel.
+    Field::Tunnel,
 ]);
+
+/// What tells hosts and links apart, which may send the same if it is for one link only.
+const OF_LINK: FieldSet = FieldSet::of(&[Field::Mac, Field::Vlan, Field::Pppoe]);
 
 impl Pair {
     pub(super) fn cause(&self) -> Cause {
         let any = |fields: &[Field]| fields.iter().any(|it| self.differing.contains(*it));
         match self.matching {
             Match::Snapped => Cause::Snapped,
-            Match::Inner => Cause::Tunnel,
-            Match::Whole if any(&[Field::Mpls]) => Cause::Mpls,
-            Match::Whole if self.is_routed => Cause::Routed,
-            Match::Whole if any(&[Field::Vlan]) => Cause::Vlan,
-            Match::Whole if any(&[Field::OtherTags, Field::LanId, Field::Pppoe]) => Cause::Tags,
-            Match::Whole if any(&[Field::Tos]) => Cause::Tos,
-            Match::Whole if any(&[Field::Mac]) => Cause::Mac,
-            Match::Whole if any(&[Field::CaptureHeader]) => Cause::CaptureHeader,
-            Match::Whole if any(&[Field::Padding]) => Cause::Padding,
-            Match::Whole if !self.differing.is_empty() => Cause::Checksum,
-            Match::Whole if self.crosses_interfaces => Cause::Interfaces,
-            Match::Whole => Cause::Equal,
+            Match::Tunnels => Cause::Tunnel,
+            _ if any(&[Field::Mpls]) => Cause::Mpls,
+            _ if self.is_routed => Cause::Routed,
+            _ if any(&[Field::Vlan]) => Cause::Vlan,
+            _ if any(&[Field::OtherTags, Field::LanId, Field::Pppoe]) => Cause::Tags,
+            _ if any(&[Field::Tos]) => Cause::Tos,
+            _ if any(&[Field::Mac]) => Cause::Mac,
+            _ if any(&[Field::CaptureHeader]) => Cause::CaptureHeader,
+            _ if any(&[Field::Padding]) => Cause::Padding,
+            _ if !self.differing.without(Field::Tunnel).is_empty() => Cause::Checksum,
+            _ if self.crosses_interfaces => Cause::Interfaces,
+            _ => Cause::Equal,
         }
     }
 
     /// Whether nothing differs that only the network changes.
     pub(super) fn is_equal(&self) -> bool {
-        self.matching == Match::Whole && self.differing.union(OF_SENDER) == OF_SENDER
+        let of_sender = match self.is_on_link {
+            true => OF_SENDER.union(OF_LINK),
+            false => OF_SENDER,
+        };
+        matches!(self.matching, Match::Whole | Match::Inner)
+            && self.differing.union(of_sender) == of_sender
     }
 
     /// Whether only the network can have made the later packet, however late it came.
@@ -134,7 +146,7 @@ impl Cause {
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Snapped => "cut at another length, by captures with different snap lengths",
-            Self::Tunnel => "in a tunnel and outside of it, or in two tunnels",
+            Self::Tunnel => "in a tunnel and outside of it, or in tunnels of other addresses",
             Self::Mpls => "with MPLS labels and without, or with others",
             Self::Routed => "another time to live: in front of a router and behind it",
             Self::Vlan => "with a VLAN tag and without, or with another one",

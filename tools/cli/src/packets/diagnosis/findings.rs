@@ -10,16 +10,18 @@ use super::super::tally::CopyTally;
 use super::cause::{Cause, Match, Pair};
 use super::pairs::{Diagnosis, NEAR};
 
-/// Fewer copies than this prove nothing, whatever differs.
+/// Fewer copies than this prove nothing, whatever differs, nor does fewer than one in so many
+/// packets.
 const LEAST_COPIES: u64 = 5;
+const PACKETS_FOR_A_COPY: u64 = 1000;
 
-/// Fewer than one in so many packets may have been sent again, if nothing differs that only the
-/// network changes.
-const PACKETS_FOR_AN_EQUAL_ONE: u64 = 1000;
+/// Where nothing proves a copy, equal packets are copies if at least two in so many packets are.
+/// Every second packet is, if all are copied.
+const PACKETS_FOR_TWO_EQUAL: u64 = 5;
 
 /// The buckets in a row without a pair that separate copies from packets that were sent again: a
 /// power of ten.
-const GAP: usize = 3;
+pub(super) const GAP: usize = 3;
 
 /// The window is so many times as long as the greatest distance of a copy, if nothing is in the
 /// way, because queues may be longer than they were; and never shorter than this many nanoseconds.
@@ -35,7 +37,8 @@ pub(super) struct Findings {
     pub(super) copies: u64,
     pub(super) tally: CopyTally,
     pub(super) by_vlans: BTreeMap<(Option<u16>, Option<u16>), u64>,
-    /// Packets that are equal to an earlier one and were sent again.
+    /// Packets that are equal to an earlier one, as far as the options compare them, and were sent
+    /// again.
     pub(super) repeats: Distances,
     /// Those of them that the options remove, too.
     pub(super) removed_repeats: u64,
@@ -56,14 +59,16 @@ enum Kind {
 
 impl Findings {
     pub(super) fn new(diagnosis: &Diagnosis<'_>) -> Self {
-        let pairs: Vec<(&Pair, u64)> = diagnosis.pairs.iter().map(|(it, n)| (it, *n)).collect();
-        let kinds = kinds(&pairs, diagnosis.packets);
-        let judged = || {
-            pairs
-                .iter()
-                .zip(&kinds)
-                .map(|((pair, n), kind)| (*pair, *n, *kind))
-        };
+        let mut all = kinds(diagnosis);
+        // With each option, further packets are compared with those before.
+        for option in [&[Match::Snapped][..], &[Match::Inner, Match::Tunnels]] {
+            let is_of = |pair: &Pair| option.contains(&pair.matching);
+            let is_copy = |(pair, _, kind): &(&Pair, _, _)| is_of(pair) && *kind == Kind::Copy;
+            if !all.iter().any(is_copy) {
+                all.retain(|(pair, _, kind)| *kind != Kind::Repeat || !is_of(pair));
+            }
+        }
+        let judged = || all.iter().copied();
         let of = |wanted| judged().filter(move |(_, _, kind)| *kind == wanted);
         let by_cause = |wanted| {
             let mut causes: BTreeMap<Cause, u64> = BTreeMap::new();
@@ -104,16 +109,18 @@ impl Findings {
             }
         }
         if findings.copies > 0 {
-            findings.add_window(&windows(Kind::Copy), &windows(Kind::Repeat));
+            let (copies, repeats) = (windows(Kind::Copy), windows(Kind::Repeat));
+            findings.add_window(&copies, &repeats, diagnosis.greatest);
             let copies: Vec<&Pair> = of(Kind::Copy).map(|(pair, _, _)| pair).collect();
-            findings.add_key(&copies);
+            findings.add_key(&copies, diagnosis.snap());
         }
         findings
     }
 
     /// Adds the window that has all copies, and of the other equal packets as few as possible.
-    /// `copies` and `repeats` are the windows that have them.
-    fn add_window(&mut self, copies: &Distances, repeats: &Distances) {
+    /// `copies` and `repeats` are the windows that have them; `greatest` takes the place of the end
+    /// of the last bucket.
+    fn add_window(&mut self, copies: &Distances, repeats: &Distances, greatest: u64) {
         let Some(last) = quantile(&copies.by_time, 1.0) else {
             let last = quantile(&copies.by_packets, 1.0).and_then(packets_end);
             let window = last.unwrap_or(1).saturating_mul(2);
@@ -124,7 +131,8 @@ impl Findings {
             self.options = vec!["--window-packets".into(), window.to_string()];
             return;
         };
-        let last_end = time_end(last).unwrap_or(u64::MAX);
+        let second = 1_000_000_000;
+        let last_end = time_end(last).unwrap_or((greatest / second + 1).saturating_mul(second));
         let wanted = (last_end.saturating_mul(MARGIN)).clamp(LEAST_WINDOW, NEAR.max(last_end));
         // Half as long as the least one with a packet that was sent again.
         let beyond = repeats
@@ -138,15 +146,15 @@ impl Findings {
             .max(last_end);
         let ends = (0..).map_while(time_end).take_while(|end| *end <= most);
         let buckets = ends.clone().count();
-        let window = ends.last().unwrap_or(last_end);
-        self.removed_repeats = repeats.by_time[..buckets].iter().sum();
+        let window = ends.last().unwrap_or(last_end).max(last_end);
+        self.removed_repeats = repeats.by_time[..buckets.max(last + 1)].iter().sum();
         let (number, unit) = whole_unit(window);
         self.options = vec!["--window".into(), format!("{number}{unit}")];
         self.is_unordered = quantile(&self.tally.distances.by_time, 1.0) < Some(last);
     }
 
-    /// Adds what must not be compared, besides what is not by default.
-    fn add_key(&mut self, copies: &[&Pair]) {
+    /// Adds what must not be compared, besides what is not by default. Packets were cut at `snap`.
+    fn add_key(&mut self, copies: &[&Pair], snap: Option<u32>) {
         let default = KeyOptions::default();
         let before_network = KeyReader::new(default.clone()).map(|reader| reader.left_out());
         let before_network = before_network.unwrap_or(FieldSet::EMPTY);
@@ -163,17 +171,15 @@ impl Findings {
                 .filter(|it| !without_option.contains(*it));
             ignore = others.fold(ignore, FieldSet::with);
         }
-        let differs = |field| copies.iter().any(|pair| pair.differing.contains(field));
-        if copies.iter().any(|pair| pair.matching == Match::Inner) {
+        let needs = |matching| copies.iter().any(|pair| pair.matching == matching);
+        if needs(Match::Inner) || needs(Match::Tunnels) {
             self.options.push("--inner".into());
         }
-        if let Some(snap) = copies.iter().filter_map(|pair| pair.snap).min() {
+        if let Some(snap) = snap.filter(|_| needs(Match::Snapped)) {
             self.options
                 .extend(["--snap-safe".into(), snap.to_string()]);
             // It tells packets apart that differ only behind these bytes.
-            if !differs(Field::TransportChecksum) {
-                ignore = ignore.without(Field::TransportChecksum);
-            }
+            ignore = ignore.without(Field::TransportChecksum);
         }
         let ignore = ignore.without(Field::Tunnel);
         if ignore != default.ignore {
@@ -182,9 +188,10 @@ impl Findings {
     }
 }
 
-/// The verdict on each pair, of a stream of so many packets.
-fn kinds(pairs: &[(&Pair, u64)], packets: u64) -> Vec<Kind> {
-    let may_be_copies = || pairs.iter().filter(|(pair, _)| pair.may_be_copy);
+/// The pairs with their counts and verdicts.
+fn kinds<'a>(diagnosis: &'a Diagnosis<'_>) -> Vec<(&'a Pair, u64, Kind)> {
+    let pairs = diagnosis.pairs.iter().filter(|(_, n)| *n > 0);
+    let may_be_copies = || pairs.clone().filter(|(pair, _)| pair.may_be_copy);
     let last_bucket = |is_proved: bool| {
         let mut by_time = Distances::NONE;
         let of = may_be_copies().filter(|(pair, _)| pair.is_proved() == is_proved);
@@ -211,18 +218,25 @@ fn kinds(pairs: &[(&Pair, u64)], packets: u64) -> Vec<Kind> {
             .or_default() += n;
         ambiguous += if pair.is_ambiguous() { *n } else { 0 };
     }
-    let kind = |(pair, _): &(&Pair, u64)| {
+    let packets = diagnosis.packets;
+    let least = LEAST_COPIES.max(packets.div_ceil(PACKETS_FOR_A_COPY));
+    by_cause.retain(|(_, is_ambiguous), n| !*is_ambiguous && *n >= least);
+    // Hosts repeat much in one flow, and little in all.
+    let is_of_flows = ambiguous >= 2 * diagnosis.flows.most_equal;
+    let are_most = ambiguous * PACKETS_FOR_TWO_EQUAL >= 2 * packets;
+    let are_copies = !by_cause.is_empty() || is_of_flows && are_most;
+    let kind = |(pair, n): &'a (Pair, u64)| {
         // What makes copies of some packets makes those of others, too.
-        let is_proved = by_cause.get(&(pair.cause(), false)) >= Some(&LEAST_COPIES);
-        let least = LEAST_COPIES.max(packets.div_ceil(PACKETS_FOR_AN_EQUAL_ONE));
-        let enough = is_proved || pair.is_ambiguous() && ambiguous >= least;
-        match is_copy(pair) {
+        let is_proved = by_cause.contains_key(&(pair.cause(), false));
+        let enough = is_proved || pair.is_ambiguous() && ambiguous >= least && are_copies;
+        let kind = match is_copy(pair) {
             true if enough => Kind::Copy,
             true => Kind::Doubtful,
             false => Kind::Repeat,
-        }
+        };
+        (pair, *n, kind)
     };
-    pairs.iter().map(kind).collect()
+    pairs.clone().map(kind).collect()
 }
 
 /// The last bucket of times that has copies: that of the largest group of buckets with no

@@ -24,6 +24,9 @@ pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<Strin
     let copies = findings.copies;
     let packets = grouped(diagnosis.packets);
     let mut lines = vec![match copies {
+        0 if diagnosis.unknown > 0 => {
+            format!("{packets} packets, no copies as far as the diagnosis remembers")
+        }
         0 => format!("{packets} packets, no copies"),
         _ => format!(
             "{packets} packets, {} of them copies ({:.2} %)",
@@ -54,7 +57,7 @@ pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<Strin
     }
     lines.extend(repeats_line(&findings.repeats));
     for doubtful in &findings.doubtful {
-        lines.push(format!("doubtful, too few to tell: {}", cause(doubtful)));
+        lines.push(format!("doubtful, too little proof: {}", cause(doubtful)));
     }
     if findings.removed_repeats > 0 {
         lines.push(format!(
@@ -64,7 +67,7 @@ pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<Strin
     }
     if diagnosis.unknown > 0 {
         lines.push(format!(
-            "{} equal packets are further apart than the diagnosis remembers",
+            "{} equal packets are further apart than the diagnosis remembers, or of too many kinds",
             grouped(diagnosis.unknown)
         ));
     }
@@ -108,19 +111,26 @@ fn repeats_line(repeats: &Distances) -> Option<String> {
     });
     (all > 0).then(|| {
         let all = grouped(all);
-        format!("{all} equal packets were sent again by their hosts: {apart}few of their flow")
+        format!(
+            "{all} equal packets are no copies, but were sent again by their hosts or cut: \
+             {apart}few of their flow"
+        )
     })
 }
 
 /// The command that removes the copies.
 fn command(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Option<String> {
     let config = diagnosis.config;
+    let format = if diagnosis.is_pcap { "pcap" } else { "pcapng" };
+    let is_input = |name: &String| config.inputs.iter().any(|input| input.ends_with(name));
+    let mut names = (0..).map(|number| format!("clean{}.{format}", "-2".repeat(number)));
+    let output = names.find(|name| !is_input(name)).unwrap_or_default();
     let words = ["echoless", "packets"].map(str::to_owned).into_iter();
     let words = words.chain(findings.options.clone());
     let words = words
         .chain(config.options.clone())
         .chain(config.inputs.clone());
-    let words = words.chain(["-o", config.output].map(str::to_owned));
+    let words = words.chain(["-o".to_owned(), output]);
     (findings.copies > 0).then(|| shell_words::join(words))
 }
 

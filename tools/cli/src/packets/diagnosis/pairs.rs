@@ -3,7 +3,8 @@
 //! Hosts send equal packets, too: acknowledgments, keep-alives, retransmissions without an IP
 //! identification, ARP and DNS requests. Such a packet comes late, or is one of few in its flow,
 //! while a copy comes soon, and so do those of the other packets of its flow. With an
-//! identification, one that comes soon is a copy in any case: the sender counts what it sends.
+//! identification, one that comes soon is a copy in any case: the sender counts what it sends. Some
+//! send the same one always, so only a flow with several identifications is numbered.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +22,9 @@ use super::super::distances::Distance;
 use super::super::keys::hash_of;
 use super::super::last_seen::LastSeen;
 use super::cause::{Match, Pair, Places};
-use super::findings::Findings;
+use super::findings::{Findings, GAP};
 use super::page;
-use super::sighting::{Flows, Sighting, flow_of, innermost};
+use super::sighting::{Flows, MOST_TIMES, Sighting, flow_of, innermost};
 use crate::config::{DedupConfig, PacketConfig};
 use crate::dedup::{Fields, Observer, Outputs, RunCounts};
 
@@ -34,15 +35,13 @@ pub(super) const NEAR: u64 = 100_000_000;
 /// The same in packets, if they have no times.
 const NEAR_PACKETS: u64 = 1024;
 
-/// A flow with copies has one for at most so many packets. One in 2 if all packets are copied.
-const PACKETS_FOR_A_COPY: u64 = 4;
-
-/// A packet that is seen more often, each time soon after the time before, is sent periodically. Its
-/// copies come sooner than the next one by this factor.
-const MOST_TIMES: u32 = 8;
+/// A packet that is seen more than [`MOST_TIMES`], and waits at least this many nanoseconds before
+/// one of them, is sent periodically. Its copies come sooner than the next one by this factor.
+const LEAST_PERIOD: u64 = 1_000_000;
 const PERIODS: u64 = 10;
 
-/// The most kinds of pairs that are counted by their interfaces and VLANs, too.
+/// The most kinds of pairs that are counted by their interfaces and VLANs, too. With twice as many,
+/// further kinds are not told from pairs that are too far apart.
 const MOST_PAIRS: usize = 1 << 14;
 
 /// What is left out of the wide key: all that the network changes in a packet or puts in front of
@@ -79,11 +78,9 @@ pub(crate) fn wide_key(skip_bytes: u32) -> Result<KeyReader, KeyError> {
 pub(crate) struct DiagnosisConfig {
     /// Gets the drawing.
     pub(crate) svg: Option<Target>,
-    /// The options of the run that hold for the command that it recommends, its inputs, and the
-    /// name of a file in their format.
+    /// The options of the run that hold for the command that it recommends, and its inputs.
     pub(crate) options: Vec<String>,
     pub(crate) inputs: Vec<String>,
-    pub(crate) output: &'static str,
 }
 
 /// The equal packets of a stream so far.
@@ -98,12 +95,18 @@ pub(crate) struct Diagnosis<'a> {
     /// The keys of what all packets have that were cut, once there is one.
     snapped: Option<KeyReader>,
     last: LastSeen<Sighting>,
-    flows: Flows,
+    pub(super) flows: Flows,
+    /// Whether the stream is of pcap files.
+    pub(super) is_pcap: bool,
     /// The latest time so far.
     clock: i64,
     pub(super) packets: u64,
-    pub(super) pairs: BTreeMap<Pair, u64>,
-    /// Packets with an equal one inside the window that the table does not remember any more.
+    /// The kinds of pairs with their counts, and the place of each there.
+    pub(super) pairs: Vec<(Pair, u64)>,
+    numbers: BTreeMap<Pair, u16>,
+    /// The longest window, in nanoseconds, that a pair needs which may be of a copy.
+    pub(super) greatest: u64,
+    /// Packets with an equal one inside the window that is not remembered any more.
     pub(super) unknown: u64,
     scratch: Vec<u8>,
 }
@@ -130,34 +133,43 @@ impl<'a> Diagnosis<'a> {
             snapped: None,
             last: LastSeen::new(),
             flows: Flows::default(),
+            is_pcap: false,
             clock: i64::MIN,
             packets: 0,
-            pairs: BTreeMap::new(),
+            pairs: Vec::new(),
+            numbers: BTreeMap::new(),
+            greatest: 0,
             unknown: 0,
             scratch: Vec::new(),
         }
     }
 
     /// The fewest bytes that were captured of a packet that was cut, from the IP header on.
-    fn snap(&self) -> Option<u32> {
+    pub(super) fn snap(&self) -> Option<u32> {
         self.snapped.as_ref()?.options().snap_safe
     }
 
     fn observe(&mut self, chunk: &Chunk) {
         let bytes = chunk.bytes.all();
+        // Their header is no block.
+        self.is_pcap |= chunk.input.is_first && chunk.bytes.start > 0;
         let packets = &chunk.keys.packets;
         let packets = packets.blocks.iter().zip(&packets.ignored);
         for (index, (key, (block, ignored))) in chunk.keys.hashes.iter().zip(packets).enumerate() {
             let sightings = self.sightings(*key, &block.packet(bytes), *ignored);
+            let mut is_found = false;
             // Every key notes the packet, also behind one that has found a pair.
-            let met = sightings
-                .into_iter()
-                .flatten()
-                .map(|(key, sighting)| self.meet(key, sighting));
-            match met.fold(None, Option::or) {
-                Some(pair) => self.count(pair),
-                None => self.unknown += u64::from(chunk.verdicts.of_keys.is_duplicate(index)),
+            for (key, mut packet) in sightings.into_iter().flatten() {
+                let before = self.last.get(key).copied();
+                let pair = before.and_then(|before| self.pair(&before, &mut packet));
+                if let Some(pair) = pair.filter(|_| !is_found) {
+                    self.count(pair, &mut packet);
+                    is_found = true;
+                }
+                self.last.replace(key, packet);
             }
+            let is_duplicate = chunk.verdicts.of_keys.is_duplicate(index);
+            self.unknown += u64::from(is_duplicate && !is_found);
         }
     }
 
@@ -170,28 +182,27 @@ impl<'a> Diagnosis<'a> {
         ignored: IgnoredFields,
     ) -> [Option<(KeyHash, Sighting)>; 3] {
         let outermost = Layers::outermost(packet);
-        let flow = flow_of(&self.hasher, &outermost, packet.bytes);
         self.packets += 1;
         self.clock = self.clock.max(packet.timestamp.unwrap_or(i64::MIN));
-        let mut whole = Sighting::new(packet, &outermost, &outermost, ignored);
-        (whole.number, whole.clock) = (self.packets, self.clock);
-        (whole.flow, whole.flow_packets) = (flow, self.flows.count(flow));
+        let whole = self.sighting(packet, &outermost, &outermost, ignored);
         let inner = innermost(&outermost, packet.bytes).map(|layers| {
             let ignored = self.inner.ignored_fields(packet);
             let key = hash_of(&self.inner.key(packet, &mut self.scratch), &self.hasher);
-            let inner = Sighting::new(packet, &outermost, &layers, ignored);
-            (key, inner.numbered_as(&whole))
+            let mut inner = self.sighting(packet, &outermost, &layers, ignored);
+            // Ports differ between the flows inside, and not between tunnels.
+            let mut tunnel = outermost;
+            tunnel.transport = None;
+            inner.tunnel = Some(flow_of(&self.hasher, &tunnel, packet.bytes));
+            (key, inner)
         });
-        if whole.is_cut {
+        if whole.is_cut && whole.told_by.is_some() {
             self.shorten_to(whole.captured);
         }
         let snapped = self.snapped.as_ref().map(|reader| {
             let key = hash_of(&reader.key(packet, &mut self.scratch), &self.hasher);
-            let snapped = Sighting {
-                seen_by: Match::Snapped,
-                ignored: reader.ignored_fields(packet),
-                ..whole
-            };
+            let mut snapped = whole;
+            snapped.is_snapped = true;
+            snapped.ignored = reader.ignored_fields(packet);
             (key, snapped)
         });
         // All keys of a short packet may be equal.
@@ -201,6 +212,22 @@ impl<'a> Diagnosis<'a> {
             inner.filter(differs),
             snapped.filter(differs),
         ]
+    }
+
+    /// The packet in these layers, with its place in the stream and in its flow.
+    fn sighting(
+        &mut self,
+        packet: &Packet<'_>,
+        outermost: &Layers,
+        layers: &Layers,
+        ignored: IgnoredFields,
+    ) -> Sighting {
+        let mut sighting = Sighting::new(packet, outermost, layers, ignored);
+        (sighting.number, sighting.clock) = (self.packets, self.clock);
+        sighting.flow = flow_of(&self.hasher, layers, packet.bytes);
+        let counted = self.flows.count(sighting.flow, sighting.id);
+        (sighting.flow_packets, sighting.is_numbered) = counted;
+        sighting
     }
 
     /// Has later keys compare at most this many bytes where packets were cut.
@@ -220,14 +247,6 @@ impl<'a> Diagnosis<'a> {
         }));
     }
 
-    /// Notes a packet. Returns the pair that it makes with the last one of this key.
-    fn meet(&mut self, key: KeyHash, mut packet: Sighting) -> Option<Pair> {
-        let before = self.last.get(key).copied();
-        let pair = before.and_then(|before| self.pair(&before, &mut packet));
-        self.last.replace(key, packet);
-        pair
-    }
-
     fn pair(&mut self, original: &Sighting, copy: &mut Sighting) -> Option<Pair> {
         let times = original.time.zip(copy.time);
         let time = times.map(|(first, second)| second.abs_diff(first));
@@ -235,88 +254,111 @@ impl<'a> Diagnosis<'a> {
         if time.is_some_and(|time| time > self.reach) || original.number == copy.number {
             return None;
         }
-        let is_cut = original.is_cut || copy.is_cut;
-        let seen_by = [original.seen_by, copy.seen_by];
         let matching = match () {
-            () if seen_by.contains(&Match::Inner) => Match::Inner,
-            () if is_cut && original.captured != copy.captured => Match::Snapped,
-            // Equal lengths, and yet unequal as a whole.
-            () if seen_by == [Match::Snapped; 2] => return None,
+            () if original.is_snapped || copy.is_snapped => Match::Snapped,
+            () if original.tunnel != copy.tunnel => Match::Tunnels,
+            () if copy.tunnel.is_some() => Match::Inner,
             () => Match::Whole,
         };
         let packets = copy.number - original.number;
         let is_near = time.map_or(packets <= NEAR_PACKETS, |time| time <= NEAR);
+        let window = copy.window_from(original);
         let mut pair = Pair {
             may_be_copy: true,
             matching,
             differing: original.ignored.differing(&copy.ignored),
             is_routed: original.ttl != copy.ttl,
-            is_numbered: original.is_numbered,
-            has_network: original.has_network,
+            is_numbered: copy.is_numbered,
+            has_network: copy.has_network,
+            is_on_link: copy.is_on_link,
             crosses_interfaces: original.interface != copy.interface,
-            snap: (matching == Match::Snapped)
-                .then(|| u32::try_from(original.captured.min(copy.captured)).unwrap_or(u32::MAX)),
             distance: Distance::new(packets, time),
-            window: Distance::new(packets, copy.window_from(original)),
+            window: Distance::new(packets, window),
             places: Some(Places {
                 interfaces: (original.interface, copy.interface),
                 vlans: (original.vlan, copy.vlan),
             }),
         };
-        pair.may_be_copy = is_near || pair.is_proved();
-        if is_near && pair.is_equal() {
+        let is_cut = original.is_cut || copy.is_cut;
+        let may_be_equal = match matching {
+            // Those of equal length are unequal as a whole.
+            Match::Snapped => {
+                is_cut
+                    && original.captured != copy.captured
+                    && copy.told_by.is_some_and(|end| Some(end) <= self.snap())
+            }
+            // What was not captured differs.
+            _ => !(is_cut && pair.differing.contains(Field::TransportChecksum)),
+        };
+        let vlans = original.vlan.zip(copy.vlan);
+        let is_on_other_link = copy.is_on_link && vlans.is_some_and(|(from, to)| from != to);
+        pair.may_be_copy = may_be_equal && !is_on_other_link && (is_near || pair.is_proved());
+        if pair.may_be_copy && is_near && pair.is_equal() {
             let distance = time.unwrap_or(packets);
             copy.times = original.times + 1;
             copy.longest = original.longest.max(distance);
-            if copy.times == MOST_TIMES + 1 {
-                self.take_back(&pair, Distance::new(packets, Some(copy.longest)));
+            copy.series = original.series;
+            let is_slow = time.is_none() || copy.longest >= LEAST_PERIOD;
+            let is_periodic = copy.times > MOST_TIMES && is_slow && !pair.is_numbered;
+            if is_periodic {
+                self.take_back(copy);
             }
             let comes_late = distance.saturating_mul(PERIODS) > copy.longest;
-            let is_periodic = copy.times > MOST_TIMES && comes_late;
-            let (equal, of_flow) = self.flows.note_equal(copy.flow);
-            // Copies that come late have more packets of the flow between them and their originals.
-            let packets = original.flow_packets.min(of_flow);
-            let is_usual = equal * PACKETS_FOR_A_COPY >= packets;
-            pair.may_be_copy = !is_periodic && (is_usual || pair.is_numbered);
+            let is_usual = self.flows.note_equal(copy.flow, original.flow_packets);
+            pair.may_be_copy = !(is_periodic && comes_late) && (is_usual || pair.is_numbered);
+        }
+        if pair.may_be_copy {
+            self.greatest = self.greatest.max(window.unwrap_or(0));
         }
         Some(pair)
     }
 
-    /// Counts the packets like this one, which is sent periodically, as no copies any more: as many
-    /// as came before it, of those that were as far apart as the `longest`.
-    fn take_back(&mut self, periodic: &Pair, longest: Distance) {
-        let mut left = u64::from(MOST_TIMES) - 1;
-        let pairs = std::mem::take(&mut self.pairs);
-        for (pair, n) in pairs {
-            let Distance { time, .. } = pair.distance;
-            let is_as_far = time
-                .zip(longest.time)
-                .is_none_or(|(time, longest)| time + 1 >= longest);
-            let is_like = pair.is_equal() && pair.places == periodic.places;
-            let moved = match pair.may_be_copy && is_as_far && is_like {
-                true => left.min(n),
-                false => 0,
-            };
-            left -= moved;
-            for (may_be_copy, n) in [(pair.may_be_copy, n - moved), (false, moved)] {
-                if n > 0 {
-                    *self
-                        .pairs
-                        .entry(Pair {
-                            may_be_copy,
-                            ..pair
-                        })
-                        .or_default() += n;
-                }
+    /// Counts the first pairs of a periodic packet as no copies any more: those that came late.
+    fn take_back(&mut self, periodic: &mut Sighting) {
+        let longest = Distance::new(1, Some(periodic.longest)).time;
+        for number in periodic.series.iter_mut().filter_map(Option::take) {
+            let (pair, n) = &mut self.pairs[usize::from(number)];
+            let time = pair.distance.time;
+            if time.is_none_or(|time| Some(usize::from(time) + GAP) > longest.map(usize::from)) {
+                *n -= 1;
+                let may_be_copy = false;
+                let pair = Pair {
+                    may_be_copy,
+                    ..*pair
+                };
+                self.add(pair);
             }
         }
     }
 
-    fn count(&mut self, mut pair: Pair) {
-        if self.pairs.len() >= MOST_PAIRS && !self.pairs.contains_key(&pair) {
+    /// Counts the pair that a packet makes with one before it.
+    fn count(&mut self, pair: Pair, copy: &mut Sighting) {
+        let number = self.add(pair);
+        let nth = copy.times.checked_sub(2).filter(|_| pair.may_be_copy);
+        if let Some(slot) = nth.and_then(|nth| copy.series.get_mut(nth)) {
+            *slot = number;
+        }
+    }
+
+    /// Counts a pair. Returns its number, unless there are too many kinds.
+    fn add(&mut self, mut pair: Pair) -> Option<u16> {
+        let is_beyond =
+            |most, pair: &Pair| self.pairs.len() >= most && !self.numbers.contains_key(pair);
+        if is_beyond(MOST_PAIRS, &pair) {
             pair.places = None;
         }
-        *self.pairs.entry(pair).or_default() += 1;
+        if is_beyond(2 * MOST_PAIRS, &pair) {
+            self.unknown += 1;
+            return None;
+        }
+        // Fewer than 2^16, see MOST_PAIRS.
+        let next = self.pairs.len() as u16;
+        let number = *self.numbers.entry(pair).or_insert(next);
+        if number == next {
+            self.pairs.push((pair, 0));
+        }
+        self.pairs[usize::from(number)].1 += 1;
+        Some(number)
     }
 }
 
