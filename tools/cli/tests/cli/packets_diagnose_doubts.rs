@@ -120,6 +120,40 @@ fn a_tunnel_proves_nothing_of_what_is_sent_again_inside() {
 }
 
 #[test]
+fn what_is_sent_again_behind_a_copy_is_no_copy_of_it() {
+    let beat = sent(333, &[ip(70, 0), udp(9000)], b"alive");
+    let beats = again(beat, (0..100).map(|number| number * 20 * MS));
+    let acknowledgments = (0..100).flat_map(|number: u32| {
+        let time = u64::from(number) * 20 * MS + 777;
+        let packet = sent(time, &[ip(72, 0), tcp(7, number * 1000)], &[]);
+        again(packet, [0, 500 * US, 1000 * US])
+    });
+    let all = [traffic(), beats.clone(), acknowledgments.collect()].concat();
+    let routed = all.iter().enumerate().filter_map(|(number, it)| {
+        let mut behind = it.clone();
+        let ip = behind.headers.iter_mut().find_map(|header| match header {
+            Header::Ipv4(ip) => Some(ip),
+            _ => None,
+        });
+        ip?.ttl -= 1;
+        Some(copy(number, it, behind.padded()))
+    });
+    let feed = [originals(&all), routed.collect()].concat();
+    check_removed(feed, "", &["--window", "100us"], 0);
+    // By two ways in turn.
+    let ways = beats.iter().enumerate().map(|(number, it)| {
+        let tunnel = tunnelled(it, number + 1);
+        let way = [Header::ethernet(), ip(number as u8 % 2, number as u16 + 1)];
+        Sent {
+            headers: [&way[..], &tunnel.headers[2..]].concat(),
+            ..tunnel
+        }
+    });
+    let feed = [traffic(), ways.collect()].concat();
+    check_none("two ways", originals(&feed));
+}
+
+#[test]
 fn other_addresses_and_vlans_prove_nothing_on_a_link() {
     let from = |host: u8, ethertype, payload: &[u8], time| Sent {
         headers: vec![

@@ -205,7 +205,7 @@ fn kinds<'a>(diagnosis: &'a Diagnosis<'_>) -> Vec<(&'a Pair, u64, Kind)> {
         let comes_soon = match () {
             () if pair.is_ambiguous() => bucket <= last_equal,
             // A packet that was sent again differs from the copy of the one before, too.
-            () if pair.is_proved() => is_near || bucket <= last_proved,
+            () if pair.is_proved() => pair.is_numbered && is_near || bucket <= last_proved,
             () => is_near,
         };
         pair.may_be_copy && comes_soon

@@ -293,7 +293,7 @@ impl<'a> Diagnosis<'a> {
         let vlans = original.vlan.zip(copy.vlan);
         let is_on_other_link = copy.is_on_link && vlans.is_some_and(|(from, to)| from != to);
         pair.may_be_copy = may_be_equal && !is_on_other_link && (is_near || pair.is_proved());
-        if pair.may_be_copy && is_near && pair.is_equal() {
+        if pair.may_be_copy && is_near {
             let distance = time.unwrap_or(packets);
             copy.times = original.times + 1;
             copy.longest = original.longest.max(distance);
@@ -304,7 +304,8 @@ impl<'a> Diagnosis<'a> {
                 self.take_back(copy);
             }
             let comes_late = distance.saturating_mul(PERIODS) > copy.longest;
-            let is_usual = self.flows.note_equal(copy.flow, original.flow_packets);
+            let is_usual =
+                !pair.is_equal() || self.flows.note_equal(copy.flow, original.flow_packets);
             pair.may_be_copy = !(is_periodic && comes_late) && (is_usual || pair.is_numbered);
         }
         if pair.may_be_copy {
