@@ -102,11 +102,8 @@ impl<'a> Observers<'a> {
                 let outputs = &records.outputs;
                 if outputs.repeated {
                     let build = || match config.exact {
-                        Some(_) => {
-                            let set = exact::second_set(config)?;
-                            Ok::<Box<dyn Filter>, Failure>(Box::new(set))
-                        }
-                        None => Ok(config.filter.build()?),
+                        Some(_) => Ok(Box::new(exact::set(config)) as Box<dyn Filter>),
+                        None => config.filter.build(),
                     };
                     let filter = begins.then(build).transpose()?;
                     all.of_records.push(Box::new(Repeated::new(filter)));

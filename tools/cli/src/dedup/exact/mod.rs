@@ -168,7 +168,7 @@ impl<'a> ExactRun<'a> {
             // Before the set is filled: it shares the memory.
             *filter = no_filter(cores.len());
             let beside = names.memory_bytes() + self.suspects.memory_bytes();
-            let set = ExactSet::new(set_window(config), names.slots(), beside)?;
+            let set = set(config).with_room(names.slots(), beside)?;
             *filter = share(whole(Box::new(set)), cores.len());
             let pass = Pass {
                 direction,
@@ -204,10 +204,7 @@ fn set_window(config: &DedupConfig) -> Option<SetWindow> {
     })
 }
 
-/// A second set of a run, for other questions about the same keys.
-///
-/// # Errors
-/// [`Failure`] never: it takes memory as keys come.
-pub(super) fn second_set(config: &DedupConfig) -> Result<ExactSet, Failure> {
-    ExactSet::new(set_window(config), 0, 0)
+/// A set without keys, for the window of a run.
+pub(super) fn set(config: &DedupConfig) -> ExactSet {
+    ExactSet::new(set_window(config))
 }

@@ -27,31 +27,34 @@ pub(crate) struct SetWindow {
 }
 
 impl ExactSet {
-    /// Without keys, with memory for so many numbers, and so much beside it for the report. Further
-    /// numbers take memory as they come.
+    /// Without keys. Numbers take memory as they come.
+    pub(crate) fn new(window: Option<SetWindow>) -> Self {
+        Self {
+            seen: Vec::new(),
+            window,
+            tick: 0,
+            beside_bytes: 0,
+        }
+    }
+
+    /// With memory for so many numbers, and so much beside it for the report.
     ///
     /// # Errors
     /// [`Failure`] without memory.
-    pub(crate) fn new(
-        window: Option<SetWindow>,
-        numbers: u64,
-        beside_bytes: u64,
-    ) -> Result<Self, Failure> {
-        let words = usize::try_from(Self::bytes_of(window, numbers) / 8).unwrap_or(usize::MAX);
-        let mut seen = Vec::new();
-        let reserved = seen.try_reserve_exact(words);
+    pub(super) fn with_room(mut self, numbers: u64, beside_bytes: u64) -> Result<Self, Failure> {
+        let words = Self::bytes_of(self.window, numbers) / 8;
+        let words = usize::try_from(words).unwrap_or(usize::MAX);
+        let reserved = self.seen.try_reserve_exact(words);
         reserved.map_err(|error| Failure::file("the set of keys")(error.into()))?;
-        seen.resize(words, 0);
+        self.seen.resize(words, 0);
         Ok(Self {
-            seen,
-            window,
-            tick: 0,
             beside_bytes,
+            ..self
         })
     }
 
     /// The memory for so many numbers, in bytes.
-    pub(crate) fn bytes_of(window: Option<SetWindow>, numbers: u64) -> u64 {
+    pub(super) fn bytes_of(window: Option<SetWindow>, numbers: u64) -> u64 {
         match window {
             None => 8 * numbers.div_ceil(64),
             Some(_) => numbers.saturating_mul(8),
