@@ -77,7 +77,8 @@ pub(crate) struct LiveArgs {
     )]
     pub(crate) rotate: Option<String>,
 
-    /// Keep the last N whole files of --rotate, also of earlier runs, and remove older ones
+    /// Keep the last N whole files that the run has written with --rotate, and remove its older
+    /// ones
     #[arg(
         long,
         value_name = "N",

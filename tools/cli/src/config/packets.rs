@@ -93,9 +93,6 @@ impl TryFrom<PacketArgs> for DedupConfig {
         let mut run = args.run;
         let rotated = rotated_files(&args.live, run.output.as_deref())?;
         let live = LiveCapture::from_args(args.live)?;
-        if let Some(files) = &rotated {
-            run.output = Some(files.part());
-        }
         let sends = live.as_ref().is_some_and(LiveCapture::sends);
         if sends && run.output.is_none() && !run.count {
             run.output = Some("/dev/null".into());

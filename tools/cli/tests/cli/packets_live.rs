@@ -266,12 +266,13 @@ fn rotated_files_are_whole_and_hold_what_one_file_would() {
     ] {
         let folder = Folder::new();
         // Numbers go on behind those that are there, and other names are left alone.
-        for name in [
+        let earlier = [
             "out_00006.pcapng",
             "out_00007.pcapng.part",
             "out_x.pcapng",
             "out_8.pcapng",
-        ] {
+        ];
+        for name in earlier {
             folder.write(name, "earlier");
         }
         let output = folder.path("out.pcapng").display().to_string();
@@ -318,18 +319,32 @@ fn rotated_files_are_whole_and_hold_what_one_file_would() {
                 }
             }
         }
-        assert_eq!(folder.has("out_00006.pcapng"), keep.is_none());
-        assert!(
-            ["out_00007.pcapng.part", "out_x.pcapng", "out_8.pcapng"]
-                .iter()
-                .all(|it| folder.has(it))
-        );
+        assert!(earlier.iter().all(|it| folder.has(it)));
         let is_part = |name: &std::ffi::OsStr| name.to_string_lossy().ends_with(".part");
         let names = std::fs::read_dir(folder.path(""))
             .unwrap()
             .map(|entry| entry.unwrap().file_name());
         assert_eq!(names.filter(|name| is_part(name)).count(), 1);
     }
+}
+
+#[test]
+fn a_full_disk_leaves_no_file_without_its_head() {
+    let Some(network) = Network::new(&["a0-a1"], &["prlimit"]) else {
+        return;
+    };
+    let folder = Folder::new();
+    let output = folder.path("out.pcapng").display().to_string();
+    let args = format!("--interface a1 --duration 1s --rotate 100 -o {output}");
+    // The header of the section has 28 bytes, and an interface follows.
+    let run = network
+        .packets("prlimit --fsize=40", &args)
+        .output()
+        .unwrap();
+    let error = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{error}");
+    assert!(error.contains("out_00001.pcapng.part: "), "{error}");
+    assert!(folder.has("out_00001.pcapng.part") && !folder.has("out_00001.pcapng"));
 }
 
 #[test]

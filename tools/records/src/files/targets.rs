@@ -272,6 +272,19 @@ impl Targets {
     /// # Errors
     /// [`Failure`] if it cannot be opened, is read, or is written already.
     pub fn open(&mut self, target: &Target) -> Result<Opened, Failure> {
+        self.open_as(target, false)
+    }
+
+    /// Creates a file where nothing is yet, also no link.
+    ///
+    /// # Errors
+    /// [`Failure::File`] of [`AlreadyExists`](io::ErrorKind::AlreadyExists) if something is there;
+    /// that of the system.
+    pub fn create(&mut self, path: PathBuf) -> Result<Opened, Failure> {
+        self.open_as(&Target::File(path), true)
+    }
+
+    fn open_as(&mut self, target: &Target, must_be_new: bool) -> Result<Opened, Failure> {
         let mut is_stdout = matches!(target, Target::Stdout);
         if let (Some(folder), Target::File(path) | Target::Replaced(path)) = (&self.state, target) {
             // Before it could be created there.
@@ -294,6 +307,7 @@ impl Targets {
                         self.created.push(path.clone());
                         Ok(file)
                     }
+                    Err(error) if must_be_new => Err(error),
                     // It exists, or there is another reason, which opening it shows.
                     Err(_) => open_without_truncating(path),
                 }

@@ -212,9 +212,20 @@ impl Outputs {
         let run = &config.run;
         // Only regular files never pause.
         let prompt = config.input_bytes.is_none();
+        let others = self::targets(config).skip(1).chain(&run.stats);
+        let mut rotation = match &config.content {
+            Content::Packets(packets) => (packets.rotated.as_ref())
+                .map(|files| Rotation::new(files, others))
+                .transpose()?,
+            Content::Records(_) => None,
+        };
         let open = |(gets, target): (Gets, &Target)| {
             let format = (gets.are_records()).then(|| config.content.format().cloned());
-            let (opened, format) = (targets.open(target)?, format.flatten());
+            let format = format.flatten();
+            let opened = match &mut rotation {
+                Some(rotation) if gets == Gets::Passed => rotation.create(targets)?,
+                _ => targets.open(target)?,
+            };
             // A count is no record.
             let is_compressed = match gets {
                 Gets::Passed => !run.count,
@@ -240,10 +251,7 @@ impl Outputs {
             all,
             stats,
             passed: Passed::new(config),
-            rotation: match &config.content {
-                Content::Packets(packets) => packets.rotated.as_ref().map(Rotation::new),
-                Content::Records(_) => None,
-            },
+            rotation,
             // Not with all records, tagged or not: these options exclude each other.
             count_only: run.count,
             made: Lines::default(),
@@ -533,14 +541,14 @@ impl Outputs {
 
     /// Completes and closes all outputs but the statistics, even if one fails.
     pub(in crate::dedup) fn close(&mut self) -> Result<(), Failure> {
-        let mut closed = Ok(());
+        let mut closed = match &mut self.rotation {
+            Some(rotation) => rotation.end(&mut self.all[0].sink),
+            None => Ok(()),
+        };
         for output in &mut self.all {
             closed = graver(closed, output.sink.close());
         }
-        match &mut self.rotation {
-            Some(rotation) if closed.is_ok() => rotation.end(),
-            Some(_) | None => closed,
-        }
+        closed
     }
 
     /// Replaces the input of `--in-place` by the main output, which is closed.

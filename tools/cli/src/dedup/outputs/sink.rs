@@ -627,9 +627,8 @@ impl Sink {
     }
 
     /// Goes on in another file, behind one that is closed.
-    pub(super) fn replace(&mut self, target: Opened) -> Result<(), Failure> {
+    pub(super) fn replace(&mut self, target: Opened) {
         self.target = target;
-        self.target.truncate()
     }
 
     /// Writes bytes that are no record.
