@@ -1,21 +1,31 @@
 //! Several interfaces as one stream of pcapng blocks, in the order of time.
 //!
 //! A quiet interface says nothing, so the next frame of another one waits until nothing earlier can
-//! come: a block that a ring holds is passed on at most twice the block time-out after its first
-//! frame. What was in the kernel when a block of another interface was found is there after
-//! [`hold`](Capture::hold).
+//! come. The kernel passes a block on at most [`hold`](Capture::hold) after its first frame, so a
+//! ring that is empty has no frame that is older than that:
+//!
+//! ```text
+//!                     a frame of another ring          the other ring is seen empty
+//!   -----------------------|---------------------------------|------> time of the system
+//!     may go  ->           .    <-  hold  ->                 .
+//! ```
+//!
+//! That depends on the times of frames only, so a ring is read as fast as it is filled.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use crate::interface::{Change, Interface};
+use crate::interface::{Change, Interface, now};
 use crate::options::{InterfaceCounts, InterfaceError, Notice, Options};
 use crate::pcapng;
 
 /// What a block may be late beyond its time-out: a tick of the system and the way to its timer.
 const SLACK: Duration = Duration::from_millis(30);
+
+/// The shortest wait for a frame that is held, so that those behind it are read together.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// How often the capture looks whether an interface that is down was removed: the kernel tells only
 /// the first of both.
@@ -27,6 +37,8 @@ pub struct Capture {
     interfaces: Vec<Interface>,
     snap_len: usize,
     hold: Duration,
+    /// When the next frame may go, in nanoseconds since 1970, if there is one.
+    due: Option<u64>,
     /// The frames until the end.
     left: u64,
     /// Once no more frames come: when the last of them are in the rings.
@@ -49,9 +61,15 @@ impl Capture {
         counts: &[Arc<InterfaceCounts>],
     ) -> Result<Self, InterfaceError> {
         let mut pending = pcapng::section();
-        let mut interfaces = Vec::new();
+        let mut interfaces: Vec<Interface> = Vec::new();
         for (name, counts) in options.interfaces.iter().zip(counts) {
             let opened = Interface::open(name, options, Arc::clone(counts));
+            let opened = opened.and_then(|opened| {
+                let same = interfaces.iter().find(|it| it.index == opened.index);
+                let also = |same: &Interface| format!("is also {}", same.name);
+                same.map(also)
+                    .map_or(Ok(opened), |also| Err(io::Error::other(also)))
+            });
             let opened = opened.map_err(|source| InterfaceError {
                 interface: name.clone(),
                 source,
@@ -64,6 +82,7 @@ impl Capture {
             interfaces,
             snap_len: options.snap_len as usize,
             hold: 2 * options.block_timeout + SLACK,
+            due: None,
             left: options.frames.unwrap_or(u64::MAX),
             drained: None,
             has_ended: false,
@@ -157,26 +176,27 @@ impl Capture {
     /// The interface whose frame comes next, if that is known.
     #[inline]
     fn next(&mut self) -> io::Result<Option<usize>> {
-        let mut first: Option<(u64, usize, Instant)> = None;
-        let mut all_have_one = true;
+        let mut first: Option<(u64, usize)> = None;
+        // When the empty rings were all seen so.
+        let mut seen_empty = u64::MAX;
         let is_only = self.interfaces.len() == 1;
         for (at, interface) in self.interfaces.iter_mut().enumerate() {
-            match interface.find()? {
-                Some(since) => {
-                    // Nothing is compared with the frames of one.
-                    let time = if is_only { 0 } else { interface.time()? };
-                    // Of equal times, that of the first interface.
-                    if first.is_none_or(|(earliest, ..)| time < earliest) {
-                        first = Some((time, at, since));
-                    }
+            if interface.find()? {
+                // Nothing is compared with the frames of one.
+                let time = if is_only { 0 } else { interface.time()? };
+                // Of equal times, that of the first interface.
+                if first.is_none_or(|(earliest, _)| time < earliest) {
+                    first = Some((time, at));
                 }
-                None => all_have_one = false,
+            } else {
+                seen_empty = seen_empty.min(interface.seen_empty);
             }
         }
-        let is_due = |since: Instant| all_have_one || since.elapsed() >= self.hold;
-        Ok(first
-            .filter(|(.., since)| is_due(*since))
-            .map(|(_, at, _)| at))
+        let due = |time: u64| time.saturating_add(self.hold.as_nanos() as u64);
+        self.due = first.map(|(time, _)| due(time));
+        // Behind a clock that was set back, nothing is compared: the wait could be long.
+        let may_go = |time| due(time) <= seen_empty || time > now();
+        Ok(first.filter(|(time, _)| may_go(*time)).map(|(_, at)| at))
     }
 
     /// Captures no more frames. Those before are still read.
@@ -206,11 +226,7 @@ impl Capture {
         self.has_ended = true;
         // Without a wait since, nobody has asked.
         self.check()?;
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        // Until the year 2554.
-        let now = now.as_nanos() as u64;
+        let now = now();
         for (number, interface) in (0..).zip(&self.interfaces) {
             interface.count()?;
             let counts = &interface.counts;
@@ -237,14 +253,12 @@ impl Capture {
             .filter_map(Interface::idle_socket)
             .collect();
         let held = self
-            .interfaces
-            .iter()
-            .filter_map(Interface::held_since)
-            .min();
-        let held = held.map(|since| (since + self.hold).saturating_duration_since(Instant::now()));
-        let drained = self
-            .drained
-            .map(|it| it.saturating_duration_since(Instant::now()));
+            .due
+            .map(|due| Duration::from_nanos(due.saturating_sub(now())));
+        let held = held.map(|held| held.max(SHORTEST_WAIT));
+        // No frame is held for longer than that, and one that is may be held when that is over.
+        let drained = self.drained.filter(|_| held.is_none());
+        let drained = drained.map(|it| it.saturating_duration_since(Instant::now()));
         let may_go = self.interfaces.iter().any(|it| it.was_down && !it.is_gone);
         let look = may_go.then_some(LOOK_AT_DOWN);
         (sockets, [held, drained, look].into_iter().flatten().min())

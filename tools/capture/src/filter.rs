@@ -8,6 +8,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::io::{self, ErrorKind};
 use std::ptr;
+use std::slice;
 
 use libc::sock_filter;
 use libloading::Library;
@@ -29,6 +30,20 @@ const LITTLE_MEMORY: c_int = 64 << 10;
 struct Program {
     length: c_uint,
     instructions: *mut sock_filter,
+}
+
+impl Program {
+    /// # Safety
+    /// Where there are instructions, they must be `length`.
+    unsafe fn instructions(&self) -> io::Result<Vec<sock_filter>> {
+        if self.length == 0 || self.instructions.is_null() {
+            let problem = "libpcap has made no program of it";
+            return Err(io::Error::new(ErrorKind::InvalidInput, problem));
+        }
+        // SAFETY: as for this function.
+        let program = unsafe { slice::from_raw_parts(self.instructions, self.length as usize) };
+        Ok(program.to_vec())
+    }
 }
 
 /// A `pcap_t`.
@@ -100,11 +115,9 @@ pub(crate) fn compile(
                 words(message(handle)),
             ))
         } else {
-            let length = program.length as usize;
-            debug_assert!(length > 0 && !program.instructions.is_null());
-            let instructions = std::slice::from_raw_parts(program.instructions, length).to_vec();
+            let instructions = program.instructions();
             free(&raw mut program);
-            Ok(instructions)
+            instructions
         };
         close(handle);
         compiled
@@ -139,4 +152,34 @@ unsafe fn words(message: *const c_char) -> String {
     unsafe { CStr::from_ptr(message) }
         .to_string_lossy()
         .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::pass;
+
+    #[test]
+    fn a_program_without_instructions_is_an_error() {
+        let mut one = pass(7);
+        let none = ptr::null_mut();
+        for (length, instructions, expected) in [
+            (1, one.as_mut_ptr(), Some(7)),
+            (0, one.as_mut_ptr(), None),
+            (1, none, None),
+        ] {
+            let program = Program {
+                length,
+                instructions,
+            };
+            // SAFETY: one instruction, or none.
+            let read = unsafe { program.instructions() };
+            let read = read.map_err(|error| error.kind());
+            let read = read.map(|program| program.iter().map(|it| it.k).collect::<Vec<_>>());
+            assert_eq!(
+                read,
+                expected.map(|k| vec![k]).ok_or(ErrorKind::InvalidInput)
+            );
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::block::{Frame, Position};
 use crate::filter;
@@ -24,8 +24,9 @@ const ARPHRD_RAWIP: u16 = 519;
 /// The bytes that a frame may have beside the MTU: an Ethernet header and two tags.
 const LINK_BYTES: u32 = 14 + 8;
 
-/// Blocks of a large buffer, and of a small one, in bytes. One frame of 64 KiB fits in either.
-const LARGEST_BLOCK: u64 = 1 << 20;
+/// Blocks of a large buffer, and of a small one, in bytes. One frame of 64 KiB fits in either. A
+/// block has the frames of its time-out, and a buffer needs blocks for as long as frames are held.
+const LARGEST_BLOCK: u64 = 256 << 10;
 const SMALLEST_BLOCK: u64 = 128 << 10;
 /// A buffer has so many blocks, unless they would be too small.
 const USUAL_BLOCKS: u64 = 8;
@@ -43,6 +44,7 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Interface {
     pub(crate) name: String,
+    pub(crate) index: u32,
     pub(crate) link_type: u16,
     /// Dropped before the socket, which owns the memory.
     ring: Ring,
@@ -50,8 +52,10 @@ pub(crate) struct Interface {
     mtu: u32,
     /// The block that is read, or comes next.
     block: usize,
-    /// The next frame, if the block is there, and when the block was found.
-    head: Option<(Position, Instant)>,
+    /// The next frame, if the block is there.
+    head: Option<Position>,
+    /// When the ring was last seen empty, in nanoseconds since 1970.
+    pub(crate) seen_empty: u64,
     /// Whether it was down once, so that it may be removed without another word of the kernel.
     pub(crate) was_down: bool,
     pub(crate) is_gone: bool,
@@ -79,33 +83,34 @@ impl Interface {
             }
             None => socket.attach(&pass(options.snap_len))?,
         }
-        let (block_bytes, blocks) = layout(options.buffer);
-        let ring = u32::try_from(blocks).map_err(|_| ErrorKind::OutOfMemory.into());
-        let ring = ring.and_then(|blocks| {
-            let timeout = options.block_timeout.as_millis() as u32;
-            socket.set_ring(block_bytes as u32, blocks, timeout)?;
-            Ring::map(socket.as_fd(), block_bytes as usize, blocks as usize)
-        });
-        let ring = ring.map_err(|error: io::Error| {
-            let bytes = options.buffer;
-            let problem = format!("no memory for a ring of {bytes} bytes (--buffer): {error}");
-            io::Error::new(ErrorKind::OutOfMemory, problem)
+        let begin = || {
+            let ring = open_ring(&socket, options)?;
+            if options.promiscuous {
+                socket.set_promiscuous(index)?;
+            }
+            // By any of its names.
+            let to = options.sends_to.as_ref();
+            let to = to.map(|to| socket.hardware(to)).transpose()?;
+            if to.is_some_and(|to| to.index == index) {
+                socket.ignore_outgoing()?;
+            }
+            socket.bind(index, true)?;
+            Ok(ring)
+        };
+        let ring = begin().map_err(|error: io::Error| match error.kind() {
+            ErrorKind::InvalidInput => io::Error::other(error),
+            _ => error,
         })?;
-        if options.promiscuous {
-            socket.set_promiscuous(index)?;
-        }
-        if options.sends_to.as_deref() == Some(name) {
-            socket.ignore_outgoing()?;
-        }
-        socket.bind(index, true)?;
         Ok(Self {
             name: name.into(),
+            index,
             link_type,
             ring,
             socket,
             mtu,
             block: 0,
             head: None,
+            seen_empty: 0,
             was_down: false,
             is_gone: false,
             has_joined_frames: false,
@@ -114,16 +119,16 @@ impl Interface {
         })
     }
 
-    /// When the block of the next frame was found, which this looks for; `None` without one.
+    /// Looks for the next frame. Returns whether there is one.
     ///
     /// # Errors
     /// If the memory of the ring contradicts itself.
     #[inline]
-    pub(crate) fn find(&mut self) -> io::Result<Option<Instant>> {
+    pub(crate) fn find(&mut self) -> io::Result<bool> {
         if self.head.is_none() {
             self.find_block()?;
         }
-        Ok(self.held_since())
+        Ok(self.has_frame())
     }
 
     /// The time of the frame that was found.
@@ -131,18 +136,21 @@ impl Interface {
     /// # Errors
     /// If the memory of the ring contradicts itself.
     pub(crate) fn time(&self) -> io::Result<u64> {
-        let head = self.head.map(|(position, _)| self.frame(position));
+        let head = self.head.map(|position| self.frame(position));
         Ok((head.transpose()?.flatten()).map_or(0, |(frame, _)| frame.time))
     }
 
     fn find_block(&mut self) -> io::Result<()> {
+        // Before the look: what came in between is not seen.
+        let now = now();
         while let Some(block) = self.ring.ready(self.block) {
-            if let Some(first) = Position::first(block)? {
-                self.head = Some((first, Instant::now()));
+            self.head = Position::first(block)?;
+            if self.head.is_some() {
                 return Ok(());
             }
             self.release()?;
         }
+        self.seen_empty = now;
         Ok(())
     }
 
@@ -158,7 +166,7 @@ impl Interface {
     /// If the memory of the ring contradicts itself, or the counts cannot be read.
     #[inline]
     pub(crate) fn take_frame(&mut self, take: impl FnOnce(&Frame<'_>) -> bool) -> io::Result<bool> {
-        let Some((position, since)) = self.head else {
+        let Some(position) = self.head else {
             return Ok(false);
         };
         let Some((frame, next)) = self.frame(position)? else {
@@ -171,7 +179,7 @@ impl Interface {
         }
         self.has_joined_frames |= is_joined;
         self.counts.add_frame();
-        self.head = next.map(|next| (next, since));
+        self.head = next;
         if next.is_none() {
             self.release()?;
         }
@@ -232,18 +240,24 @@ impl Interface {
     /// The socket, which becomes readable with the next block. While a block is read, it is
     /// readable all the time.
     pub(crate) fn idle_socket(&self) -> Option<BorrowedFd<'_>> {
-        (self.head.is_none() && !self.is_gone).then(|| self.socket.as_fd())
+        self.head.is_none().then(|| self.socket.as_fd())
     }
 
-    /// When the block that is read was found.
-    pub(crate) fn held_since(&self) -> Option<Instant> {
-        self.head.map(|(_, since)| since)
+    /// Whether there is a frame that was found and not taken.
+    pub(crate) const fn has_frame(&self) -> bool {
+        self.head.is_some()
     }
 
     /// Whether the ring has no frame.
     pub(crate) fn is_idle(&self) -> bool {
         self.head.is_none() && self.ring.ready(self.block).is_none()
     }
+}
+
+/// The time of the clock that frames are stamped with, in nanoseconds since 1970; until 2554.
+pub(crate) fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_nanos() as u64
 }
 
 /// A socket for an interface of this name, and the link header of its frames.
@@ -284,6 +298,28 @@ fn link_type(kind: u16) -> Option<u16> {
     }
 }
 
+/// The ring of a socket.
+///
+/// # Errors
+/// That of the system.
+fn open_ring(socket: &PacketSocket, options: &Options) -> io::Result<Ring> {
+    let (block_bytes, blocks) = layout(options.buffer);
+    let ring = u32::try_from(blocks).map_err(|_| ErrorKind::OutOfMemory.into());
+    let ring = ring.and_then(|blocks| {
+        let timeout = options.block_timeout.as_millis() as u32;
+        socket.set_ring(block_bytes as u32, blocks, timeout)?;
+        Ring::map(socket.as_fd(), block_bytes as usize, blocks as usize)
+    });
+    ring.map_err(|error: io::Error| match error.kind() {
+        ErrorKind::OutOfMemory => {
+            let bytes = options.buffer;
+            let problem = format!("no memory for a ring of {bytes} bytes (--buffer): {error}");
+            io::Error::new(error.kind(), problem)
+        }
+        _ => error,
+    })
+}
+
 /// The length of a block and the number of blocks of a buffer, rounded up to whole blocks.
 fn layout(buffer: u64) -> (u64, u64) {
     let block = (buffer / USUAL_BLOCKS).clamp(SMALLEST_BLOCK, LARGEST_BLOCK);
@@ -305,7 +341,34 @@ fn unpermitted(error: io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn only_a_lack_of_memory_is_called_one() {
+        let options = Options {
+            interfaces: vec!["lo".into()],
+            snap_len: 1,
+            promiscuous: false,
+            // The kernel counts frames in 32 bits.
+            buffer: 1 << 44,
+            block_timeout: Duration::from_millis(1),
+            filter: None,
+            sends_to: None,
+            frames: None,
+        };
+        let error = Interface::open("lo", &options, Arc::default()).unwrap_err();
+        match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::NetworkDown | ErrorKind::NotFound => {
+                eprintln!("skipped: {error}");
+            }
+            kind => {
+                assert_eq!(kind, ErrorKind::Other, "{error}");
+                assert!(!error.to_string().contains("no memory"), "{error}");
+            }
+        }
+    }
 
     #[test]
     fn a_buffer_is_at_least_as_large_as_asked_for() {
@@ -314,8 +377,8 @@ mod tests {
             ((256 << 10) + 1, (128 << 10, 3)),
             (1 << 20, (128 << 10, 8)),
             (3 << 20, (256 << 10, 12)),
-            (64 << 20, (1 << 20, 64)),
-            (100_000_000, (1 << 20, 96)),
+            (64 << 20, (256 << 10, 256)),
+            (100_000_000, (256 << 10, 382)),
         ] {
             assert_eq!(layout(buffer), expected, "{buffer}");
         }

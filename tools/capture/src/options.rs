@@ -21,8 +21,8 @@ pub struct Options {
     pub snap_len: u32,
     /// Whether frames that are to others are captured, too.
     pub promiscuous: bool,
-    /// The memory of the ring of each interface in bytes, rounded up to whole blocks of 128 KiB to
-    /// 1 MiB; [`LEAST_BUFFER`] or more.
+    /// The memory of the ring of each interface in bytes, rounded up to whole blocks of 128 KiB or
+    /// 256 KiB; [`LEAST_BUFFER`] or more.
     pub buffer: u64,
     /// The longest time that a frame waits for others in its block, in whole milliseconds; 1 or
     /// more.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::interface::{LINK_ETHERNET, find};
+use crate::interface::find;
 use crate::options::InterfaceError;
 use crate::socket::PacketSocket;
 
@@ -14,11 +14,12 @@ impl Sender {
     /// Finds the interface.
     ///
     /// # Errors
-    /// [`InterfaceError`] if there is no such interface that is up and Ethernet, or no permission.
+    /// [`InterfaceError`] if there is no such interface that is up and Ethernet, not loopback, or no
+    /// permission.
     pub fn open(interface: &str) -> Result<Self, InterfaceError> {
         let open = || {
-            let (socket, hardware, link) = find(interface)?;
-            if link != LINK_ETHERNET {
+            let (socket, hardware, _) = find(interface)?;
+            if hardware.kind != libc::ARPHRD_ETHER {
                 return Err(io::Error::other(
                     "packets leave by Ethernet interfaces only",
                 ));

@@ -41,6 +41,11 @@ impl LiveCapture {
         {
             return Err(SpecError::new("--interface", again, "each interface once"));
         }
+        let named = args.interfaces.iter().map(|name| ("--interface", name));
+        let mut named = named.chain(args.to.iter().map(|name| ("--to", name)));
+        if let Some((option, name)) = named.find(|(_, name)| name.is_empty()) {
+            return Err(SpecError::new(option, name, "the name of an interface"));
+        }
         let snap_len = args.snap_length.as_deref();
         let snap_len = parse_if_given("--snap-length", snap_len, |option, text| {
             parse_whole(option, text, 1..=MOST_SNAP_LEN)

@@ -489,7 +489,13 @@ impl<'a> Delivery<'a> {
         if let Content::Packets(packets) = &self.config.content
             && packets.live.as_ref().is_some_and(LiveCapture::fails)
         {
-            return Ok(ExitCode::from(LOST_PACKETS));
+            // An interface that was removed counts for more.
+            let is_removed = self.sums.lost.is_some();
+            return Ok(ExitCode::from(if is_removed {
+                FAILED
+            } else {
+                LOST_PACKETS
+            }));
         }
         if let Some(signal) = signal {
             return Ok(ExitCode::from(ENDED_BY_SIGNAL + signal));

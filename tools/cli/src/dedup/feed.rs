@@ -139,12 +139,7 @@ impl Feed {
                 let feed = PacketFeed::new(sources, header, keys, most)
                     .with_strict(config.run.strict)
                     .with_threads(threads)
-                    .with_live(
-                        packets
-                            .live
-                            .as_ref()
-                            .and_then(|it| it.input(config.run.quiet)),
-                    );
+                    .with_live(packets.live.as_ref().and_then(|it| it.input(&config.run)));
                 Self::Packets(Box::new(feed))
             }
         }

@@ -214,26 +214,33 @@ impl PacketFeed {
                         break true;
                     }
                 };
+                for name in capture.bytes.take_gone() {
+                    let error = io::Error::other("was removed while it was captured");
+                    let left = self
+                        .partial
+                        .leave(Failure::file(name)(error), Loss::Records);
+                    self.failure = self.failure.take().or(left.err());
+                }
+                chunk.input.read_until = self.bytes_before + capture.bytes.bytes_read();
+                chunk.input.input_until = chunk.input.read_until;
                 let read = match read {
                     Read::Bytes(read) => read,
                     Read::NotYet => {
                         self.tail.extend_from_slice(&chunk.bytes.buffer[..len]);
                         self.capture = Some(capture);
-                        return Ok(Filled::NotYet);
+                        // The warning does not wait for packets.
+                        chunk.input.left = self.partial.take();
+                        return Ok(match chunk.input.left.is_empty() {
+                            true => Filled::NotYet,
+                            false => Filled::Chunk,
+                        });
                     }
                     Read::Signal => {
                         self.capture = Some(capture);
-                        return Ok(Filled::End);
+                        return self.end();
                     }
                 };
                 len += read;
-                for name in capture.bytes.take_gone() {
-                    let error = io::Error::other("was removed while it was captured");
-                    self.partial
-                        .leave(Failure::file(name)(error), Loss::Records)?;
-                }
-                chunk.input.read_until = self.bytes_before + capture.bytes.bytes_read();
-                chunk.input.input_until = chunk.input.read_until;
                 if read == 0
                     && let Some(problem) = capture.bytes.bytes_behind()
                 {
@@ -268,7 +275,12 @@ impl PacketFeed {
                 return Ok(Filled::Chunk);
             }
         }
-        Ok(Filled::End)
+        self.end()
+    }
+
+    /// The end of the stream, or the error that ends it.
+    fn end(&mut self) -> Result<Filled, Failure> {
+        self.failure.take().map_or(Ok(Filled::End), Err)
     }
 
     fn open(&mut self, source: &Source) -> Result<Capture, Failure> {

@@ -19,7 +19,7 @@ use echoless_records::reading::Read;
 use echoless_records::signals::{Patience, Signals};
 use serde::Serialize;
 
-use crate::config::{DedupConfig, PacketConfig};
+use crate::config::{DedupConfig, PacketConfig, RunConfig};
 use crate::dedup::{Fields, Observer, RunCounts, Words};
 
 /// A capture that the options ask for.
@@ -85,7 +85,7 @@ impl LiveCapture {
     }
 
     /// What the feed reads, once.
-    pub(crate) fn input(&self, is_quiet: bool) -> Option<LiveInput> {
+    pub(crate) fn input(&self, run: &RunConfig) -> Option<LiveInput> {
         Some(LiveInput {
             capture: lock(&self.opened).take()?,
             ends: self
@@ -93,7 +93,8 @@ impl LiveCapture {
                 .and_then(|duration| Instant::now().checked_add(duration)),
             bytes: 0,
             gone: Vec::new(),
-            is_quiet,
+            is_quiet: run.quiet,
+            is_strict: run.strict,
         })
     }
 
@@ -137,6 +138,8 @@ pub(crate) struct LiveInput {
     /// The interfaces that were removed and that nobody has taken note of.
     gone: Vec<String>,
     is_quiet: bool,
+    /// Whether the removal of an interface ends the capture.
+    is_strict: bool,
 }
 
 impl LiveInput {
@@ -145,12 +148,17 @@ impl LiveInput {
         self.bytes
     }
 
-    /// The interfaces that were removed since the last call.
+    /// The interfaces that were removed since the last call. One that ends the capture comes behind
+    /// its packets.
     pub(crate) fn take_gone(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.gone)
+        match self.is_strict && !self.capture.has_ended() {
+            true => Vec::new(),
+            false => std::mem::take(&mut self.gone),
+        }
     }
 
-    /// Reads the data that is there, or waits for some: 0 bytes at the end.
+    /// Reads the data that is there, or waits for some, or for an interface that is removed: 0 bytes
+    /// at the end.
     ///
     /// # Errors
     /// That of the system.
@@ -167,7 +175,7 @@ impl LiveInput {
                 self.capture.stop()?;
             }
             let read = self.capture.read(buffer)?;
-            self.take_notices();
+            self.take_notices()?;
             self.bytes += read as u64;
             if read > 0 {
                 return Ok(Read::Bytes(read));
@@ -179,7 +187,8 @@ impl LiveInput {
                     Read::Bytes(0)
                 });
             }
-            if patience == Patience::Try {
+            let tells_gone = !self.is_strict && !self.gone.is_empty();
+            if patience == Patience::Try || tells_gone {
                 return Ok(Read::NotYet);
             }
             let (sockets, longest) = self.capture.awaited();
@@ -192,11 +201,14 @@ impl LiveInput {
         }
     }
 
-    fn take_notices(&mut self) {
+    fn take_notices(&mut self) -> io::Result<()> {
         for notice in self.capture.take_notices() {
             let warning = match notice {
                 Notice::Gone(name) => {
                     self.gone.push(name);
+                    if self.is_strict {
+                        self.capture.stop()?;
+                    }
                     continue;
                 }
                 Notice::Down(name) => format!("{name}: is down, and captured again once it is up"),
@@ -210,6 +222,7 @@ impl LiveInput {
                 failure::warn(&warning);
             }
         }
+        Ok(())
     }
 }
 

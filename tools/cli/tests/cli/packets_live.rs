@@ -1,6 +1,7 @@
 //! `echoless packets --interface`: what virtual interfaces pass on, beside what the command makes of
 //! a file with the same packets.
 
+use std::io::{BufRead, BufReader};
 use std::process::Command;
 
 use serde_json::Value;
@@ -98,6 +99,30 @@ fn interfaces_are_one_stream_in_the_order_of_time() {
         found.sort();
         expected.sort();
         assert!(found == expected, "{group}");
+    }
+}
+
+#[test]
+fn a_quiet_interface_costs_no_packets() {
+    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
+        return;
+    };
+    let folder = Folder::new();
+    let file = echoless("gen packets -n 1500", b"").bytes();
+    folder.write("sent", &file);
+    let sent = folder.path("sent").display().to_string();
+    let stats = folder.path("stats").display().to_string();
+    for (more, rate) in [("--buffer 4MiB", 500), ("--immediate", 1500)] {
+        let live = "--interface a1 --interface b1 --packets 1500 --duration 30s";
+        let args = format!("{live} --window-packets 1 --from link --stats {stats} {more}");
+        let run = LiveRun::start(network.packets("", &args));
+        // The output is read meanwhile.
+        let replay = format!("tcpreplay -q -i a0 --pps {rate} {sent}");
+        network.sh(&format!("{replay} > /dev/null 2>&1 &"));
+        let (code, output, messages) = run.end();
+        assert_eq!(code, Some(0), "{messages}");
+        assert_eq!(folder.json("stats")["dropped"], 0, "{more}");
+        assert!(frames(&output) == frames(&file), "{more}");
     }
 }
 
@@ -220,6 +245,51 @@ fn an_interface_that_is_removed_is_an_error_behind_whole_outputs() {
         "{messages}"
     );
     assert!(frames(&output) == frames(&file));
+}
+
+#[test]
+fn the_last_packets_of_a_removed_interface_are_read() {
+    let folder = Folder::new();
+    let file = echoless("gen packets -n 300", b"").bytes();
+    folder.write("sent", &file);
+    let sent = folder.path("sent").display().to_string();
+    for ends in ["--strict", "--packets 300"] {
+        let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
+            return;
+        };
+        let args = "--interface a1 --interface b1 --window-packets 1 --from link";
+        let run = LiveRun::start(network.packets("", &format!("{args} {ends}")));
+        // At once: the kernel still has the last packets.
+        network.sh(&format!(
+            "tcpreplay -q --topspeed -i a0 {sent} && ip link del a1"
+        ));
+        let (code, output, messages) = run.end();
+        assert_eq!(code, Some(2), "{messages}");
+        let line = "a1: was removed while it was captured";
+        assert_eq!(messages.matches(line).count(), 1, "{messages}");
+        assert!(frames(&output) == frames(&file), "{ends}");
+        assert_eq!(captured(&output).1, 2);
+    }
+}
+
+#[test]
+fn a_removed_interface_is_told_at_once() {
+    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &[]) else {
+        return;
+    };
+    let args = "--interface a1 --interface b1 --fail-on-loss";
+    let mut run = LiveRun::start(network.packets("", args));
+    network.sh("ip link del a1");
+    // Without a packet, and while the run goes on.
+    let mut told = String::new();
+    let mut messages = BufReader::new(run.child.stderr.take().unwrap());
+    while !told.contains("a1: was removed while it was captured") {
+        assert!(messages.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    assert!(run.child.try_wait().unwrap().is_none());
+    send(&run.child, "-TERM");
+    let (code, output, _) = run.end();
+    assert_eq!((code, captured(&output).1), (Some(143), 2));
 }
 
 #[test]
@@ -424,6 +494,18 @@ fn lost_packets_are_counted() {
     assert!(dropped > 1000 && read > 0);
     assert!(number(&stats["captured"][0]["freezes"]) > 0);
     assert_eq!(captured(&output).0.len() as u64, number(&stats["fresh"]));
+    // An interface that is removed counts for more.
+    let run = LiveRun::start(network.packets("", &args));
+    let id = run.child.id();
+    network.sh(&format!("kill -STOP {id}"));
+    network.replay("a0", &sent);
+    network.sh(&format!("ip link del a1; kill -CONT {id}"));
+    let (code, _, messages) = run.end();
+    assert_eq!(code, Some(2), "{messages}");
+    assert!(
+        messages.contains("lost before they were read"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -469,6 +551,25 @@ fn packets_that_pass_leave_by_another_interface() {
             (&count.into(), &0.into())
         );
     }
+    // Nor what others send there, under any name of the interface.
+    network.sh("ip link property add dev b0 altname other");
+    let all = "--from link --ignore none --window-packets 1";
+    let far = LiveRun::start(network.packets("", &format!("--interface b1 --packets 2000 {all}")));
+    let output = folder.path("out");
+    let args = format!("--to other {all} --stats {stats} -o {}", output.display());
+    let near = format!("--interface a1 --interface b0 {args}");
+    let mut near = network.packets("", &near).spawn().unwrap();
+    while !output.metadata().is_ok_and(|output| output.len() > 0) {
+        assert!(near.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    network.replay("b0", &sent);
+    network.replay("a0", &sent);
+    assert_eq!(far.end().0, Some(0));
+    send(&near, "-TERM");
+    let ended = near.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(143), "{ended:?}");
+    assert_eq!(folder.json("stats")["records"], 1000);
     network.sh("ip link set b0 mtu 1000");
     let long = frames(&file)
         .iter()
@@ -488,7 +589,7 @@ fn interfaces_that_cannot_be_captured_are_one_line() {
     let Some(network) = Network::new(&["a0-a1"], &["setpriv"]) else {
         return;
     };
-    network.sh("ip link set a1 down");
+    network.sh("ip link set a1 down && ip link property add dev a0 altname other");
     let drop = "setpriv --bounding-set=-net_raw";
     for (before, args, message) in [
         ("", "--interface nowhere", "nowhere: no such interface"),
@@ -508,6 +609,12 @@ fn interfaces_that_cannot_be_captured_are_one_line() {
             "--interface a0 --to nowhere",
             "nowhere: no such interface",
         ),
+        (
+            "",
+            "--interface a0 --to lo",
+            "lo: packets leave by Ethernet",
+        ),
+        ("", "--interface a0 --interface other", "other: is also a0"),
         (
             "",
             "--interface a0 --buffer 1TiB",
@@ -546,6 +653,8 @@ fn options_that_contradict_each_other_are_one_line() {
             "--interface a --buffer 1k |= invalid --buffer=1k: expected 256KiB to 1TiB",
             "--interface a --duration 0s | invalid --duration=0s: expected a time above 0",
             "--interface a --packets 0 | invalid --packets=0: expected a whole number from 1",
+            "--interface= |= missing --interface: expected the name of an interface",
+            "--interface a --to= |= missing --to: expected the name of an interface",
             "--filter udp | --interface",
             "--interface a --rotate 5 | --output",
             "--interface a -o - --rotate 5 |= invalid --rotate: expected -o FILE, not a stream",
