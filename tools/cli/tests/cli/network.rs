@@ -3,7 +3,7 @@
 //! Nothing outside of the namespace is touched. It ends with its last process.
 
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use echoless_packets::framing::{BlockKind, Framer, Next};
 
@@ -39,24 +39,31 @@ impl Network {
             eprintln!("skipped: no right to make a network namespace");
             return None;
         }
-        network
-            .sh("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1");
-        network.sh("ip link set lo up");
-        for pair in pairs {
+        let quiet = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1";
+        let mut lines = vec![format!("sysctl -qw {quiet} && ip link set lo up")];
+        lines.extend(pairs.iter().map(|pair| {
             let (a, b) = pair.split_once('-').unwrap();
             let add = format!("ip link add {a} type veth peer name {b}");
-            network.sh(&format!(
-                "{add} && ip link set {a} up && ip link set {b} up"
-            ));
+            format!("{add} && ip link set {a} up && ip link set {b} up")
+        }));
+        for line in lines {
+            let output = network.run(&line);
+            if !output.status.success() {
+                eprintln!("skipped: no such network is to be had: {line}: {output:?}");
+                return None;
+            }
         }
         Some(network)
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.enter().args(["sh", "-c", line]).output().unwrap()
     }
 
     /// Runs a command of the shell there, which must succeed.
     #[track_caller]
     pub(crate) fn sh(&self, line: &str) {
-        let mut inside = self.enter();
-        let output = inside.args(["sh", "-c", line]).output().unwrap();
+        let output = self.run(line);
         assert!(output.status.success(), "{line}: {output:?}");
     }
 
@@ -66,9 +73,14 @@ impl Network {
         self.sh(&format!("tcpreplay -q --topspeed -i {interface} {file}"));
     }
 
-    /// The command `echoless packets` with these arguments there, behind `before`.
+    /// The command `echoless packets` with these arguments there, behind `before`. It ends by
+    /// itself, so that a test of one that captures too long fails, and does not wait for ever.
     pub(crate) fn packets(&self, before: &str, args: &str) -> Command {
-        let ours = command(format!("packets -m 1MiB --summary line {args}"));
+        let ends = match args.contains("--duration") {
+            true => "",
+            false => "--duration 2m",
+        };
+        let ours = command(format!("packets -m 1MiB --summary line {args} {ends}"));
         let mut inside = self.enter();
         inside.args(before.split_whitespace());
         inside.arg(ours.get_program()).args(ours.get_args());
