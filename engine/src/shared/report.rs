@@ -55,8 +55,9 @@ impl SharedFilter {
     /// ```
     #[must_use]
     pub fn report(&self) -> Report {
-        // Before the slots, which are counted before the keys in them: `fresh - occupied` is then
-        // at most the evictions so far.
+        // The other way round than they are counted: no more evictions than fresh keys, and
+        // `fresh - occupied` is at most the evictions so far.
+        let evicted = self.evicted.as_ref().map(StripedCount::sum);
         let fresh = self.fresh.as_ref().map(StripedCount::sum);
         let (words, per_word) = (self.words.len() as u64, self.layout.cells());
         let total = words * u64::from(per_word);
@@ -92,7 +93,7 @@ impl SharedFilter {
             SharedLayout::Row4x16 | SharedLayout::Row2x32 => {
                 fresh.map(|fresh| fresh.saturating_sub(occupied))
             }
-            SharedLayout::Stamped { .. } => self.evicted.as_ref().map(StripedCount::sum),
+            SharedLayout::Stamped { .. } => evicted,
             SharedLayout::Bloom { .. } => Some(0),
             SharedLayout::Ageing { .. } => None,
         };

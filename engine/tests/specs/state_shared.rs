@@ -175,6 +175,7 @@ fn a_filter_is_saved_while_its_clock_moves() {
     let ends = AtomicBool::new(false);
     let key = |tick| hasher().hash_u64(tick);
     thread::scope(|scope| {
+        let _ends = EndsOthers(&ends);
         let observe = || {
             let mut tick = 0;
             while !ends.load(Ordering::Relaxed) {
@@ -196,8 +197,38 @@ fn a_filter_is_saved_while_its_clock_moves() {
             let held = ticks.filter(|tick| restored.contains(key(*tick)));
             assert_eq!(held.count(), 0, "{tick}");
         }
-        ends.store(true, Ordering::Relaxed);
     });
+}
+
+/// Ends the loops of other threads, also if a test fails: else it would wait for them for ever.
+struct EndsOthers<'a>(&'a AtomicBool);
+
+impl Drop for EndsOthers<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Nearly every key evicts another one.
+#[test]
+fn a_state_counts_no_more_evictions_than_keys_while_threads_observe() {
+    for _ in 0..100 {
+        let filter = spec("stamped:window=40,memory=64B").build().unwrap();
+        let ends = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let _ends = EndsOthers(&ends);
+            scope.spawn(|| {
+                for key in (0..).take_while(|_| !ends.load(Ordering::Relaxed)) {
+                    filter.observe_one(hasher().hash_u64(key));
+                }
+            });
+            for _ in 0..50 {
+                let tally = filter.report().tally;
+                assert!(tally.evictions <= tally.fresh, "{tally:?}");
+                load(&save(&filter)).unwrap();
+            }
+        });
+    }
 }
 
 #[test]
