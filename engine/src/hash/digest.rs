@@ -5,16 +5,13 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::bytes::MISSING;
-
-/// The length of what is hashed at once, in bytes.
-const BLOCK_BYTES: usize = 128;
+use super::bytes::keyed_fields;
 
 /// The digest of a key, of 128 bits.
 ///
-/// Of `n` different keys, two have one digest with a probability of at most `n^2 / 2^129`, whoever
-/// chose them without the key: 1.5e-21 for a billion. That is for random numbers, which nobody can
-/// tell SipHash from.
+/// Of `n` different keys that were chosen without the secret key, two have one digest with a
+/// probability of at most `n^2 / 2^129`: 1.5e-21 for a billion. That is for random numbers, from
+/// which no way is known to tell SipHash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest([u64; 2]);
 
@@ -40,7 +37,7 @@ impl KeyDigest {
 /// let ab_c: [Option<&[u8]>; 2] = [Some(b"ab"), Some(b"c")];
 /// let a_bc: [Option<&[u8]>; 2] = [Some(b"a"), Some(b"bc")];
 /// assert_ne!(digester.digest_fields(ab_c), digester.digest_fields(a_bc));
-/// // Nobody can choose keys for a key that nobody knows.
+/// // A random key is no other one.
 /// assert_ne!(digester.digest(b"call 17"), KeyDigester::random().digest(b"call 17"));
 /// ```
 #[derive(Clone)]
@@ -71,7 +68,7 @@ impl KeyDigester {
         }
     }
 
-    /// The digests of a key that no one knows: the standard library has it from the system.
+    /// The digests of a random key, which the standard library has from the system.
     #[must_use]
     pub fn random() -> Self {
         let random = RandomState::new();
@@ -96,22 +93,7 @@ impl KeyDigester {
         fields: impl IntoIterator<Item = Option<&'a [u8]>>,
     ) -> KeyDigest {
         let mut sip = self.fields;
-        // Short fields go in one call: each has a cost.
-        let (mut block, mut filled) = ([0; BLOCK_BYTES], 0);
-        for field in fields {
-            let length = field.map_or(MISSING, |bytes| bytes.len() as u64);
-            for part in [&length.to_le_bytes()[..], field.unwrap_or_default()] {
-                if let Some(free) = block.get_mut(filled..filled + part.len()) {
-                    free.copy_from_slice(part);
-                    filled += part.len();
-                } else {
-                    sip.write(&block[..filled]);
-                    filled = 0;
-                    sip.write(part);
-                }
-            }
-        }
-        sip.write(&block[..filled]);
+        keyed_fields(&mut sip, fields);
         finish(sip)
     }
 }

@@ -135,7 +135,7 @@ pub(crate) struct LiveInput {
     /// When it ends.
     ends: Option<Instant>,
     bytes: u64,
-    /// The interfaces that were removed and that nobody has taken note of.
+    /// The interfaces that were removed since the last call of `take_gone`.
     gone: Vec<String>,
     is_quiet: bool,
     /// Whether the removal of an interface ends the capture.

@@ -29,8 +29,8 @@ pub enum Source {
     Spooled(Arc<Spool>),
 }
 
-/// An input, and its bytes in a file without a name, which goes when nobody has it open: also if the
-/// process is killed.
+/// An input, and its bytes in a file without a name, which the system removes once it is closed, also
+/// if the process is killed.
 #[derive(Debug)]
 pub struct Spool {
     of: Source,

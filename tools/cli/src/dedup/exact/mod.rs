@@ -163,10 +163,10 @@ impl<'a> ExactRun<'a> {
             // Before anything is written.
             self.versions.check(&config.sources)?;
             lock(delivery).begin_round(is_last);
+            // Before another set and its names are made: they share the memory.
+            *filter = no_filter(cores.len());
             let found = self.found.div_ceil(self.rounds);
             let names = KeyNames::new(self.digester.clone(), (round, self.rounds), found)?;
-            // Before the set is filled: it shares the memory.
-            *filter = no_filter(cores.len());
             let beside = names.memory_bytes() + self.suspects.memory_bytes();
             let set = set(config).with_room(names.slots(), beside)?;
             *filter = share(whole(Box::new(set)), cores.len());

@@ -34,7 +34,7 @@ const LOCKS: usize = 64;
 ///
 /// Finding a digest takes no lock and, nearly always, one line of the cache. Both words of a slot
 /// are written once, and a digest is found where both are equal, so a reader may meet a slot that is
-/// half written: it finds nothing, and looks again with the lock before it writes. (A word of 0 is
+/// half written: it finds nothing, and repeats the search with the lock before it writes. (A word of 0 is
 /// that of one digest in 2^64.)
 #[derive(Debug)]
 pub(super) struct DigestTable {

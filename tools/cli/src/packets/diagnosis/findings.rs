@@ -10,8 +10,7 @@ use super::super::tally::CopyTally;
 use super::cause::{Cause, Match, Pair};
 use super::pairs::{Diagnosis, NEAR};
 
-/// Fewer copies than this prove nothing, whatever differs, nor does fewer than one in so many
-/// packets.
+/// Fewer copies than this prove nothing, nor do fewer than one in so many packets.
 const LEAST_COPIES: u64 = 5;
 const PACKETS_FOR_A_COPY: u64 = 1000;
 

@@ -1,6 +1,6 @@
 //! `--diagnose`: whether a feed has copies, where they come from, and which options remove them.
 //!
-//! The run has a wide key and a wide window: whatever the network changes between two copies of a
+//! The run has a wide key and a wide window: all that the network changes between two copies of a
 //! packet is left out of the key, and what differs follows from the [ignored
 //! fields](echoless_packets::key::IgnoredFields).
 //!
