@@ -17,6 +17,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use echoless_packets::writer::PcapngWriter;
+
 use crate::interface::{Change, Interface, now};
 use crate::options::{InterfaceCounts, InterfaceError, Notice, Options};
 use crate::pcapng;
@@ -45,6 +47,8 @@ pub struct Capture {
     drained: Option<Instant>,
     /// Whether the last blocks are written.
     has_ended: bool,
+    /// Writes the blocks that are no frames.
+    writer: PcapngWriter,
     /// Bytes that did not fit, and how many of them are read.
     pending: Vec<u8>,
     read: usize,
@@ -60,7 +64,7 @@ impl Capture {
         options: &Options,
         counts: &[Arc<InterfaceCounts>],
     ) -> Result<Self, InterfaceError> {
-        let mut pending = pcapng::section();
+        let mut writer = pcapng::section();
         let mut interfaces: Vec<Interface> = Vec::new();
         for (name, counts) in options.interfaces.iter().zip(counts) {
             let opened = Interface::open(name, options, Arc::clone(counts));
@@ -75,7 +79,7 @@ impl Capture {
                 source,
             })?;
             let (link, filter) = (opened.link_type, options.filter.as_deref());
-            pending.extend(pcapng::interface(name, link, options.snap_len, filter));
+            pcapng::describe(&mut writer, name, link, options.snap_len, filter);
             interfaces.push(opened);
         }
         Ok(Self {
@@ -86,7 +90,8 @@ impl Capture {
             left: options.frames.unwrap_or(u64::MAX),
             drained: None,
             has_ended: false,
-            pending,
+            pending: writer.take_bytes(),
+            writer,
             read: 0,
             notices: Vec::new(),
         })
@@ -224,16 +229,14 @@ impl Capture {
     /// Writes the statistics of the interfaces.
     fn end(&mut self) -> io::Result<()> {
         self.has_ended = true;
-        // Without a wait since, nobody has asked.
+        // Changes are found behind a wait, and there may have been none since.
         self.check()?;
         let now = now();
         for (number, interface) in (0..).zip(&self.interfaces) {
             interface.count()?;
-            let counts = &interface.counts;
-            let (received, dropped) = (counts.received(), counts.dropped());
-            let block = pcapng::statistics(number, now, received, dropped, counts.frames());
-            self.pending.extend(block);
+            pcapng::count(&mut self.writer, number, now, &interface.counts);
         }
+        self.pending.extend(self.writer.take_bytes());
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::ptr;
 use std::slice;
 
+use echoless_packets::LinkType;
 use libc::sock_filter;
 use libloading::Library;
 
@@ -60,7 +61,7 @@ struct Handle {
 /// [`ErrorKind::Unsupported`] if there is no libpcap, or if its frames are others.
 pub(crate) fn compile(
     interface: &str,
-    link: u16,
+    link: LinkType,
     snap_len: u32,
     expression: &str,
 ) -> io::Result<Vec<sock_filter>> {
@@ -137,11 +138,11 @@ fn open() -> io::Result<Library> {
 }
 
 /// The number in capture files of a link header that libpcap has this number for.
-fn link_type(of_libpcap: c_int) -> Option<u16> {
+fn link_type(of_libpcap: c_int) -> Option<LinkType> {
     const RAW: c_int = 12;
     match of_libpcap {
-        RAW => Some(crate::interface::LINK_RAW),
-        other => u16::try_from(other).ok(),
+        RAW => Some(LinkType::RAW),
+        other => u16::try_from(other).ok().map(LinkType),
     }
 }
 

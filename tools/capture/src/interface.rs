@@ -5,18 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use echoless_packets::LinkType;
+
 use crate::block::{Frame, Position};
 use crate::filter;
 use crate::options::{InterfaceCounts, Options};
 use crate::ring::Ring;
 use crate::socket::{Hardware, PacketSocket, pass};
-
-/// The link headers of frames, as capture files number them.
-pub(crate) const LINK_ETHERNET: u16 = 1;
-pub(crate) const LINK_RAW: u16 = 101;
-const LINK_IEEE802_11: u16 = 105;
-const LINK_PRISM: u16 = 119;
-const LINK_RADIOTAP: u16 = 127;
 
 /// Frames that begin with an IP header.
 const ARPHRD_RAWIP: u16 = 519;
@@ -45,7 +40,7 @@ pub(crate) enum Change {
 pub(crate) struct Interface {
     pub(crate) name: String,
     pub(crate) index: u32,
-    pub(crate) link_type: u16,
+    pub(crate) link_type: LinkType,
     /// Dropped before the socket, which owns the memory.
     ring: Ring,
     socket: PacketSocket,
@@ -173,7 +168,7 @@ impl Interface {
             return Ok(false);
         };
         let most = self.mtu.saturating_add(LINK_BYTES);
-        let is_joined = frame.original_len > most && self.link_type == LINK_ETHERNET;
+        let is_joined = frame.original_len > most && self.link_type == LinkType::ETHERNET;
         if !take(&frame) {
             return Ok(false);
         }
@@ -264,7 +259,7 @@ pub(crate) fn now() -> u64 {
 ///
 /// # Errors
 /// Without the permission, an interface that is up, or a link header that is known.
-pub(crate) fn find(name: &str) -> io::Result<(PacketSocket, Hardware, u16)> {
+pub(crate) fn find(name: &str) -> io::Result<(PacketSocket, Hardware, LinkType)> {
     let socket = PacketSocket::open().map_err(unpermitted)?;
     let hardware = socket.hardware(name)?;
     if !hardware.is_up {
@@ -283,17 +278,17 @@ pub(crate) fn find(name: &str) -> io::Result<(PacketSocket, Hardware, u16)> {
 }
 
 /// The link header of frames of an `ARPHRD_` type.
-fn link_type(kind: u16) -> Option<u16> {
+fn link_type(kind: u16) -> Option<LinkType> {
     match kind {
-        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(LINK_ETHERNET),
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(LinkType::ETHERNET),
         libc::ARPHRD_NONE
         | ARPHRD_RAWIP
         | libc::ARPHRD_TUNNEL
         | libc::ARPHRD_TUNNEL6
-        | libc::ARPHRD_SIT => Some(LINK_RAW),
-        libc::ARPHRD_IEEE80211 => Some(LINK_IEEE802_11),
-        libc::ARPHRD_IEEE80211_PRISM => Some(LINK_PRISM),
-        libc::ARPHRD_IEEE80211_RADIOTAP => Some(LINK_RADIOTAP),
+        | libc::ARPHRD_SIT => Some(LinkType::RAW),
+        libc::ARPHRD_IEEE80211 => Some(LinkType::IEEE802_11),
+        libc::ARPHRD_IEEE80211_PRISM => Some(LinkType::PRISM),
+        libc::ARPHRD_IEEE80211_RADIOTAP => Some(LinkType::RADIOTAP),
         _ => None,
     }
 }

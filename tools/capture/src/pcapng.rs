@@ -1,19 +1,12 @@
-//! Writes the blocks of a pcapng section in the byte order of the machine.
-//!
-//! ```text
-//! | type | length | body, options | length |
-//! ```
+//! What the blocks of a capture have beside their frames, and the block of a frame, which is written
+//! where the caller wants it, in the byte order of the machine.
+
+use echoless_packets::LinkType;
+use echoless_packets::framing::block_type::ENHANCED_PACKET;
+use echoless_packets::writer::PcapngWriter;
 
 use crate::block::{BEFORE_TAG, Frame};
-
-const SECTION: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const STATISTICS: u32 = 5;
-const ENHANCED_PACKET: u32 = 6;
-
-const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// The length of a section that is not known.
-const UNKNOWN_LENGTH: u64 = u64::MAX;
+use crate::options::InterfaceCounts;
 
 /// `opt_endofopt`.
 const END_OF_OPTIONS: [u8; 4] = [0; 4];
@@ -37,52 +30,38 @@ const ISB_USRDELIV: u16 = 8;
 const EPB_FLAGS: u16 = 2;
 const AROUND_DATA: usize = 28 + 8 + 4 + 4;
 
-/// The header of a section.
-pub(crate) fn section() -> Vec<u8> {
-    let mut body = BYTE_ORDER_MAGIC.to_ne_bytes().to_vec();
-    // Version 1.0.
-    body.extend(1_u16.to_ne_bytes());
-    body.extend(0_u16.to_ne_bytes());
-    body.extend(UNKNOWN_LENGTH.to_ne_bytes());
-    block(SECTION, &body)
+/// A section in the byte order of the machine.
+pub(crate) fn section() -> PcapngWriter {
+    PcapngWriter::new(cfg!(target_endian = "big"))
 }
 
-/// The description of an interface.
-pub(crate) fn interface(name: &str, link: u16, snap_len: u32, filter: Option<&str>) -> Vec<u8> {
-    let mut body = link.to_ne_bytes().to_vec();
-    body.extend([0; 2]);
-    body.extend(snap_len.to_ne_bytes());
-    push_option(&mut body, IF_NAME, name.as_bytes());
-    push_option(&mut body, IF_TSRESOL, &[NANOSECONDS]);
+/// Describes the next interface.
+pub(crate) fn describe(
+    writer: &mut PcapngWriter,
+    name: &str,
+    link: LinkType,
+    snap_len: u32,
+    filter: Option<&str>,
+) {
+    let filter = filter.map(|filter| [&[OF_LIBPCAP], filter.as_bytes()].concat());
+    let mut options = vec![(IF_NAME, name.as_bytes()), (IF_TSRESOL, &[NANOSECONDS])];
     // An option has at most 64 KiB, and a filter that is longer is compiled all the same.
-    let filter = filter.filter(|filter| filter.len() < usize::from(u16::MAX));
-    if let Some(filter) = filter {
-        push_option(
-            &mut body,
-            IF_FILTER,
-            &[&[OF_LIBPCAP], filter.as_bytes()].concat(),
-        );
-    }
-    body.extend(END_OF_OPTIONS);
-    block(INTERFACE, &body)
+    let filter = filter
+        .as_deref()
+        .filter(|it| it.len() <= usize::from(u16::MAX));
+    options.extend(filter.map(|filter| (IF_FILTER, filter)));
+    writer.interface(link, snap_len, &options);
 }
 
-/// The statistics of an interface of the section, at this time in nanoseconds.
-pub(crate) fn statistics(
-    interface: u32,
-    time: u64,
-    received: u64,
-    dropped: u64,
-    delivered: u64,
-) -> Vec<u8> {
-    let mut body = interface.to_ne_bytes().to_vec();
-    body.extend(((time >> 32) as u32).to_ne_bytes());
-    body.extend((time as u32).to_ne_bytes());
-    push_option(&mut body, ISB_IFRECV, &received.to_ne_bytes());
-    push_option(&mut body, ISB_OSDROP, &dropped.to_ne_bytes());
-    push_option(&mut body, ISB_USRDELIV, &delivered.to_ne_bytes());
-    body.extend(END_OF_OPTIONS);
-    block(STATISTICS, &body)
+/// Writes the statistics of an interface at this time, in nanoseconds.
+pub(crate) fn count(writer: &mut PcapngWriter, interface: u32, time: u64, of: &InterfaceCounts) {
+    let numbers = [of.received(), of.dropped(), of.frames()].map(u64::to_ne_bytes);
+    let options = [ISB_IFRECV, ISB_OSDROP, ISB_USRDELIV];
+    let options: Vec<_> = options
+        .into_iter()
+        .zip(numbers.iter().map(|it| &it[..]))
+        .collect();
+    writer.statistics(interface, time, &options);
 }
 
 /// The length of the block of a packet with so many captured bytes.
@@ -149,22 +128,10 @@ const fn flags(packet_type: u8) -> u32 {
     }
 }
 
-fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend(code.to_ne_bytes());
-    body.extend((value.len() as u16).to_ne_bytes());
-    body.extend(value);
-    body.resize(body.len().next_multiple_of(4), 0);
-}
-
-fn block(block_type: u32, body: &[u8]) -> Vec<u8> {
-    let len = (body.len() as u32 + 12).to_ne_bytes();
-    [&block_type.to_ne_bytes(), &len, body, &len].concat()
-}
-
 #[cfg(test)]
 mod tests {
-    use echoless_packets::framing::{BlockKind, Framer, Next};
-    use echoless_packets::{InterfaceId, LinkType};
+    use echoless_packets::InterfaceId;
+    use echoless_packets::framing::{BlockKind, Framer, Next, block_type};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -182,16 +149,24 @@ mod tests {
 
     #[test]
     fn a_section_is_framed() {
-        let mut bytes = section();
-        bytes.extend(interface("eth0", 1, 262_144, Some("udp")));
-        bytes.extend(interface("tun0", 101, 96, Some(&"x".repeat(70_000))));
-        bytes.extend(statistics(1, 1 << 40, 5, 3, 2));
+        let mut writer = section();
+        describe(
+            &mut writer,
+            "eth0",
+            LinkType::ETHERNET,
+            262_144,
+            Some("udp"),
+        );
+        let long = "x".repeat(70_000);
+        describe(&mut writer, "tun0", LinkType::RAW, 96, Some(&long));
+        count(&mut writer, 1, 1 << 40, &InterfaceCounts::default());
+        let bytes = writer.into_bytes();
         let numbered = |index| BlockKind::Interface(InterfaceId { section: 0, index });
         let expected = [
             BlockKind::Header,
             numbered(0),
             numbered(1),
-            BlockKind::Other(STATISTICS),
+            BlockKind::Other(block_type::STATISTICS),
         ];
         assert_eq!(blocks(&bytes), expected);
     }
@@ -212,7 +187,9 @@ mod tests {
                 whole.splice(BEFORE_TAG..BEFORE_TAG, tag);
             }
             let captured = whole.len().min(snap_len);
-            let mut bytes = [section(), interface("a", 1, 0, None)].concat();
+            let mut writer = section();
+            describe(&mut writer, "a", LinkType::ETHERNET, 0, None);
+            let mut bytes = writer.into_bytes();
             let start = bytes.len();
             bytes.resize(start + packet_len(captured), 0xee);
             write_packet(&mut bytes[start..], 0, &frame, captured);

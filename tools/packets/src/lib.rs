@@ -10,7 +10,8 @@
 //! use echoless_packets::framing::{BlockKind, Framer, Next};
 //! use echoless_packets::key::{KeyOptions, KeyReader};
 //! use echoless_packets::LinkType;
-//! use echoless_packets::synth::{Header, PcapWriter, Stack};
+//! use echoless_packets::synth::{Header, Stack};
+//! use echoless_packets::writer::PcapWriter;
 //!
 //! // One packet, captured in front of a router and behind it.
 //! let mut behind = Header::ipv4();
@@ -49,5 +50,6 @@ pub mod framing;
 pub mod key;
 pub mod layers;
 pub mod synth;
+pub mod writer;
 
 pub use packet::{InterfaceId, LinkType, Packet};

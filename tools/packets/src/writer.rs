@@ -1,5 +1,8 @@
 //! Writes capture files in memory, in either byte order.
 
+use std::mem;
+
+use crate::framing::{BYTE_ORDER_MAGIC, block_type};
 use crate::packet::LinkType;
 
 /// Numbers in the byte order of a file.
@@ -34,6 +37,17 @@ impl Output {
         self.u32(number as u32);
     }
 
+    fn options(&mut self, options: &[(u16, &[u8])]) {
+        for (code, value) in options {
+            self.u16(*code);
+            self.u16(value.len() as u16);
+            self.padded(value);
+        }
+        if !options.is_empty() {
+            self.u32(0);
+        }
+    }
+
     fn padded(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         let padding = bytes.len().next_multiple_of(4) - bytes.len();
@@ -45,7 +59,7 @@ impl Output {
 ///
 /// # Examples
 /// ```
-/// use echoless_packets::synth::PcapWriter;
+/// use echoless_packets::writer::PcapWriter;
 /// use echoless_packets::LinkType;
 /// let mut file = PcapWriter::new(true, false, LinkType::ETHERNET);
 /// file.packet(1_000_001, b"abc", 60);
@@ -105,7 +119,7 @@ impl PcapWriter {
 ///
 /// # Examples
 /// ```
-/// use echoless_packets::synth::PcapngWriter;
+/// use echoless_packets::writer::PcapngWriter;
 /// use echoless_packets::LinkType;
 /// let mut file = PcapngWriter::new(false);
 /// file.interface(LinkType::ETHERNET, 0, &[]);
@@ -131,8 +145,8 @@ impl PcapngWriter {
     /// Begins a section of unknown length.
     pub fn section(&mut self, big_endian: bool) {
         self.out.big_endian = big_endian;
-        self.write(0x0a0d_0d0a, |out| {
-            out.u32(0x1a2b_3c4d);
+        self.write(block_type::SECTION, |out| {
+            out.u32(BYTE_ORDER_MAGIC);
             out.u16(1);
             out.u16(0);
             out.halves(u64::MAX);
@@ -142,24 +156,17 @@ impl PcapngWriter {
     /// Describes the next interface of the section. Options are codes and values; the values of
     /// numbers must be in the byte order of the section.
     pub fn interface(&mut self, link: LinkType, snap_len: u32, options: &[(u16, &[u8])]) {
-        self.write(1, |out| {
+        self.write(block_type::INTERFACE, |out| {
             out.u16(link.0);
             out.u16(0);
             out.u32(snap_len);
-            for (code, value) in options {
-                out.u16(*code);
-                out.u16(value.len() as u16);
-                out.padded(value);
-            }
-            if !options.is_empty() {
-                out.u32(0);
-            }
+            out.options(options);
         });
     }
 
     /// Appends an enhanced packet block, at a time in units of the interface.
     pub fn packet(&mut self, interface: u32, units: u64, captured: &[u8], original_len: u32) {
-        self.write(6, |out| {
+        self.write(block_type::ENHANCED_PACKET, |out| {
             out.u32(interface);
             out.halves(units);
             out.u32(captured.len() as u32);
@@ -176,7 +183,7 @@ impl PcapngWriter {
         captured: &[u8],
         original_len: u32,
     ) {
-        self.write(2, |out| {
+        self.write(block_type::OBSOLETE_PACKET, |out| {
             out.u16(interface);
             out.u16(0xffff);
             out.halves(units);
@@ -188,15 +195,31 @@ impl PcapngWriter {
 
     /// Appends a simple packet block.
     pub fn simple_packet(&mut self, captured: &[u8], original_len: u32) {
-        self.write(3, |out| {
+        self.write(block_type::SIMPLE_PACKET, |out| {
             out.u32(original_len);
             out.padded(captured);
+        });
+    }
+
+    /// Appends the statistics of an interface, at a time in units of the interface. Options are as
+    /// those of [`interface`](Self::interface).
+    pub fn statistics(&mut self, interface: u32, units: u64, options: &[(u16, &[u8])]) {
+        self.write(block_type::STATISTICS, |out| {
+            out.u32(interface);
+            out.halves(units);
+            out.options(options);
         });
     }
 
     /// Appends a block of any type.
     pub fn block(&mut self, block_type: u32, body: &[u8]) {
         self.write(block_type, |out| out.padded(body));
+    }
+
+    /// The blocks since the last call. Further ones are of the same section.
+    #[must_use]
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        mem::take(&mut self.out.bytes)
     }
 
     /// The file.

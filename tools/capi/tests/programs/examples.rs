@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use echoless_packets::LinkType;
-use echoless_packets::synth::{Header, PcapWriter, Stack};
+use echoless_packets::synth::{Header, Stack};
+use echoless_packets::writer::PcapWriter;
 
 use super::{SANITIZERS, VALGRIND, build, output, package, run};
 

@@ -4,7 +4,8 @@ use std::fs;
 
 use echoless_packets::LinkType;
 use echoless_packets::key::Field;
-use echoless_packets::synth::{Header, PcapWriter, Stack};
+use echoless_packets::synth::{Header, Stack};
+use echoless_packets::writer::PcapWriter;
 
 use crate::packets_support::{frame, numbered, packet_blocks, packets, pcap, pcapng, with_ttl};
 use crate::run::{assert_errors, echoless, file};

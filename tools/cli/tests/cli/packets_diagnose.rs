@@ -4,7 +4,8 @@ use std::fs;
 use std::thread;
 
 use echoless_packets::LinkType;
-use echoless_packets::synth::{Generator, Header, Ipv4, PcapngWriter, Stack, Tcp};
+use echoless_packets::synth::{Generator, Header, Ipv4, Stack, Tcp};
+use echoless_packets::writer::PcapngWriter;
 use serde_json::{Value, json};
 
 use crate::network::Network;

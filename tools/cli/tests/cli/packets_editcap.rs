@@ -4,7 +4,8 @@
 use std::process::Command;
 
 use echoless_packets::LinkType;
-use echoless_packets::synth::{Generator, PcapWriter};
+use echoless_packets::synth::Generator;
+use echoless_packets::writer::PcapWriter;
 
 use crate::packets_files::sample;
 use crate::packets_support::{packet_blocks, packets};

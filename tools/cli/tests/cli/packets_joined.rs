@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use echoless_packets::LinkType;
-use echoless_packets::synth::PcapWriter;
+use echoless_packets::writer::PcapWriter;
 use proptest::prelude::*;
 
 use crate::codecs::compress;

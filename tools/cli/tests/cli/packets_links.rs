@@ -2,7 +2,8 @@
 //! have no length.
 
 use echoless_packets::LinkType;
-use echoless_packets::synth::{Header, PcapWriter, Stack};
+use echoless_packets::synth::{Header, Stack};
+use echoless_packets::writer::PcapWriter;
 
 use crate::packets_support::{packet_blocks, packets};
 

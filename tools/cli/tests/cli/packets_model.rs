@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use echoless_packets::LinkType;
-use echoless_packets::synth::PcapWriter;
+use echoless_packets::writer::PcapWriter;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use echoless_packets::LinkType;
 use echoless_packets::framing::{BlockKind, Framer, Next};
-use echoless_packets::synth::{Header, PcapWriter, PcapngWriter, Stack};
+use echoless_packets::synth::{Header, Stack};
+use echoless_packets::writer::{PcapWriter, PcapngWriter};
 
 use crate::run::{Run, echoless};
 

@@ -2,7 +2,8 @@
 
 use echoless::{KeyHasher, SpecError};
 use echoless_packets::LinkType;
-use echoless_packets::synth::{Header, PcapWriter, PcapngWriter, Stack};
+use echoless_packets::synth::{Header, Stack};
+use echoless_packets::writer::{PcapWriter, PcapngWriter};
 use rand_xoshiro::rand_core::Rng;
 
 use super::{Record, below, random, stream};

@@ -26,4 +26,4 @@ mod pcapng;
 pub use block::{BlockKind, Next, PacketBlock};
 pub use error::FrameError;
 pub use framer::{DEFAULT_MAX_BLOCK, Framer};
-pub use pcapng::{MAX_INTERFACES, set_section_length_unspecified};
+pub use pcapng::{BYTE_ORDER_MAGIC, MAX_INTERFACES, block_type, set_section_length_unspecified};

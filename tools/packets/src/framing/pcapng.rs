@@ -17,13 +17,26 @@ use crate::packet::InterfaceId;
 /// The most interfaces of a section. A bound on memory: every description is kept.
 pub const MAX_INTERFACES: usize = 1 << 16;
 
-const SECTION: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const OBSOLETE_PACKET: u32 = 2;
-const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
+/// The types of blocks.
+pub mod block_type {
+    /// The header of a section.
+    pub const SECTION: u32 = 0x0a0d_0d0a;
+    /// The description of an interface.
+    pub const INTERFACE: u32 = 1;
+    /// A packet of files before 2004.
+    pub const OBSOLETE_PACKET: u32 = 2;
+    /// A packet without a time.
+    pub const SIMPLE_PACKET: u32 = 3;
+    /// The statistics of an interface.
+    pub const STATISTICS: u32 = 5;
+    /// A packet.
+    pub const ENHANCED_PACKET: u32 = 6;
+}
 
-const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+use block_type::{ENHANCED_PACKET, INTERFACE, OBSOLETE_PACKET, SECTION, SIMPLE_PACKET};
+
+/// Tells the byte order of a section in its header.
+pub const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
 /// Type and length, which the body follows.
 const BEFORE: usize = 8;

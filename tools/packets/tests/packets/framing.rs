@@ -1,7 +1,7 @@
 //! Blocks of good files: every variant, whole and in pieces.
 
 use echoless_packets::framing::{BlockKind, Framer, Next, set_section_length_unspecified};
-use echoless_packets::synth::{PcapWriter, PcapngWriter};
+use echoless_packets::writer::{PcapWriter, PcapngWriter};
 use echoless_packets::{InterfaceId, LinkType};
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use echoless_packets::LinkType;
 use echoless_packets::framing::{DEFAULT_MAX_BLOCK, FrameError, Framer, MAX_INTERFACES, Next};
-use echoless_packets::synth::{PcapWriter, PcapngWriter};
+use echoless_packets::writer::{PcapWriter, PcapngWriter};
 
 use crate::support::blocks;
 

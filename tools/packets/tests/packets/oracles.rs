@@ -2,7 +2,8 @@
 
 use echoless_packets::LinkType;
 use echoless_packets::layers::{IpVersion, Layers, ShimKind, TransportKind};
-use echoless_packets::synth::{Generator, Header, PcapWriter, PcapngWriter, Stack};
+use echoless_packets::synth::{Generator, Header, Stack};
+use echoless_packets::writer::{PcapWriter, PcapngWriter};
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};

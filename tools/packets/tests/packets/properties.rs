@@ -2,7 +2,8 @@
 
 use echoless_packets::framing::{BlockKind, Framer, Next};
 use echoless_packets::key::{Field, FieldSet, From, Group, KeyOptions, KeyReader};
-use echoless_packets::synth::{Generator, Header, PcapWriter, PcapngWriter, Stack};
+use echoless_packets::synth::{Generator, Header, Stack};
+use echoless_packets::writer::{PcapWriter, PcapngWriter};
 use echoless_packets::{LinkType, Packet};
 use proptest::prelude::*;
 

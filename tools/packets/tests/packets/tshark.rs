@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
 use echoless_packets::layers::{IpVersion, Layers, ShimKind, TransportKind};
-use echoless_packets::synth::{Generator, Header, PcapWriter, PcapngWriter, Stack};
+use echoless_packets::synth::{Generator, Header, Stack};
+use echoless_packets::writer::{PcapWriter, PcapngWriter};
 use echoless_packets::{LinkType, Packet};
 
 /// The fields, as `tshark` names them.

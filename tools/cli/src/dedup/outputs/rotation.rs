@@ -19,17 +19,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
+use echoless_packets::framing::block_type::{ENHANCED_PACKET, INTERFACE, SECTION};
 use echoless_records::failure::{self, Failure, graver, lock};
 use echoless_records::files::{FileBirth, FileId, Opened, Target, Targets};
 use same_file::is_same_file;
 
 use super::lines::Lines;
 use super::sink::Sink;
-
-/// The types of pcapng blocks.
-const SECTION: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const ENHANCED_PACKET: u32 = 6;
 
 /// What a file may hold. One with a single packet may hold more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -380,11 +376,10 @@ impl Rotation {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use echoless_packets::framing::block_type::STATISTICS;
     use tempfile::TempDir;
 
     use super::*;
-
-    const STATISTICS: u32 = 5;
 
     struct Run {
         rotation: Rotation,
