@@ -84,8 +84,9 @@ impl RunParts {
         match self {
             Self::Any(parts) => {
                 let least = memory_of(&parts) / TOUCHED_BYTES;
-                if config.plain_bytes.is_some_and(|plain| plain >= least) {
-                    provide_memory(&parts, threads);
+                let shares = worthwhile_shares(&parts, threads);
+                if shares > 1 && config.plain_bytes.is_some_and(|plain| plain >= least) {
+                    provide_memory(&parts, shares);
                 }
                 RunFilter::Any(share(parts, threads))
             }
@@ -179,6 +180,10 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
     if let Content::Packets(packets) = &config.content
         && let Some(live) = &packets.live
     {
+        // Packets do not wait for it: a ring may be full before 256 MiB are there.
+        if let RunParts::Any(parts) = &parts {
+            provide_memory(parts, worthwhile_shares(parts, threads).max(1));
+        }
         // Last: its buffer is not read yet.
         live.open()?;
     }
@@ -270,13 +275,14 @@ fn build_filter(
     }
 }
 
-/// Has each of the threads provide a share of the memory: the first keys would find most of it
+/// How many threads are worth providing the memory, at most so many.
+fn worthwhile_shares(parts: &Partitioned<Box<dyn Filter>>, threads: usize) -> usize {
+    threads.min((memory_of(parts) / LEAST_SHARE) as usize)
+}
+
+/// Has each of so many threads provide a share of the memory: the first keys would find most of it
 /// missing, a page at a time, and in the turn of a partition.
-fn provide_memory(parts: &Partitioned<Box<dyn Filter>>, threads: usize) {
-    let shares = threads.min((memory_of(parts) / LEAST_SHARE) as usize);
-    if shares < 2 {
-        return;
-    }
+fn provide_memory(parts: &Partitioned<Box<dyn Filter>>, shares: usize) {
     thread::scope(|scope| {
         for share in 0..shares {
             let provide = move || {

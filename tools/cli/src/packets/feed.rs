@@ -325,11 +325,11 @@ impl PacketFeed {
             packet
         };
         loop {
-            while let Some(packet) =
+            while let Some((end, packet)) =
                 framer.next_packet(&chunk.bytes.buffer[..len], chunk.bytes.filled)
             {
-                chunk.bytes.filled = packet.data.end;
-                chunk.layout.ends.push(chunk.bytes.filled);
+                chunk.bytes.filled = end;
+                chunk.layout.ends.push(end);
                 chunk.keys.packets.blocks.push(placed(packet));
             }
             let opens_file = framer.offset() == 0;

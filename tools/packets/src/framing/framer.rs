@@ -156,34 +156,32 @@ impl Framer {
         }
     }
 
-    /// The next block, if it is a whole packet of a pcap file of the current version; it ends where
-    /// its data ends. If not, nothing changes, and [`next_block`](Self::next_block) says what is
-    /// there.
+    /// The next block, if it is a whole packet of a pcap file of the current version or an enhanced
+    /// packet block, with its end in the buffer. If not, nothing changes, and
+    /// [`next_block`](Self::next_block) says what is there.
     ///
     /// It finds most packets of most captures, in a loop of its own that moves no other blocks.
     ///
     /// # Panics
     /// If `at` is greater than the length of the buffer.
     #[inline(always)]
-    pub fn next_packet(&mut self, buffer: &[u8], at: usize) -> Option<PacketBlock> {
-        let State::Pcap(file) = &self.state else {
-            return None;
+    pub fn next_packet(&mut self, buffer: &[u8], at: usize) -> Option<(usize, PacketBlock)> {
+        let (input, max) = (&buffer[at..], self.max_block);
+        let (len, mut packet) = match &self.state {
+            State::Pcap(file) if !file.is_old() => match file.read_packet(input, max) {
+                Ok(Read::Block {
+                    len,
+                    kind: BlockKind::Packet(packet),
+                }) => (len, packet),
+                _ => return None,
+            },
+            State::Pcapng(file) => file.read_packet(input, max)?,
+            State::Pcap(_) | State::Start => return None,
         };
-        let read = file.read_packet(&buffer[at..], self.max_block);
-        let Ok(Read::Block {
-            len,
-            kind: BlockKind::Packet(mut packet),
-        }) = read
-        else {
-            return None;
-        };
-        if file.is_old() {
-            return None;
-        }
         self.offset += len as u64;
         self.packets += 1;
         packet.data = packet.data.start + at..packet.data.end + at;
-        Some(packet)
+        Some((at + len, packet))
     }
 
     #[inline]

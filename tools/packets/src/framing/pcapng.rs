@@ -42,6 +42,8 @@ pub const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const BEFORE: usize = 8;
 /// Type and both lengths.
 const AROUND: usize = 12;
+/// What the data of a packet block with a time follows.
+const PACKET_DATA: usize = BEFORE + 20;
 
 /// The bytes of a section header that hold the length of the section, the header not included.
 const SECTION_LENGTH: Range<usize> = 16..24;
@@ -122,6 +124,34 @@ impl PcapngFile {
         Ok(Read::Block { len, kind })
     }
 
+    /// The enhanced packet block at the beginning of `input` and its length, if it is whole and good:
+    /// what [`read_block`](Self::read_block) reads, without its errors.
+    #[inline(always)]
+    pub(super) fn read_packet(&self, input: &[u8], max: usize) -> Option<(usize, PacketBlock)> {
+        let header: &[u8; PACKET_DATA] = input.first_chunk()?;
+        let number = |at| self.order.u32(header, at);
+        let (len, captured) = (number(4) as usize, number(20) as usize);
+        let trailing: &[u8; 4] = input.get(..len)?.last_chunk()?;
+        let is_good = number(0) == ENHANCED_PACKET
+            && len <= max
+            && len.is_multiple_of(4)
+            && self.order.u32(trailing, 0) as usize == len
+            && len >= PACKET_DATA + 4
+            && captured <= len - PACKET_DATA - 4;
+        let interface = self
+            .interfaces
+            .get(number(8) as usize)
+            .filter(|_| is_good)?;
+        let packet = PacketBlock {
+            interface: self.interface_id(number(8)),
+            link: interface.link,
+            data: PACKET_DATA..PACKET_DATA + captured,
+            original_len: number(24),
+            timestamp: interface.timestamp(self.order.halves(header, 12)),
+        };
+        Some((len, packet))
+    }
+
     fn begin_section(&mut self, order: ByteOrder, body: &[u8]) -> Result<BlockKind, InvalidField> {
         at_least(body, 16)?;
         let version = (order.u16(body, 4), order.u16(body, 6));
@@ -178,11 +208,10 @@ impl PcapngFile {
             let allowed = format!("at most {room} (the end of the block)");
             return Err(InvalidField::new("captured length", captured, allowed));
         }
-        let start = BEFORE + 20;
         Ok(BlockKind::Packet(PacketBlock {
             interface: self.interface_id(index),
             link: interface.link,
-            data: start..start + captured as usize,
+            data: PACKET_DATA..PACKET_DATA + captured as usize,
             original_len: order.u32(body, 16),
             timestamp: interface.timestamp(order.halves(body, 4)),
         }))

@@ -15,6 +15,7 @@ use echoless::transport::{Parker, Wait};
 use echoless::{LineFilter, OrderedFilter, OrderedHandle};
 use echoless_records::chunk::{Chunk, RunPart};
 use echoless_records::failure::{Failure, lock};
+use echoless_records::files::Source;
 use echoless_records::reading::Filled;
 use echoless_records::signals::Patience;
 
@@ -122,11 +123,14 @@ pub(in crate::dedup) fn pass<'a, F: RunPart>(
         outcome: Mutex::new(None),
         limits: Limits {
             in_flight: CHUNKS_IN_FLIGHT,
-            // A full read does not show that the stream pauses: at most one is passed alone.
+            // A full read does not show that the stream pauses: at most one is passed alone. A ring
+            // has hundreds of packets in each of its blocks, and pauses between them all the same.
             bytes_alone: if is_only {
                 usize::MAX
             } else {
-                SHORT_BYTES.min(config.run.read_bytes.get())
+                let is_live = matches!(config.sources[..], [Source::Interfaces(_)]);
+                let most = if is_live { CHUNK_BYTES } else { SHORT_BYTES };
+                most.min(config.run.read_bytes.get())
             },
             is_only,
         },
