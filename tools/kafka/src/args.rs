@@ -109,6 +109,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) report: Option<String>,
 
+    /// Serve counts and the last report as OpenMetrics at http://ADDRESS:PORT/metrics, and /health. A
+    /// port alone is one of 127.0.0.1; anyone who reaches another address can read them
+    #[arg(long, value_name = "ADDRESS:PORT", allow_hyphen_values = true)]
+    pub(crate) metrics: Option<String>,
+
     /// Name of this member, which no other has: after a restart it goes on where it was, without
     /// the group waiting for its absence
     #[arg(long, value_name = "NAME")]

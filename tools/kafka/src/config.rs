@@ -1,9 +1,11 @@
 //! The options, checked, and the settings of librdkafka that they lead to.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use echoless::SpecError;
+use echoless_metrics::parse_address;
 use rdkafka::ClientConfig;
 
 use crate::args::Args;
@@ -41,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) interval: Duration,
     /// How often a member reports.
     pub(crate) report: Option<Duration>,
+    /// Where the counts can be asked for.
+    pub(crate) metrics: Option<SocketAddr>,
     pub(crate) strict: bool,
     pub(crate) consumer: ClientConfig,
     pub(crate) producer: ClientConfig,
@@ -130,6 +134,10 @@ impl Config {
         let report = report
             .map(|text| parse_time("--report", text))
             .transpose()?;
+        let metrics = args.metrics.as_deref();
+        let metrics = metrics
+            .map(|text| parse_address("--metrics", text))
+            .transpose()?;
         Ok(Self {
             input: args.input,
             output: args.output,
@@ -139,6 +147,7 @@ impl Config {
             filter,
             interval,
             report,
+            metrics,
             strict: args.strict,
             consumer,
             producer,

@@ -1,5 +1,6 @@
 //! Why a member ends, or begins again.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use echoless::{BuildError, SpecError};
@@ -74,6 +75,9 @@ pub(crate) enum Failure {
     /// A setting that librdkafka rejects. Its value may be a password.
     #[error("{}", rejected_setting(.0))]
     Settings(KafkaError),
+    /// The address of `--metrics` cannot be taken.
+    #[error("--metrics {0}: {1}")]
+    Metrics(SocketAddr, std::io::Error),
     /// The handlers of signals cannot be installed.
     #[error("signals: {0}")]
     Signals(std::io::Error),

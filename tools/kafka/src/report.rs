@@ -3,10 +3,13 @@
 use std::fmt;
 
 use echoless::{AgeOrigin, MissAge, Report};
+use echoless_metrics::Fields;
+use serde::Serialize;
+use serde_json::json;
 
 /// What a member has done since it started, whatever partitions it had. Only transactions that
 /// are committed count.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
     pub(crate) fresh: u64,
     pub(crate) duplicates: u64,
@@ -25,6 +28,32 @@ pub(crate) struct Counts {
     pub(crate) transactions: u64,
     /// Records of the sample of keys whose key is in another partition, too.
     pub(crate) shared_keys: u64,
+}
+
+impl Counts {
+    /// The records that were judged, or passed all the same.
+    const fn records(&self) -> u64 {
+        self.fresh + self.duplicates + self.unkeyed + self.late
+    }
+
+    /// These and those of the filters, under the names of the statistics of `echoless dedup`.
+    pub(crate) fn fields(&self, filters: Option<&Filters>) -> Fields {
+        let mut fields = json!(self);
+        fields["records"] = self.records().into();
+        if let Some(filters) = filters {
+            fields["partitions"] = filters.partitions.into();
+            fields["lag"] = filters.lag.into();
+            fields["fill"] = filters.fill().into();
+            fields["evictions"] = filters.evictions().into();
+            fields["expected_false_duplicates_high"] = filters.mistaken().into();
+            let bytes = filters
+                .reports
+                .iter()
+                .map(|report| report.tally.memory_bytes);
+            fields["memory_bytes"] = bytes.sum::<u64>().into();
+        }
+        fields.as_object().cloned().unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Counts {
@@ -48,7 +77,7 @@ impl fmt::Display for Counts {
                 _ => write!(out, "; {rejected} rejected"),
             };
         }
-        let records = fresh + duplicates + unkeyed + late;
+        let records = self.records();
         let percent = *duplicates as f64 * 100.0 / records.max(1) as f64;
         write!(
             out,
@@ -96,14 +125,24 @@ impl Filters {
         bounds.sum()
     }
 
+    /// The fill of the fullest one.
+    fn fill(&self) -> Option<f64> {
+        let fills = self.reports.iter().filter_map(Report::fill);
+        fills.reduce(f64::max)
+    }
+
+    fn evictions(&self) -> Option<u64> {
+        let evictions = self.reports.iter().map(|report| report.tally.evictions);
+        evictions.sum()
+    }
+
     /// Duplicates that were missed. Each needs an eviction, or a key that was mistaken before.
     fn missed(&self) -> String {
-        let evictions = self.reports.iter().map(|report| report.tally.evictions);
         let inside = match self.reports.iter().any(|report| report.window.is_some()) {
             true => " inside the window",
             false => "",
         };
-        match evictions.sum::<Option<u64>>() {
+        match self.evictions() {
             None => format!("unknown how many duplicates{inside} were missed"),
             Some(0) => format!("no evictions: no duplicate{inside} was missed"),
             Some(evictions) => {
@@ -122,8 +161,7 @@ impl fmt::Display for Filters {
         let [first, ..] = &self.reports[..] else {
             return Ok(());
         };
-        let fills = self.reports.iter().filter_map(Report::fill);
-        if let Some(fill) = fills.reduce(f64::max) {
+        if let Some(fill) = self.fill() {
             write!(out, ", fill at most {:.1} %", fill * 100.0)?;
         }
         write!(out, "; {}", self.missed())?;
@@ -240,6 +278,44 @@ mod tests {
         let mistaken = format!("; at most {:.1e} fresh", fresh as f64 * rate);
         assert!(found.contains(&mistaken), "{found}");
         assert_eq!(text(&[], Some(0)), "0 partitions, lag 0");
+    }
+
+    #[test]
+    fn all_is_in_the_metrics() {
+        let counts = Counts {
+            fresh: 6,
+            duplicates: 3,
+            again: 5,
+            ..Counts::default()
+        };
+        let filters = Filters {
+            partitions: 2,
+            lag: Some(17),
+            reports: vec![report("fingerprint:bits=32,memory=4KiB", 100)],
+        };
+        let text = echoless_metrics::text(&counts.fields(Some(&filters)));
+        for line in [
+            "echoless_records_total 9",
+            "echoless_fresh_total 6",
+            "echoless_duplicates_total 3",
+            "echoless_again_total 5",
+            "echoless_evictions_total 0",
+            "echoless_partitions 2.0",
+            "echoless_lag 17.0",
+            "echoless_memory_bytes 4096.0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+        let fill = format!("echoless_fill {}", 100.0 / 1024.0);
+        assert!(text.contains(&fill), "{text}");
+        // All that it counts is a metric.
+        let fields = counts.fields(None);
+        for name in fields.keys() {
+            assert!(
+                text.contains(&format!("\necholess_{name}_total ")),
+                "{name}"
+            );
+        }
     }
 
     #[test]

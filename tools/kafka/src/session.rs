@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use echoless::KeyHash;
 use echoless_durable::JournalError;
+use echoless_metrics::{Endpoint, Fields};
 use rdkafka::ClientConfig;
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -69,9 +70,26 @@ const FENCED: Option<RDKafkaErrorCode> = Some(RDKafkaErrorCode::FencedInstanceId
 /// # Errors
 /// [`Failure`]; one that may pass only after many in a row.
 pub(crate) fn run(config: &Config, stop: &AtomicBool) -> Result<(), Failure> {
+    let shown = Mutex::new(Counts::default().fields(None));
+    thread::scope(|scope| {
+        let serve = |address| {
+            let endpoint = Endpoint::bind(address)?;
+            say(&format!("metrics at http://{}/metrics", endpoint.address()));
+            endpoint.serve(scope, || lock(&shown).clone())
+        };
+        let served = config
+            .metrics
+            .map(|address| serve(address).map_err(|error| Failure::Metrics(address, error)));
+        let _served = served.transpose()?;
+        run_member(config, stop, &shown)
+    })
+}
+
+fn run_member(config: &Config, stop: &AtomicBool, shown: &Mutex<Fields>) -> Result<(), Failure> {
     let mut member = Member {
         config,
         stop,
+        shown,
         counts: Counts::default(),
         shared_keys: SharedKeys::default(),
         filters: None,
@@ -89,6 +107,8 @@ pub(crate) fn run(config: &Config, stop: &AtomicBool) -> Result<(), Failure> {
 struct Member<'a> {
     config: &'a Config,
     stop: &'a AtomicBool,
+    /// What `--metrics` shows.
+    shown: &'a Mutex<Fields>,
     counts: Counts,
     shared_keys: SharedKeys,
     /// At the end of a session that did not fail.
@@ -162,6 +182,14 @@ impl<'a> Member<'a> {
         });
     }
 
+    /// Takes the counts behind a transaction.
+    fn count(&mut self, counts: Counts) {
+        self.counts = counts;
+        if self.config.metrics.is_some() {
+            *lock(self.shown) = counts.fields(self.filters.as_ref());
+        }
+    }
+
     fn is_stopped(&self) -> bool {
         // Relaxed: the flag is all that the handler publishes.
         self.stop.load(Ordering::Relaxed)
@@ -228,6 +256,7 @@ impl<'a> Member<'a> {
             }
             if report_at.is_some_and(|at| Instant::now() >= at) {
                 self.filters = Some(consumer.context().filters(consumer));
+                self.count(self.counts);
                 self.report();
                 report_at = next_report();
             }
@@ -354,7 +383,7 @@ impl<'a> Member<'a> {
             producer
                 .abort_transaction(CALL)
                 .calling("end a transaction")?;
-            self.counts = counts;
+            self.count(counts);
             return Ok(());
         }
         let group = consumer.group_metadata().expect("a consumer of a group");
@@ -370,7 +399,7 @@ impl<'a> Member<'a> {
             }
         }
         counts.transactions += 1;
-        self.counts = counts;
+        self.count(counts);
         Ok(())
     }
 

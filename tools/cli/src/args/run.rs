@@ -58,6 +58,16 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) stats_every: Option<String>,
 
+    /// Serve the statistics so far as OpenMetrics at http://ADDRESS:PORT/metrics, and /health. A port
+    /// alone is one of 127.0.0.1; anyone who reaches another address can read them
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        allow_hyphen_values = true,
+        help_heading = "Where to"
+    )]
+    pub(crate) metrics: Option<String>,
+
     /// Compress the records and --duplicates: zstd, gzip, lz4, xz or bzip2, with a level if wanted
     /// (zstd:1 to 22, gzip:0 to 9, xz:0 to 9, bzip2:1 to 9)
     #[arg(

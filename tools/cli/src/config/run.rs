@@ -1,5 +1,6 @@
 //! What every run that removes duplicates has: key hash, threads and outputs.
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use echoless::hash::{SecretKeyError, read_secret_key};
 use echoless::{KeyHasher, SpecError};
+use echoless_metrics::parse_address;
 use echoless_records::compression::codec::Compression;
 use echoless_records::failure::Failure;
 use echoless_records::files::{Source, Target};
@@ -33,6 +35,8 @@ pub(crate) struct RunConfig {
     pub(crate) stats: Option<Target>,
     /// How often the statistics so far are written.
     pub(crate) stats_every: Option<Duration>,
+    /// Where the statistics so far can be asked for.
+    pub(crate) metrics: Option<SocketAddr>,
     /// How the outputs of records are compressed.
     pub(crate) compress: Option<Compression>,
     pub(crate) invert: bool,
@@ -96,6 +100,7 @@ impl RunConfig {
             explain,
             stats: args.stats.map(Target::from),
             stats_every: parse_if_given("--stats-every", args.stats_every.as_deref(), interval)?,
+            metrics: parse_if_given("--metrics", args.metrics.as_deref(), parse_address)?,
             compress: parse_if_given("--compress", args.compress.as_deref(), Compression::parse)?,
             invert: args.invert,
             count: args.count,

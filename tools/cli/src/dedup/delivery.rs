@@ -547,6 +547,14 @@ impl<'a> Delivery<'a> {
         }
     }
 
+    /// The fields of the statistics of a run that goes on, with this report of the filter.
+    pub(crate) fn fields_so_far(&mut self, report: Report) -> echoless_metrics::Fields {
+        self.sums.counts.bytes_out = self.outputs.bytes_out();
+        let json = self.stats(report, Ending::RUNNING).json();
+        serde_json::from_str(&json)
+            .unwrap_or_else(|error| unreachable!("statistics are JSON: {error}"))
+    }
+
     /// The statistics of the run so far, with this report of the filter.
     fn stats(&self, report: Report, ending: Ending) -> Stats<'_> {
         let judging = self.backwards.as_ref().and_then(BackwardVerdicts::errors);

@@ -3,14 +3,15 @@
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, Scope};
 use std::time::Instant;
 
 use echoless::transport::Wait;
 use echoless::{
     BuildError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning, Report, report_of,
 };
-use echoless_records::failure::{Failure, catch_panics, lock};
+use echoless_metrics::{Endpoint, Served};
+use echoless_records::failure::{self, Failure, catch_panics, lock};
 use echoless_records::files::Source;
 use echoless_records::signals::{Requests, Stop};
 
@@ -102,6 +103,7 @@ struct Run<'a> {
     /// The core of each thread, if it is pinned.
     cores: Vec<Option<usize>>,
     delivery: Delivery<'a>,
+    endpoint: Option<Endpoint>,
 }
 
 /// A run whose inputs are known, before its outputs are opened.
@@ -111,6 +113,8 @@ struct PreparedRun {
     seen: Option<SeenFiles>,
     /// The state that the run goes on with.
     restart: Option<(StateConfig, Restart)>,
+    /// Where metrics can be asked for.
+    endpoint: Option<Endpoint>,
 }
 
 impl PreparedRun {
@@ -130,6 +134,7 @@ impl PreparedRun {
             filter: parts.share(config, cores.len()),
             cores,
             delivery,
+            endpoint: self.endpoint,
         })
     }
 }
@@ -145,6 +150,10 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
     if let Some(followed) = followed.filter(|followed| !followed.is_to_come()) {
         followed.check()?;
     }
+    let endpoint = config.run.metrics.map(|address| {
+        Endpoint::bind(address).map_err(Failure::file(format!("--metrics {address}")))
+    });
+    let endpoint = endpoint.transpose()?;
     config.known_states.load(&config.run)?;
     let seen = skip_seen(config)?;
     if let Some(rereading) = &config.rereading {
@@ -192,6 +201,7 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
         cores,
         seen,
         restart,
+        endpoint,
     })
 }
 
@@ -212,6 +222,7 @@ impl Run<'_> {
             mut filter,
             cores,
             delivery,
+            endpoint,
         } = self;
         let delivery = Mutex::new(delivery);
         let end = catch_panics(|| {
@@ -223,12 +234,20 @@ impl Run<'_> {
                     (keep, RunFilter::Any(filter))
                         if keep != Keep::First || config.exact.is_some() =>
                     {
+                        // One filter takes the place of another meanwhile.
+                        let _served = serve(endpoint, scope, config, &delivery, Report::default)?;
                         pass_again(config, filter, &cores, &delivery)
                     }
                     (_, RunFilter::Any(filter)) => {
+                        let filter = &*filter;
+                        let reports = || report(filter);
+                        let _served = serve(endpoint, scope, config, &delivery, reports)?;
                         parallel::pass(config, Direction::Forwards, filter, &cores, &delivery)
                     }
                     (_, RunFilter::Lines(filter)) => {
+                        let filter = &*filter;
+                        let reports = || report(filter);
+                        let _served = serve(endpoint, scope, config, &delivery, reports)?;
                         parallel::pass(config, Direction::Forwards, filter, &cores, &delivery)
                     }
                 }
@@ -242,6 +261,37 @@ impl Run<'_> {
             RunFilter::Lines(filter) => report(filter),
         })
     }
+}
+
+/// Serves the statistics of the run so far, if that is requested, until what is returned is dropped.
+///
+/// The filter reports, which reads its memory while no key passes, at most a hundredth of the time;
+/// in between, its last report is shown.
+fn serve<'scope, 'env: 'scope>(
+    endpoint: Option<Endpoint>,
+    scope: &'scope Scope<'scope, 'env>,
+    config: &DedupConfig,
+    delivery: &'env Mutex<Delivery<'_>>,
+    report: impl Fn() -> Report + Send + 'scope,
+) -> Result<Option<Served>, Failure> {
+    let Some(endpoint) = endpoint else {
+        return Ok(None);
+    };
+    if !config.run.quiet {
+        let address = endpoint.address();
+        failure::warn(&format!("metrics at http://{address}/metrics"));
+    }
+    let (mut last, mut due) = (Report::default(), Instant::now());
+    let served = endpoint.serve(scope, move || {
+        let now = Instant::now();
+        if due <= now {
+            // Not while the delivery is locked: batches in front may wait for that.
+            last = report();
+            due = now + 100 * now.elapsed();
+        }
+        lock(delivery).fields_so_far(last)
+    });
+    served.map(Some).map_err(Failure::file("a thread"))
 }
 
 /// Removes the inputs that an earlier run has read, if that is requested. Returns the list of those

@@ -41,6 +41,7 @@ mod known_states;
 mod leaving;
 #[cfg(target_os = "linux")]
 mod memory;
+mod metrics;
 mod misleading_names;
 mod named_filters;
 #[cfg(target_os = "linux")]

@@ -50,6 +50,7 @@ pub(crate) fn usual(option: &Opt) -> Vec<String> {
         ("comment", _) => "#",
         ("summary", _) => "line",
         ("stats-every", _) => "1s",
+        ("metrics", _) => "0",
         ("late", _) => "pass",
         ("keep", _) => "last",
         ("time-format", _) => "ms",
