@@ -12,7 +12,7 @@
 
 use std::io;
 
-use libc::{TP_STATUS_VLAN_TPID_VALID, TP_STATUS_VLAN_VALID};
+use libc::{TP_STATUS_CSUMNOTREADY, TP_STATUS_VLAN_TPID_VALID, TP_STATUS_VLAN_VALID};
 
 /// The bytes in front of the first frame, and those of a frame in front of its data, at least.
 pub(crate) const BLOCK_HEADER: usize = 48;
@@ -63,6 +63,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) tag: Option<[u8; 4]>,
     /// A `PACKET_` constant: to whom the frame is.
     pub(crate) packet_type: u8,
+    /// Whether its checksum is left to the hardware that sends it.
+    pub(crate) has_partial_checksum: bool,
 }
 
 impl Position {
@@ -131,6 +133,7 @@ impl Position {
             original_len: u32_at(frame, ORIGINAL)?,
             tag,
             packet_type: *frame.get(PACKET_TYPE).ok_or_else(contradiction)?,
+            has_partial_checksum: status & TP_STATUS_CSUMNOTREADY != 0,
         };
         Ok((frame, next))
     }
@@ -216,6 +219,7 @@ mod tests {
         original_len: u32,
         tag: Option<(Option<u16>, u16)>,
         packet_type: u8,
+        has_partial_checksum: bool,
         /// Bytes in front of the data, and behind it.
         gaps: (usize, usize),
     }
@@ -224,13 +228,15 @@ mod tests {
         let tag = prop::option::of((prop::option::of(any::<u16>()), any::<u16>()));
         let gaps = (0..20_usize, 0..20_usize);
         let bytes = vec(any::<u8>(), 0..80);
-        (any::<(u32, u32)>(), bytes, any::<u32>(), tag, 0..8_u8, gaps).prop_map(
-            |(time, bytes, original_len, tag, packet_type, gaps)| Made {
+        let kind = (0..8_u8, any::<bool>());
+        (any::<(u32, u32)>(), bytes, any::<u32>(), tag, kind, gaps).prop_map(
+            |(time, bytes, original_len, tag, (packet_type, has_partial_checksum), gaps)| Made {
                 time,
                 bytes,
                 original_len,
                 tag,
                 packet_type,
+                has_partial_checksum,
                 gaps,
             },
         )
@@ -258,12 +264,16 @@ mod tests {
             put(frame, ORIGINAL, made.original_len);
             frame[DATA..][..2].copy_from_slice(&(data as u16).to_ne_bytes());
             frame[PACKET_TYPE] = made.packet_type;
+            let mut status = match made.has_partial_checksum {
+                true => TP_STATUS_CSUMNOTREADY,
+                false => 0,
+            };
             if let Some((tpid, tci)) = made.tag {
-                let valid = tpid.map_or(0, |_| TP_STATUS_VLAN_TPID_VALID);
-                put(frame, FRAME_STATUS, TP_STATUS_VLAN_VALID | valid);
+                status |= TP_STATUS_VLAN_VALID | tpid.map_or(0, |_| TP_STATUS_VLAN_TPID_VALID);
                 put(frame, VLAN_TCI, u32::from(tci));
                 frame[VLAN_TPID..][..2].copy_from_slice(&tpid.unwrap_or(7).to_ne_bytes());
             }
+            put(&mut block[at..], FRAME_STATUS, status);
             block.extend(&made.bytes);
             block.resize(block.len() + made.gaps.1, 0);
         }
@@ -339,6 +349,7 @@ mod tests {
                 prop_assert_eq!((found.time, found.bytes), (time, &made.bytes[..]));
                 prop_assert_eq!(found.original_len, made.original_len);
                 prop_assert_eq!(found.packet_type, made.packet_type);
+                prop_assert_eq!(found.has_partial_checksum, made.has_partial_checksum);
                 let tag = made.tag.filter(|_| made.bytes.len() >= BEFORE_TAG);
                 let tag = tag.map(|(tpid, tci)| {
                     let tpid = tpid.unwrap_or(0x8100).to_be_bytes();

@@ -29,13 +29,14 @@ const SLACK: Duration = Duration::from_millis(30);
 /// The shortest wait for a frame that is held, so that those behind it are read together.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
-/// How often the capture looks whether an interface that is down was removed: the kernel tells only
-/// the first of both.
+/// How often the capture looks whether an interface that is down was removed, of which the kernel
+/// tells only the first, and whether one that was removed is there again.
 const LOOK_AT_DOWN: Duration = Duration::from_millis(200);
 
 /// Frames of interfaces, as the bytes of a pcapng section.
 #[derive(Debug)]
 pub struct Capture {
+    options: Options,
     interfaces: Vec<Interface>,
     snap_len: usize,
     hold: Duration,
@@ -83,6 +84,7 @@ impl Capture {
             interfaces.push(opened);
         }
         Ok(Self {
+            options: options.clone(),
             interfaces,
             snap_len: options.snap_len as usize,
             hold: 2 * options.block_timeout + SLACK,
@@ -262,8 +264,10 @@ impl Capture {
         // No frame is held for longer than that, and one that is may be held when that is over.
         let drained = self.drained.filter(|_| held.is_none());
         let drained = drained.map(|it| it.saturating_duration_since(Instant::now()));
-        let may_go = self.interfaces.iter().any(|it| it.was_down && !it.is_gone);
-        let look = may_go.then_some(LOOK_AT_DOWN);
+        let waits = self.options.waits;
+        let mut awaited = (self.interfaces.iter()).filter(|it| it.was_down);
+        let may_change = awaited.any(|it| waits || it.gone.is_none());
+        let look = may_change.then_some(LOOK_AT_DOWN);
         (sockets, [held, drained, look].into_iter().flatten().min())
     }
 
@@ -272,16 +276,22 @@ impl Capture {
     /// # Errors
     /// That of the system.
     pub fn check(&mut self) -> io::Result<()> {
+        let waits = self.options.waits && self.drained.is_none();
         for interface in &mut self.interfaces {
-            let change = interface.check()?;
-            let name = || interface.name.clone();
-            match change {
+            let name = interface.name.clone();
+            match interface.check()? {
                 None => {}
-                Some(Change::Down) => self.notices.push(Notice::Down(name())),
-                Some(Change::Gone) => self.notices.push(Notice::Gone(name())),
+                Some(Change::Down) => self.notices.push(Notice::Down(name.clone())),
+                Some(Change::Gone) => self.notices.push(Notice::Gone(name.clone())),
+            }
+            // The last block of the ring comes before that.
+            let is_left = (interface.gone).is_some_and(|gone| gone.elapsed() > self.hold);
+            if waits && is_left && interface.is_idle() && interface.reopen(&self.options)? {
+                self.notices.push(Notice::Again(name));
             }
         }
-        match self.interfaces.iter().all(|interface| interface.is_gone) {
+        let mut gone = self.interfaces.iter().map(|it| it.gone.is_some());
+        match !waits && gone.all(|is_gone| is_gone) {
             true => self.stop(),
             false => Ok(()),
         }
@@ -291,9 +301,7 @@ impl Capture {
     pub fn take_notices(&mut self) -> Vec<Notice> {
         let mut notices = std::mem::take(&mut self.notices);
         for interface in &mut self.interfaces {
-            if interface.begins_joined_frames() {
-                notices.push(Notice::JoinedFrames(interface.name.clone()));
-            }
+            notices.extend(interface.take_oddities());
         }
         notices
     }

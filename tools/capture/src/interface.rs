@@ -3,13 +3,13 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use echoless_packets::LinkType;
 
 use crate::block::{Frame, Position};
 use crate::filter;
-use crate::options::{InterfaceCounts, Options};
+use crate::options::{InterfaceCounts, Notice, Options};
 use crate::ring::Ring;
 use crate::socket::{Hardware, PacketSocket, pass};
 
@@ -35,6 +35,15 @@ pub(crate) enum Change {
     Gone,
 }
 
+/// What this machine makes of frames, so that they may be no copies of others.
+#[derive(Debug, Clone, Copy, Default)]
+struct Oddities {
+    /// Frames longer than the MTU.
+    joined: bool,
+    /// Frames without their checksum.
+    unsummed: bool,
+}
+
 /// An interface, and how far its ring is read.
 #[derive(Debug)]
 pub(crate) struct Interface {
@@ -53,10 +62,11 @@ pub(crate) struct Interface {
     pub(crate) seen_empty: u64,
     /// Whether it was down once, so that it may be removed without another word of the kernel.
     pub(crate) was_down: bool,
-    pub(crate) is_gone: bool,
-    /// Whether a frame longer than the MTU came, and whether that is said.
-    has_joined_frames: bool,
-    told_joined_frames: bool,
+    /// Since when it is removed.
+    pub(crate) gone: Option<Instant>,
+    /// What it has that copies elsewhere do not, and what of that is said.
+    has: Oddities,
+    told: Oddities,
     pub(crate) counts: Arc<InterfaceCounts>,
 }
 
@@ -107,11 +117,35 @@ impl Interface {
             head: None,
             seen_empty: 0,
             was_down: false,
-            is_gone: false,
-            has_joined_frames: false,
-            told_joined_frames: false,
+            gone: None,
+            has: Oddities::default(),
+            told: Oddities::default(),
             counts,
         })
+    }
+
+    /// Captures again, now that there may be an interface of this name. Returns whether there is.
+    /// What is left in the ring is lost.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or if it has another link header than before.
+    pub(crate) fn reopen(&mut self, options: &Options) -> io::Result<bool> {
+        let opened = match Self::open(&self.name, options, Arc::clone(&self.counts)) {
+            Ok(opened) => opened,
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NetworkDown => return Ok(false),
+                _ => return Err(error),
+            },
+        };
+        if opened.link_type != self.link_type {
+            let problem = format!("{}: came again with another link header", self.name);
+            return Err(io::Error::new(ErrorKind::Unsupported, problem));
+        }
+        self.count()?;
+        self.counts.add_reopened();
+        let told = self.told;
+        *self = Self { told, ..opened };
+        Ok(true)
     }
 
     /// Looks for the next frame. Returns whether there is one.
@@ -169,10 +203,12 @@ impl Interface {
         };
         let most = self.mtu.saturating_add(LINK_BYTES);
         let is_joined = frame.original_len > most && self.link_type == LinkType::ETHERNET;
+        let is_unsummed = frame.has_partial_checksum;
         if !take(&frame) {
             return Ok(false);
         }
-        self.has_joined_frames |= is_joined;
+        self.has.joined |= is_joined;
+        self.has.unsummed |= is_unsummed;
         self.counts.add_frame();
         self.head = next;
         if next.is_none() {
@@ -215,8 +251,8 @@ impl Interface {
         let error = self.socket.take_error();
         let is_down = (error.as_ref()).is_err_and(|error| error.kind() == ErrorKind::NetworkDown);
         self.was_down |= is_down;
-        if self.was_down && !self.is_gone && self.socket.is_orphaned() {
-            self.is_gone = true;
+        if self.was_down && self.gone.is_none() && self.socket.is_orphaned() {
+            self.gone = Some(Instant::now());
             return Ok(Some(Change::Gone));
         }
         match error {
@@ -225,11 +261,17 @@ impl Interface {
         }
     }
 
-    /// Whether a frame longer than the MTU came for the first time since the last call.
-    pub(crate) fn begins_joined_frames(&mut self) -> bool {
-        let begins = self.has_joined_frames && !self.told_joined_frames;
-        self.told_joined_frames |= begins;
-        begins
+    /// What came for the first time since the last call.
+    pub(crate) fn take_oddities(&mut self) -> impl Iterator<Item = Notice> {
+        let (has, told) = (self.has, self.told);
+        self.told = has;
+        let joined = Notice::JoinedFrames as fn(String) -> Notice;
+        let named = [
+            (has.joined && !told.joined, joined),
+            (has.unsummed && !told.unsummed, Notice::PartialChecksums),
+        ];
+        let begun = named.into_iter().filter(|(begins, _)| *begins);
+        begun.map(|(_, notice)| notice(self.name.clone()))
     }
 
     /// The socket, which becomes readable with the next block. While a block is read, it is
@@ -352,6 +394,7 @@ mod tests {
             filter: None,
             sends_to: None,
             frames: None,
+            waits: false,
         };
         let error = Interface::open("lo", &options, Arc::default()).unwrap_err();
         match error.kind() {

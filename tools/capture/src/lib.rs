@@ -26,6 +26,7 @@
 //!     filter: None,
 //!     sends_to: None,
 //!     frames: None,
+//!     waits: false,
 //! };
 //! let counts = InterfaceCounts::of(&options);
 //! // No such interface, or no permission.

@@ -33,6 +33,8 @@ pub struct Options {
     pub sends_to: Option<String>,
     /// The number of frames after which the capture ends.
     pub frames: Option<u64>,
+    /// Whether an interface that was removed is captured again once there is one of its name.
+    pub waits: bool,
 }
 
 /// An interface that cannot be captured.
@@ -49,8 +51,12 @@ pub struct InterfaceError {
 pub enum Notice {
     /// The interface is down: frames come again once it is up.
     Down(String),
-    /// The interface was removed.
+    /// The interface was removed. If the capture waits, an [`Again`](Self::Again) may follow.
     Gone(String),
+    /// An interface that was removed is there and captured again.
+    Again(String),
+    /// The interface has frames whose checksums are not computed yet.
+    PartialChecksums(String),
     /// The interface has frames longer than its MTU, which were joined, or are not divided yet.
     JoinedFrames(String),
 }
@@ -62,6 +68,7 @@ pub struct InterfaceCounts {
     received: AtomicU64,
     dropped: AtomicU64,
     freezes: AtomicU64,
+    reopened: AtomicU64,
 }
 
 impl InterfaceCounts {
@@ -95,7 +102,17 @@ impl InterfaceCounts {
         self.freezes.load(Ordering::Relaxed)
     }
 
+    /// How often the interface was captured again after it was removed.
+    #[must_use]
+    pub fn reopened(&self) -> u64 {
+        self.reopened.load(Ordering::Relaxed)
+    }
+
     // Relaxed: the numbers publish nothing else.
+
+    pub(crate) fn add_reopened(&self) {
+        self.reopened.fetch_add(1, Ordering::Relaxed);
+    }
 
     pub(crate) fn add_frame(&self) {
         // One thread writes at a time, so no update is lost, and no locked instruction is needed.

@@ -181,7 +181,10 @@ mod tests {
         ) {
             let (original_len, time, packet_type) = numbers;
             let tag = tag.filter(|_| data.len() >= BEFORE_TAG);
-            let frame = Frame { time, bytes: &data, original_len, tag, packet_type };
+            let has_partial_checksum = false;
+            let frame = Frame {
+                time, bytes: &data, original_len, tag, packet_type, has_partial_checksum,
+            };
             let mut whole = data.clone();
             if let Some(tag) = tag {
                 whole.splice(BEFORE_TAG..BEFORE_TAG, tag);

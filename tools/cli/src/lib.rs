@@ -96,7 +96,7 @@ fn run(args: Args, explain: impl Fn(Failure) -> Failure) -> Result<ExitCode, Fai
         }
         Command::Packets(args) => {
             let (stats, inputs) = (args.run.stats.clone(), args.inputs.clone());
-            let config = config::DedupConfig::try_from(args);
+            let config = config::DedupConfig::try_from(*args);
             dedup::run(
                 config.map_err(|it| unread(stats.as_deref(), &inputs, it))?,
                 convert::identity,

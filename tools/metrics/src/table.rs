@@ -70,7 +70,8 @@ impl Metric {
         };
         let base = self.base();
         let mut encoder = encoder.encode_descriptor(&base, self.help, None, kind)?;
-        for object in list.into_iter().flatten() {
+        let known = |object: &&Value| !object[field].is_null();
+        for object in list.into_iter().flatten().filter(known) {
             let name = object["name"].as_str().unwrap_or_default();
             let labels = [("interface", name)];
             encode_value(kind, &object[field], encoder.encode_family(&labels)?)?;
@@ -161,6 +162,10 @@ pub const METRICS: &[Metric] = &[
         "captured.freezes",
         "How often the buffer of an interface became full",
     ),
+    counter(
+        "captured.reopened",
+        "How often an interface was captured again after it was removed",
+    ),
     counter("transactions", "Transactions of Kafka that were committed"),
     counter("again", "Records that were read again for the filter alone"),
     counter("copied", "Records that passed without a filter"),
@@ -206,7 +211,7 @@ mod tests {
         let fields = serde_json::json!({
             "records": u64::MAX, "fill": 0.5, "memory_bytes": 65536, "lag": null,
             "captured": [
-                {"name": "eth0", "packets": 7, "dropped": 1, "freezes": 0},
+                {"name": "eth0", "packets": 7, "dropped": 1, "freezes": 0, "reopened": 0},
                 {"name": "a\"b", "packets": 8, "dropped": 2, "freezes": 3},
             ],
         });
@@ -232,6 +237,9 @@ echoless_captured_dropped_total{interface=\"a\\\"b\"} 2
 # TYPE echoless_captured_freezes counter
 echoless_captured_freezes_total{interface=\"eth0\"} 0
 echoless_captured_freezes_total{interface=\"a\\\"b\"} 3
+# HELP echoless_captured_reopened How often an interface was captured again after it was removed
+# TYPE echoless_captured_reopened counter
+echoless_captured_reopened_total{interface=\"eth0\"} 0
 # EOF
 ";
         assert_eq!(text(fields.as_object().unwrap()), expected);

@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Dedup(Box<DedupArgs>),
     /// Remove duplicate packets from capture files (pcap, pcapng) or interfaces
     #[command(after_help = examples::PACKETS)]
-    Packets(PacketArgs),
+    Packets(Box<PacketArgs>),
     /// Write a reproducible stream of generated records
     #[command(after_help = examples::GEN)]
     Gen(GenArgs),

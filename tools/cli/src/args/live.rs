@@ -87,6 +87,21 @@ pub(crate) struct LiveArgs {
     )]
     pub(crate) keep: Option<String>,
 
+    /// Become this user once the interfaces are open, and keep no privilege: files that are written
+    /// are the user's. Needs root
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "interfaces",
+        conflicts_with = "wait_interface"
+    )]
+    pub(crate) user: Option<String>,
+
+    /// Wait for interfaces that are not there or not up, and capture one that is removed again once
+    /// it is back
+    #[arg(long, requires = "interfaces", conflicts_with = "strict")]
+    pub(crate) wait_interface: bool,
+
     /// Exit with code 3 if packets were lost, because they came faster than they were read or
     /// could not be sent
     #[arg(long, requires = "interfaces")]

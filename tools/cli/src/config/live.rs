@@ -12,6 +12,7 @@ use echoless_records::number::{parse_if_given, parse_size, parse_time, parse_who
 use crate::args::LiveArgs;
 use crate::dedup::{MostOfFile, RotatedFiles};
 use crate::packets::live::LiveCapture;
+use crate::packets::user::User;
 
 /// The memory of a ring without an option: at 10 Gbit/s, 25 ms of packets.
 const BUFFER: u64 = 32 << 20;
@@ -65,9 +66,11 @@ impl LiveCapture {
                 parse_whole(option, text, 1..=u64::MAX)
             })?,
             interfaces: args.interfaces,
+            waits: args.wait_interface,
         };
         let duration = parse_if_given("--duration", args.duration.as_deref(), parse_duration)?;
-        Ok(Some(Self::new(options, duration, args.fail_on_loss)))
+        let user = parse_if_given("--user", args.user.as_deref(), User::find)?;
+        Ok(Some(Self::new(options, duration, args.fail_on_loss, user)))
     }
 }
 

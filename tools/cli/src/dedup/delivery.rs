@@ -29,6 +29,9 @@ use super::state::{Restart, RunState, WantedBlocks};
 use crate::config::{ClockSource, Content, DedupConfig, Keep, StateConfig, Summary};
 use crate::packets::live::LiveCapture;
 
+/// Between two looks at whether a file is over.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+
 /// Writes and counts chunks that have verdicts.
 #[derive(Debug)]
 pub(crate) struct Delivery<'a> {
@@ -56,6 +59,8 @@ pub(crate) struct Delivery<'a> {
     progress: ProgressLine,
     /// The first statistics, until they are written.
     first_stats: Option<String>,
+    /// What failed while the stream paused.
+    pause_failure: Option<Failure>,
 }
 
 impl<'a> Delivery<'a> {
@@ -86,6 +91,7 @@ impl<'a> Delivery<'a> {
             reporter: fault_reporter(config),
             progress: ProgressLine::new(Counted::Bytes, progress_bytes(config), shows_progress),
             first_stats: None,
+            pause_failure: None,
         };
         let file = delivery.outputs.stats.as_ref();
         if file.is_some_and(super::outputs::stats_file::StatsFile::is_replaceable) {
@@ -133,14 +139,18 @@ impl<'a> Delivery<'a> {
         self.state.as_ref().map(RunState::wanted)
     }
 
-    /// How often to call [`commit_in_pause`](Self::commit_in_pause) while the stream pauses.
-    pub(super) fn commit_interval(&self) -> Option<Duration> {
-        self.state.as_ref().map(RunState::interval)
+    /// How often to call [`work_in_pause`](Self::work_in_pause) while the stream pauses.
+    pub(super) fn pause_interval(&self) -> Option<Duration> {
+        let follows_time = self.outputs.follows_time().then_some(BETWEEN_LOOKS);
+        self.state.as_ref().map(RunState::interval).or(follows_time)
     }
 
-    /// Puts what was delivered on the disk, if there is a state and it is time for that. A failure
-    /// ends the run at its next chunk, or its end.
-    pub(super) fn commit_in_pause(&mut self) {
+    /// Puts what was delivered on the disk, if there is a state and it is time for that, and
+    /// completes files that are over. A failure ends the run at its next chunk, or its end.
+    pub(super) fn work_in_pause(&mut self) {
+        if self.pause_failure.is_none() {
+            self.pause_failure = self.outputs.pass_time().err();
+        }
         if let Some(state) = &mut self.state {
             state.commit_in_pause(&self.sums, &mut self.outputs);
         }
@@ -167,6 +177,7 @@ impl<'a> Delivery<'a> {
     /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
     /// written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
+        self.pause_failure.take().map_or(Ok(()), Err)?;
         match (self.completes(chunk)?, self.is_judging()) {
             (false, _) => self.progress.set(chunk.input.read_until),
             (true, true) => self.collect(chunk)?,
@@ -418,6 +429,8 @@ impl<'a> Delivery<'a> {
         explain: impl Fn(Failure) -> Failure,
         report: impl FnOnce() -> Report,
     ) -> Result<ExitCode, Failure> {
+        let paused = self.pause_failure.take().map_or(Ok(()), Err);
+        let passed = passed.and_then(|end| paused.map(|()| end));
         let passed = passed.and_then(|mut end| {
             // Without a whole record of any input, outputs keep what they hold.
             let mut partial = end.partial_inputs.iter();

@@ -194,7 +194,7 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
             provide_memory(parts, worthwhile_shares(parts, threads).max(1));
         }
         // Last: its buffer is not read yet.
-        live.open()?;
+        live.open(config.run.quiet)?;
     }
     Ok(PreparedRun {
         parts,

@@ -6,6 +6,7 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use echoless::SpecError;
@@ -21,6 +22,10 @@ use serde::Serialize;
 
 use crate::config::{DedupConfig, PacketConfig, RunConfig};
 use crate::dedup::{Fields, Observer, RunCounts, Words};
+use crate::packets::user::User;
+
+/// Between two looks for interfaces that are awaited.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// A capture that the options ask for.
 #[derive(Debug)]
@@ -28,6 +33,8 @@ pub(crate) struct LiveCapture {
     options: Options,
     duration: Option<Duration>,
     fail_on_loss: bool,
+    /// Whose the process is once the interfaces are open.
+    user: Option<User>,
     counts: Vec<Arc<InterfaceCounts>>,
     /// From the begin of the run to the first read.
     opened: Mutex<Option<Capture>>,
@@ -38,12 +45,18 @@ pub(crate) struct LiveCapture {
 }
 
 impl LiveCapture {
-    pub(crate) fn new(options: Options, duration: Option<Duration>, fail_on_loss: bool) -> Self {
+    pub(crate) fn new(
+        options: Options,
+        duration: Option<Duration>,
+        fail_on_loss: bool,
+        user: Option<User>,
+    ) -> Self {
         Self {
             counts: InterfaceCounts::of(&options),
             options,
             duration,
             fail_on_loss,
+            user,
             opened: Mutex::default(),
             sender: OnceLock::new(),
             sent: AtomicU64::new(0),
@@ -61,27 +74,43 @@ impl LiveCapture {
         self.options.sends_to.is_some()
     }
 
-    /// Begins to capture.
+    /// Begins to capture, once all interfaces are there if the run waits for them.
     ///
     /// # Errors
     /// [`Failure`] of the first interface that cannot be captured, or sent by.
-    pub(crate) fn open(&self) -> Result<(), Failure> {
+    pub(crate) fn open(&self, is_quiet: bool) -> Result<(), Failure> {
         if let Some(name) = &self.options.sends_to {
             let sender = Sender::open(name);
             let sender = sender.map_err(|error| Failure::file(error.interface)(error.source))?;
             self.sender.get_or_init(|| sender);
         }
-        let capture = Capture::open(&self.options, &self.counts).map_err(|error| {
-            match (&self.options.filter, error.source.kind()) {
-                (Some(filter), ErrorKind::InvalidInput) => {
-                    let allowed = format!("an expression of libpcap ({})", error.source);
-                    SpecError::new("--filter", filter, allowed).into()
-                }
-                _ => Failure::file(error.interface)(error.source),
+        let mut awaited = String::new();
+        let capture = loop {
+            let error = match Capture::open(&self.options, &self.counts) {
+                Ok(capture) => break capture,
+                Err(error) => error,
+            };
+            let may_come = [ErrorKind::NotFound, ErrorKind::NetworkDown];
+            if !self.options.waits || !may_come.contains(&error.source.kind()) {
+                return Err(match (&self.options.filter, error.source.kind()) {
+                    (Some(filter), ErrorKind::InvalidInput) => {
+                        let allowed = format!("an expression of libpcap ({})", error.source);
+                        SpecError::new("--filter", filter, allowed).into()
+                    }
+                    _ => Failure::file(error.interface)(error.source),
+                });
             }
-        })?;
+            if !is_quiet && awaited != error.interface {
+                failure::warn(&format!(
+                    "{}: {}, and is awaited",
+                    error.interface, error.source
+                ));
+                awaited = error.interface;
+            }
+            thread::sleep(BETWEEN_LOOKS);
+        };
         *lock(&self.opened) = Some(capture);
-        Ok(())
+        self.user.as_ref().map_or(Ok(()), User::become_it)
     }
 
     /// What the feed reads, once.
@@ -95,6 +124,7 @@ impl LiveCapture {
             gone: Vec::new(),
             is_quiet: run.quiet,
             is_strict: run.strict,
+            waits: self.options.waits,
         })
     }
 
@@ -140,6 +170,8 @@ pub(crate) struct LiveInput {
     is_quiet: bool,
     /// Whether the removal of an interface ends the capture.
     is_strict: bool,
+    /// Whether one that was removed is awaited.
+    waits: bool,
 }
 
 impl LiveInput {
@@ -204,6 +236,10 @@ impl LiveInput {
     fn take_notices(&mut self) -> io::Result<()> {
         for notice in self.capture.take_notices() {
             let warning = match notice {
+                Notice::Gone(name) if self.waits => {
+                    format!("{name}: was removed, and is captured again once it is there")
+                }
+                Notice::Again(name) => format!("{name}: is there again, and captured"),
                 Notice::Gone(name) => {
                     self.gone.push(name);
                     if self.is_strict {
@@ -216,6 +252,11 @@ impl LiveInput {
                     "{name}: has packets longer than its MTU, which this machine has joined or not \
                      yet divided, so that they may be no copies of others: ethtool -K {name} gro \
                      off lro off tso off gso off"
+                ),
+                Notice::PartialChecksums(name) => format!(
+                    "{name}: has packets whose checksums this machine has not computed yet, so that \
+                     they differ from copies elsewhere, unless checksums are ignored: ethtool -K \
+                     {name} tx off"
                 ),
             };
             if !self.is_quiet {
@@ -233,6 +274,7 @@ struct InterfaceStats<'a> {
     packets: u64,
     dropped: u64,
     freezes: u64,
+    reopened: u64,
 }
 
 /// Sends the packets that pass, and tells of all of them.
@@ -252,6 +294,7 @@ impl LiveObserver<'_> {
             packets: counts.frames(),
             dropped: counts.dropped(),
             freezes: counts.freezes(),
+            reopened: counts.reopened(),
         })
     }
 }
@@ -304,8 +347,12 @@ impl Observer for LiveObserver<'_> {
         }
         let counts = self.interfaces().map(|it| {
             let [packets, dropped, freezes] = [it.packets, it.dropped, it.freezes].map(grouped);
+            let again = match it.reopened {
+                0 => String::new(),
+                times => format!(", opened again {} times", grouped(times)),
+            };
             format!(
-                "{}: {packets} packets, {dropped} lost in {freezes} overflows",
+                "{}: {packets} packets, {dropped} lost in {freezes} overflows{again}",
                 it.name
             )
         });

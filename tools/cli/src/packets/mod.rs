@@ -25,3 +25,4 @@ pub(crate) mod live;
 pub(crate) mod report;
 pub(crate) mod tag;
 mod tally;
+pub(crate) mod user;

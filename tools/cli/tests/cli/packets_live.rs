@@ -1,7 +1,7 @@
 //! `echoless packets --interface`: what virtual interfaces pass on, beside what the command makes of
 //! a file with the same packets.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::Command;
 
 use serde_json::Value;
@@ -313,6 +313,106 @@ fn an_interface_that_goes_down_is_captured_again_once_it_is_up() {
         "{messages}"
     );
     assert!(frames(&output) == [frames(&file), frames(&file)].concat());
+}
+
+#[test]
+fn an_interface_that_comes_back_is_captured_again_if_it_is_awaited() {
+    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+        return;
+    };
+    let folder = Folder::new();
+    // All of them fit in a pipe, which is read at the end.
+    let file = echoless("gen packets -n 50", b"").bytes();
+    folder.write("sent", &file);
+    let sent = folder.path("sent").display().to_string();
+    let stats = folder.path("stats").display().to_string();
+    let args =
+        format!("--interface a1 --packets 150 --from link --window-packets 1 --stats {stats}");
+    // Not there when the run begins.
+    network.sh("ip link del a1");
+    let mut run = network
+        .packets("", &format!("{args} --wait-interface"))
+        .spawn()
+        .unwrap();
+    let mut messages = BufReader::new(run.stderr.take().unwrap());
+    let mut told = String::new();
+    let mut wait_for = |words: &str| {
+        while !told.contains(words) {
+            assert!(messages.read_line(&mut told).unwrap() > 0, "{told}");
+        }
+        told.clear();
+    };
+    wait_for("a1: no such interface, and is awaited");
+    let add = "ip link add a0 type veth peer name a1 && ip link set a0 up && ip link set a1 up";
+    network.sh(add);
+    let mut output = vec![0; 28];
+    let mut stdout = run.stdout.take().unwrap();
+    stdout.read_exact(&mut output).unwrap();
+    network.replay("a0", &sent);
+    for _ in 0..2 {
+        network.sh("ip link del a1");
+        wait_for("a1: was removed, and is captured again once it is there");
+        network.sh(add);
+        wait_for("a1: is there again, and captured");
+        network.replay("a0", &sent);
+    }
+    stdout.read_to_end(&mut output).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    assert!(frames(&output) == [frames(&file), frames(&file), frames(&file)].concat());
+    assert_eq!(captured(&output).1, 1);
+    let captured = &folder.json("stats")["captured"][0];
+    assert_eq!(
+        (&captured["packets"], &captured["reopened"]),
+        (&150.into(), &2.into())
+    );
+}
+
+#[test]
+fn a_run_becomes_a_user_once_it_captures() {
+    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+        return;
+    };
+    let folder = Folder::new();
+    let file = capture("500", &[]);
+    folder.write("sent", &file);
+    let sent = folder.path("sent").display().to_string();
+    let run = LiveRun::start(network.packets("", "--interface a1 --user nobody --packets 500"));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", run.child.id())).unwrap();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().split_whitespace().collect::<Vec<_>>()
+    };
+    let ids = field("Uid:");
+    assert!(
+        ids[0] != "0" && ids.iter().all(|id| *id == ids[0]),
+        "{status}"
+    );
+    assert!(!field("Groups:").contains(&"0"), "{status}");
+    assert_eq!(
+        (field("CapPrm:"), field("CapEff:")),
+        (vec!["0000000000000000"; 1], vec!["0000000000000000"; 1])
+    );
+    network.replay("a0", &sent);
+    let (code, output, messages) = run.end();
+    assert_eq!(code, Some(0), "{messages}");
+    assert!(!captured(&output).0.is_empty());
+    packets(&["--interface", "lo", "--user", "no such user"], b"")
+        .fails_with("invalid --user=no such user: expected the name of a user");
+}
+
+#[test]
+fn checksums_that_are_not_computed_are_told_once() {
+    let Some(network) = Network::new(&[], &["bash"]) else {
+        return;
+    };
+    let run = LiveRun::start(network.packets("", "--interface lo --packets 4"));
+    network.sh("bash -c 'for _ in 1 2; do echo a > /dev/udp/127.0.0.1/9; done' || true");
+    network.sh("bash -c 'for _ in 1 2; do echo a > /dev/udp/127.0.0.1/9; done' || true");
+    let (code, _, messages) = run.end();
+    assert_eq!(code, Some(0), "{messages}");
+    let line = "echoless: lo: has packets whose checksums this machine has not computed yet";
+    assert_eq!(messages.matches(line).count(), 1, "{messages}");
+    assert!(messages.contains(": ethtool -K lo tx off\n"), "{messages}");
 }
 
 #[test]

@@ -36,6 +36,10 @@ pub(crate) enum MostOfFile {
     Packets(u64),
 }
 
+/// How long after its time a packet is written at the latest, in nanoseconds: where several
+/// interfaces are merged, it waits for others.
+const LATEST: u64 = 500_000_000;
+
 /// Where the files are, and the number of the next one.
 #[derive(Debug, Clone)]
 pub(crate) struct RotatedFiles {
@@ -314,6 +318,23 @@ impl Rotation {
             }
     }
 
+    /// Whether a file is over at a time, also if nothing comes.
+    pub(super) const fn is_by_time(&self) -> bool {
+        matches!(self.files.most, MostOfFile::Nanoseconds(_))
+    }
+
+    /// Begins the next file if the one that is written is over at this time of the system, in
+    /// nanoseconds since 1970, and had time for packets that wait for others.
+    ///
+    /// # Errors
+    /// [`Failure`] if that is not possible.
+    pub(super) fn pass_time(&mut self, sink: &mut Sink, now: u64) -> Result<(), Failure> {
+        match self.is_by_time() && self.is_full(0, now.saturating_sub(LATEST)) {
+            true => self.begin_next(sink),
+            false => Ok(()),
+        }
+    }
+
     fn begin_next(&mut self, sink: &mut Sink) -> Result<(), Failure> {
         let closed = self.close(sink)?;
         self.files.advance()?;
@@ -467,6 +488,37 @@ mod tests {
         assert_eq!(names(&folder), [&earlier[..], &other, &own].concat());
         let head = [(SECTION, 0), (INTERFACE, 0)];
         for (name, time) in own.iter().zip([5, 6]) {
+            let expected = [&head[..], &[(ENHANCED_PACKET, time)]].concat();
+            assert_eq!(blocks(&folder, name), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_is_over_at_its_time_also_if_nothing_comes() {
+        let folder = TempDir::new().unwrap();
+        let mut run = Run::begin(&files(&folder, MostOfFile::Nanoseconds(10), 9));
+        run.write_head();
+        let at = |run: &mut Run, now| run.rotation.pass_time(&mut run.sink, now).unwrap();
+        // No packet has begun it.
+        at(&mut run, u64::MAX);
+        run.write(ENHANCED_PACKET, 100);
+        at(&mut run, 109 + LATEST);
+        assert_eq!(names(&folder), ["out_00001.pcapng.part"]);
+        for _ in 0..2 {
+            at(&mut run, 110 + LATEST);
+            run.rotation.wait().unwrap();
+            assert_eq!(
+                names(&folder),
+                ["out_00001.pcapng", "out_00002.pcapng.part"]
+            );
+        }
+        run.write(ENHANCED_PACKET, 109);
+        run.end();
+        let head = [(SECTION, 0), (INTERFACE, 0)];
+        for (name, time) in ["out_00001.pcapng", "out_00002.pcapng"]
+            .iter()
+            .zip([100, 109])
+        {
             let expected = [&head[..], &[(ENHANCED_PACKET, time)]].concat();
             assert_eq!(blocks(&folder, name), expected);
         }

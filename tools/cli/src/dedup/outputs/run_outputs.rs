@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use echoless_durable::storage::{RealStorage, Storage};
 use echoless_records::chunk::Chunk;
@@ -537,6 +538,22 @@ impl Outputs {
             }
         }
         Ok(())
+    }
+
+    /// Whether [`pass_time`](Self::pass_time) has something to do.
+    pub(in crate::dedup) fn follows_time(&self) -> bool {
+        self.rotation.as_ref().is_some_and(Rotation::is_by_time)
+    }
+
+    /// Completes files that are over, also if nothing comes.
+    ///
+    /// # Errors
+    /// [`Failure`] if that is not possible.
+    pub(in crate::dedup) fn pass_time(&mut self) -> Result<(), Failure> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_nanos() as u64;
+        let rotation = self.rotation.as_mut();
+        rotation.map_or(Ok(()), |it| it.pass_time(&mut self.all[0].sink, now))
     }
 
     /// Completes and closes all outputs but the statistics, even if one fails.

@@ -3,7 +3,8 @@
 //!
 //! A thread of its own waits for both, so that a stream that pauses reports, too. It reports
 //! between two chunks; the filter itself reports only at the end. The thread also sees to it that
-//! the records before a pause are committed to the state of the run.
+//! the records before a pause are committed to the state of the run, and that files which are over
+//! get their names.
 
 use std::sync::Mutex;
 use std::thread::{self, Scope};
@@ -34,7 +35,7 @@ pub(in crate::dedup) fn start<'scope, 'env, 'run: 'env>(
 }
 
 fn report(requests: &Requests, every: Option<Duration>, delivery: &Mutex<Delivery<'_>>) {
-    let commits = lock(delivery).commit_interval();
+    let commits = lock(delivery).pause_interval();
     let commits = commits.map(|interval| interval.max(SHORTEST_PAUSE));
     let after = |interval: Option<Duration>| interval.map(|interval| Instant::now() + interval);
     let (mut due, mut commit_due) = (after(every), after(commits));
@@ -50,7 +51,7 @@ fn report(requests: &Requests, every: Option<Duration>, delivery: &Mutex<Deliver
         let mut delivery = lock(delivery);
         if is_over(commit_due) {
             commit_due = after(commits);
-            delivery.commit_in_pause();
+            delivery.work_in_pause();
         }
         if asked || is_over(due) {
             due = after(every);

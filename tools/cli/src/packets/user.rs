@@ -1,0 +1,63 @@
+//! `--user`: a run that has opened its interfaces becomes an ordinary user.
+
+use echoless::SpecError;
+use echoless_records::failure::Failure;
+
+/// A user that a run becomes.
+#[derive(Debug)]
+pub(crate) struct User {
+    name: String,
+    #[cfg(unix)]
+    found: nix::unistd::User,
+}
+
+impl User {
+    /// The user of this name.
+    ///
+    /// # Errors
+    /// [`SpecError`] if there is none.
+    #[cfg(unix)]
+    pub(crate) fn find(option: &'static str, name: &str) -> Result<Self, SpecError> {
+        let found = nix::unistd::User::from_name(name).ok().flatten();
+        let found = found.ok_or_else(|| SpecError::new(option, name, "the name of a user"))?;
+        let name = name.into();
+        Ok(Self { name, found })
+    }
+
+    /// There are no such users.
+    #[cfg(not(unix))]
+    pub(crate) fn find(option: &'static str, name: &str) -> Result<Self, SpecError> {
+        Err(SpecError::new(option, name, "a system with users"))
+    }
+
+    /// Has all threads of the process be this user's, with its groups. The kernel takes all
+    /// capabilities from a process that was root and is no more.
+    ///
+    /// # Errors
+    /// [`Failure`] without the permission, or if the process could become root again.
+    #[cfg(unix)]
+    pub(crate) fn become_it(&self) -> Result<(), Failure> {
+        use std::ffi::CString;
+        use std::io;
+
+        use nix::unistd::{initgroups, setgid, setuid};
+
+        let become_it = || {
+            initgroups(&CString::new(self.name.as_str())?, self.found.gid)?;
+            setgid(self.found.gid)?;
+            setuid(self.found.uid)?;
+            let stays_root = !self.found.uid.is_root() && setuid(0.into()).is_ok();
+            match stays_root {
+                true => Err(io::Error::other("the process can become root again")),
+                false => Ok(()),
+            }
+        };
+        become_it().map_err(Failure::file(format!("--user {}", self.name)))
+    }
+
+    /// There is no such user.
+    #[cfg(not(unix))]
+    pub(crate) fn become_it(&self) -> Result<(), Failure> {
+        Err(Failure::option("--user", &self.name))
+    }
+}
