@@ -289,6 +289,7 @@ fn diagnosis(args: &mut PacketArgs) -> DiagnosisConfig {
         false => Vec::new(),
     };
     DiagnosisConfig {
+        interfaces: live.interfaces.clone(),
         svg: args.svg.take().map(Target::from),
         options,
         inputs,

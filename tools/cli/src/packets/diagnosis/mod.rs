@@ -10,10 +10,12 @@
 //! 3. [`cause`] says of a pair what made the copy.
 //! 4. [`findings`] puts all pairs together, once the stream has ended: the causes beyond doubt, the
 //!    window that separates copies from packets that were sent again, and the options.
-//! 5. [`page`] shows them: for people, for programs, and as a drawing.
+//! 5. [`host`] knows which copies this machine makes itself.
+//! 6. [`page`] shows them: for people, for programs, and as a drawing.
 
 mod cause;
 mod findings;
+mod host;
 mod page;
 mod pairs;
 mod sighting;

@@ -11,6 +11,7 @@ use super::super::distances::{
 use super::super::tally::{CopyStats, counts_line};
 use super::cause::Cause;
 use super::findings::Findings;
+use super::host;
 use super::pairs::Diagnosis;
 
 /// The shares of the copies of which the distance is shown.
@@ -40,6 +41,9 @@ pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<Strin
     if copies > 0 {
         lines.push(quantiles_line(&findings.tally.distances));
         lines.extend(findings.tally.lines());
+        if !diagnosis.config.interfaces.is_empty() {
+            lines.extend(host::lines(&diagnosis.config.interfaces));
+        }
     }
     if findings.by_vlans.keys().any(|vlans| *vlans != (None, None)) {
         let name = |vlan: Option<u16>| vlan.map_or("none".into(), |vlan| vlan.to_string());

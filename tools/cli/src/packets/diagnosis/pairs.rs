@@ -81,6 +81,8 @@ pub(crate) struct DiagnosisConfig {
     /// The options of the run that hold for the command that it recommends, and its inputs.
     pub(crate) options: Vec<String>,
     pub(crate) inputs: Vec<String>,
+    /// The interfaces that are captured.
+    pub(crate) interfaces: Vec<String>,
 }
 
 /// The equal packets of a stream so far.
