@@ -5,7 +5,7 @@
 #     tools/capi/install.sh PREFIX [FOLDER]
 #
 # PREFIX is such as /usr/local; FOLDER has the libraries, target/dist if it is left out. With
-# DESTDIR everything is put below that folder, for a package.
+# DESTDIR everything is put below that folder, for a package. What is installed may be moved.
 set -eu
 
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
@@ -22,10 +22,18 @@ if [ ! -f "$from/libecholess_c.so" ] || [ ! -f "$from/libecholess_c.a" ]; then
     echo "no libecholess_c.so and libecholess_c.a in $from: build them first, or name their folder" >&2
     exit 2
 fi
-mkdir -p "$to/include" "$to/lib/pkgconfig"
+case $version in
+0.*) interface=${version%.*} ;;
+*) interface=${version%%.*} ;;
+esac
+cmake=$to/lib/cmake/echoless
+mkdir -p "$to/include" "$to/lib/pkgconfig" "$cmake"
 install -m 644 "$here/include/echoless.h" "$here/include/echoless.hpp" "$to/include/"
 install -m 644 "$from/libecholess_c.a" "$to/lib/libecholess.a"
 install -m 755 "$from/libecholess_c.so" "$to/lib/libecholess.so.$version"
-ln -sf "libecholess.so.$version" "$to/lib/libecholess.so"
-sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" "$here/echoless.pc.in" \
-    >"$to/lib/pkgconfig/echoless.pc"
+ln -sf "libecholess.so.$version" "$to/lib/libecholess.so.$interface"
+ln -sf "libecholess.so.$interface" "$to/lib/libecholess.so"
+sed "s|@VERSION@|$version|" "$here/echoless.pc.in" >"$to/lib/pkgconfig/echoless.pc"
+install -m 644 "$here/echolessConfig.cmake" "$cmake/"
+sed "s|@VERSION@|$version|" "$here/echolessConfigVersion.cmake.in" >"$cmake/echolessConfigVersion.cmake"
+chmod 644 "$to/lib/pkgconfig/echoless.pc" "$cmake/echolessConfigVersion.cmake"

@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#define ECHOLESS_VERSION "0.1.0"
+#define ECHOLESS_VERSION "0.2.0"
 #define ECHOLESS_VERSION_MAJOR 0
-#define ECHOLESS_VERSION_MINOR 1
+#define ECHOLESS_VERSION_MINOR 2
 #define ECHOLESS_VERSION_PATCH 0
 #define ECHOLESS_OK 0
 #define ECHOLESS_UNKNOWN UINT64_MAX

@@ -1,6 +1,6 @@
 package echoless
 
-// #cgo LDFLAGS: -L${SRCDIR}/../../target/dist -l:libecholess_c.a -lpthread -ldl -lm
+// #cgo LDFLAGS: -L${SRCDIR} -L${SRCDIR}/../../target/dist -l:libecholess_c.a -lpthread -ldl -lm
 // #include "bridge.h"
 import "C"
 

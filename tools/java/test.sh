@@ -14,7 +14,7 @@ bash ../../.ci/ran < "$log" > /dev/null || { echo "no test ran"; exit 1; }
 # The example is a user of the jar.
 state=$(mktemp -u)
 for run in first second; do
-  printf 'a\nb\na\n%s\n' "$run" | java -cp target/echoless-0.1.0.jar examples/Deduplicate.java "$state"
+  printf 'a\nb\na\n%s\n' "$run" | java -cp target/echoless-0.2.0.jar examples/Deduplicate.java "$state"
 done > target/example.txt
 rm "$state"
 diff <(printf 'a\nb\nfirst\nsecond\n') target/example.txt

@@ -18,9 +18,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ECHOLESS_VERSION "0.1.0"
+#define ECHOLESS_VERSION "0.2.0"
 #define ECHOLESS_VERSION_MAJOR 0
-#define ECHOLESS_VERSION_MINOR 1
+#define ECHOLESS_VERSION_MINOR 2
 #define ECHOLESS_VERSION_PATCH 0
 
 /* Success. */
@@ -273,7 +273,7 @@ extern "C" {
 // The pointer is valid until the next call of this thread that fails. Any thread may call this.
 const char *echoless_last_error(void);
 
-// The version of the library that runs, such as "0.1.0". `ECHOLESS_VERSION` is that of the header.
+// The version of the library that runs, such as "0.2.0". `ECHOLESS_VERSION` is that of the header.
 //
 // The text is static. Any thread may call this.
 const char *echoless_version(void);

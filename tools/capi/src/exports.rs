@@ -46,7 +46,7 @@ pub extern "C" fn echoless_last_error() -> *const c_char {
         .unwrap_or(c"".as_ptr())
 }
 
-/// The version of the library that runs, such as "0.1.0". `ECHOLESS_VERSION` is that of the header.
+/// The version of the library that runs, such as "0.2.0". `ECHOLESS_VERSION` is that of the header.
 ///
 /// The text is static. Any thread may call this.
 #[unsafe(no_mangle)]

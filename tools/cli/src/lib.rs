@@ -107,6 +107,9 @@ fn run(args: Args, explain: impl Fn(Failure) -> Failure) -> Result<ExitCode, Fai
         Command::Plan(args) => echoless_lab::command::plan(args),
         Command::State(args) => state::run(&args),
         Command::Completions { shell } => manual::completions(shell),
-        Command::Man { command } => manual::page(command.as_deref()),
+        Command::Man {
+            all: Some(folder), ..
+        } => manual::pages(&folder),
+        Command::Man { command, .. } => manual::page(command.as_deref()),
     }
 }

@@ -1,5 +1,6 @@
 //! Shell completions and manual pages, generated from the definitions of the command line.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -38,5 +39,13 @@ pub(crate) fn page(subcommand: Option<&str>) -> Result<ExitCode, Failure> {
         .render(&mut page)
         .map_err(Failure::writing_stdout)?;
     write_stdout(&page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the pages of the command and of every subcommand, also of subcommands of these, as files
+/// of `folder`.
+pub(crate) fn pages(folder: &Path) -> Result<ExitCode, Failure> {
+    clap_mangen::generate_to(Args::command(), folder)
+        .map_err(Failure::file(folder.display().to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -17,7 +17,7 @@ import java.util.List;
 /**
  * Drops duplicate lines in a pipe, and keeps what it has seen in a file:
  *
- * <pre>producer | java -cp echoless-0.1.0.jar Deduplicate.java seen.state | consumer</pre>
+ * <pre>producer | java -cp echoless-0.2.0.jar Deduplicate.java seen.state | consumer</pre>
  */
 public final class Deduplicate {
   /** The lines that are judged at a time. */

@@ -63,6 +63,9 @@ pub(crate) enum Command {
         /// The subcommand to describe; without it, the command as a whole
         #[arg(value_parser = PossibleValuesParser::new(SUBCOMMANDS), hide_possible_values = true)]
         command: Option<String>,
+        /// Write the pages of the command and of every subcommand into a folder
+        #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+        all: Option<PathBuf>,
     },
 }
 

@@ -82,6 +82,25 @@ fn help_version_completions_and_manual() {
     run.fails("dedup, packets, gen");
 }
 
+#[test]
+fn the_manual_has_every_page_that_it_names() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("man")).unwrap();
+    folder.echoless("man --all man").text();
+    let mut named = vec!["echoless.1".to_owned()];
+    let mut pages = 0;
+    while let Some(page) = named.pop() {
+        let text = folder.read(&format!("man/{page}"));
+        pages += 1;
+        for line in text.lines() {
+            if let Some(name) = line.strip_suffix("(1)").filter(|name| !name.contains(' ')) {
+                named.push(format!("{}.1", name.replace('\\', "")));
+            }
+        }
+    }
+    assert_eq!(pages, fs::read_dir(folder.path("man")).unwrap().count());
+}
+
 #[cfg(unix)]
 #[test]
 fn an_output_that_is_standard_error_is_rejected() {
