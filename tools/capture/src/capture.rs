@@ -271,6 +271,12 @@ impl Capture {
         (sockets, [held, drained, look].into_iter().flatten().min())
     }
 
+    /// Whether half of a buffer waits to be read, so that the kernel soon drops frames.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.interfaces.iter().any(Interface::is_behind)
+    }
+
     /// Finds out, behind a wait, what has become of the interfaces.
     ///
     /// # Errors

@@ -35,6 +35,11 @@ impl Capture {
         match *self {}
     }
 
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        match *self {}
+    }
+
     pub fn check(&mut self) -> io::Result<()> {
         match *self {}
     }

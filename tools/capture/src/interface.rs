@@ -285,6 +285,14 @@ impl Interface {
         self.head.is_some()
     }
 
+    /// Whether half of the ring or more waits to be read.
+    pub(crate) fn is_behind(&self) -> bool {
+        // The kernel fills the blocks one after the other.
+        let blocks = self.ring.blocks();
+        let middle = (self.block + blocks / 2) % blocks;
+        self.ring.ready(middle).is_some()
+    }
+
     /// Whether the ring has no frame.
     pub(crate) fn is_idle(&self) -> bool {
         self.head.is_none() && self.ring.ready(self.block).is_none()

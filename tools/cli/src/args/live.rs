@@ -1,6 +1,15 @@
 //! The options of `echoless packets` for live capture.
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
+
+/// What becomes of packets that come faster than they are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Overload {
+    /// They pass without a verdict.
+    Pass,
+    /// Some are lost.
+    Drop,
+}
 
 /// Where packets are captured, and how.
 #[derive(Debug, ClapArgs)]
@@ -101,6 +110,19 @@ pub(crate) struct LiveArgs {
     /// it is back
     #[arg(long, requires = "interfaces", conflicts_with = "strict")]
     pub(crate) wait_interface: bool,
+
+    /// What to do when half of a buffer waits to be read: pass packets without a verdict, so that
+    /// copies pass, or go on and have the kernel drop packets once it is full. Either is counted
+    #[arg(
+        long,
+        value_enum,
+        value_name = "pass|drop",
+        default_value = "drop",
+        requires = "interfaces",
+        conflicts_with = "diagnose",
+        hide_possible_values = true
+    )]
+    pub(crate) overload: Overload,
 
     /// Exit with code 3 if packets were lost, because they came faster than they were read or
     /// could not be sent

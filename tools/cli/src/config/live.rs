@@ -9,7 +9,7 @@ use echoless_capture::{LEAST_BUFFER, MOST_SNAP_LEN, Options};
 use echoless_records::failure::Failure;
 use echoless_records::number::{parse_if_given, parse_size, parse_time, parse_whole};
 
-use crate::args::LiveArgs;
+use crate::args::{LiveArgs, Overload};
 use crate::dedup::{MostOfFile, RotatedFiles};
 use crate::packets::live::LiveCapture;
 use crate::packets::user::User;
@@ -70,7 +70,9 @@ impl LiveCapture {
         };
         let duration = parse_if_given("--duration", args.duration.as_deref(), parse_duration)?;
         let user = parse_if_given("--user", args.user.as_deref(), User::find)?;
-        Ok(Some(Self::new(options, duration, args.fail_on_loss, user)))
+        let passes = args.overload == Overload::Pass;
+        let capture = Self::new(options, duration, args.fail_on_loss, user);
+        Ok(Some(capture.passing_unjudged(passes)))
     }
 }
 

@@ -83,6 +83,14 @@ impl CaptureBytes {
         }
     }
 
+    /// Whether the packets of the last read pass without a verdict.
+    const fn is_behind(&self) -> bool {
+        match self {
+            Self::File(_) => false,
+            Self::Live(live, _) => live.is_behind(),
+        }
+    }
+
     /// What is left of a file once a read has returned the end.
     fn bytes_behind(&self) -> Option<String> {
         match self {
@@ -313,6 +321,7 @@ impl PacketFeed {
         len: usize,
         last: bool,
     ) -> Result<bool, Failure> {
+        let is_behind = capture.bytes.is_behind();
         let Capture {
             framer,
             first_section,
@@ -329,8 +338,11 @@ impl PacketFeed {
                 framer.next_packet(&chunk.bytes.buffer[..len], chunk.bytes.filled)
             {
                 chunk.bytes.filled = end;
+                match is_behind {
+                    false => chunk.keys.packets.blocks.push(placed(packet)),
+                    true => chunk.add_unjudged(placed(packet)),
+                }
                 chunk.layout.ends.push(end);
-                chunk.keys.packets.blocks.push(placed(packet));
             }
             let opens_file = framer.offset() == 0;
             let (range, kind) =

@@ -33,6 +33,8 @@ pub(crate) struct LiveCapture {
     options: Options,
     duration: Option<Duration>,
     fail_on_loss: bool,
+    /// Whether packets pass without a verdict while the run is behind.
+    passes_unjudged: bool,
     /// Whose the process is once the interfaces are open.
     user: Option<User>,
     counts: Vec<Arc<InterfaceCounts>>,
@@ -56,12 +58,19 @@ impl LiveCapture {
             options,
             duration,
             fail_on_loss,
+            passes_unjudged: false,
             user,
             opened: Mutex::default(),
             sender: OnceLock::new(),
             sent: AtomicU64::new(0),
             unsent: AtomicU64::new(0),
         }
+    }
+
+    /// Passes packets without a verdict while they come faster than they are judged, if so.
+    pub(crate) const fn passing_unjudged(mut self, passes: bool) -> Self {
+        self.passes_unjudged = passes;
+        self
     }
 
     /// The input of a run that captures.
@@ -125,6 +134,8 @@ impl LiveCapture {
             is_quiet: run.quiet,
             is_strict: run.strict,
             waits: self.options.waits,
+            passes_unjudged: self.passes_unjudged,
+            is_behind: false,
         })
     }
 
@@ -172,9 +183,18 @@ pub(crate) struct LiveInput {
     is_strict: bool,
     /// Whether one that was removed is awaited.
     waits: bool,
+    /// Whether packets pass without a verdict while they come faster than they are judged, and
+    /// whether those of the last read do.
+    passes_unjudged: bool,
+    is_behind: bool,
 }
 
 impl LiveInput {
+    /// Whether the packets of the last read pass without a verdict.
+    pub(crate) const fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
     /// The bytes that were read so far.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
@@ -206,6 +226,7 @@ impl LiveInput {
             if is_over {
                 self.capture.stop()?;
             }
+            self.is_behind = self.passes_unjudged && self.capture.is_behind();
             let read = self.capture.read(buffer)?;
             self.take_notices()?;
             self.bytes += read as u64;
@@ -305,9 +326,18 @@ impl Observer for LiveObserver<'_> {
             return Ok(());
         };
         let bytes = chunk.bytes.all();
-        for (index, packet) in chunk.keys.packets.blocks.iter().enumerate() {
+        let packets = &chunk.keys.packets;
+        let judged = packets.blocks.iter().enumerate().map(|(index, packet)| {
             let is_duplicate = chunk.verdicts.of_keys.is_duplicate(index);
-            if !self.all_pass && is_duplicate != self.inverts {
+            (packet, self.all_pass || is_duplicate == self.inverts)
+        });
+        let unjudged = packets.unjudged.iter();
+        let unjudged = unjudged.map(|packet| (packet, self.all_pass || !self.inverts));
+        let mut all: Vec<_> = judged.chain(unjudged).collect();
+        // Nearly always sorted.
+        all.sort_by_key(|(packet, _)| packet.data.start);
+        for (packet, passes) in all {
+            if !passes {
                 continue;
             }
             let frame = &bytes[packet.data.clone()];

@@ -368,6 +368,43 @@ fn an_interface_that_comes_back_is_captured_again_if_it_is_awaited() {
 }
 
 #[test]
+fn a_run_that_is_behind_passes_packets_unjudged_if_it_may() {
+    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
+        return;
+    };
+    let folder = Folder::new();
+    let file = capture("2500", &["--frame-bytes", "200"]);
+    folder.write("sent", &file);
+    let sent = folder.path("sent").display().to_string();
+    let stats = folder.path("stats").display().to_string();
+    let window = "--window-packets 400 --ignore mac,vlan,ttl,checksum";
+    for (overload, more) in [("pass", ""), ("drop", ""), ("pass", "--to b0")] {
+        let live = format!("--interface a1 --packets 2500 --buffer 1MiB --overload {overload}");
+        let args = format!("{live} {window} --stats {stats} {more} -o -");
+        let run = LiveRun::start(network.packets("", &args));
+        // Five of eight blocks are full before anything is read.
+        let pid = run.child.id();
+        network.sh(&format!("kill -STOP {pid}"));
+        network.replay("a0", &sent);
+        network.sh(&format!("kill -CONT {pid}"));
+        let (code, output, messages) = run.end();
+        assert_eq!(code, Some(0), "{messages}");
+        let stats = folder.json("stats");
+        assert_eq!(
+            (&stats["records"], &stats["dropped"]),
+            (&2500.into(), &0.into())
+        );
+        let unjudged = stats["unkeyed"].as_u64().unwrap();
+        assert_eq!(unjudged > 0, overload == "pass", "{stats}");
+        let passed = captured(&output).0.len() as u64;
+        assert_eq!(passed, unjudged + stats["fresh"].as_u64().unwrap());
+        if !more.is_empty() {
+            assert_eq!(stats["sent"], passed);
+        }
+    }
+}
+
+#[test]
 fn a_run_becomes_a_user_once_it_captures() {
     let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
         return;

@@ -58,6 +58,7 @@ impl ChunkKeys {
         times.clear();
         steps.clear();
         packets.blocks.clear();
+        packets.unjudged.clear();
         packets.ignored.clear();
         packets.conditions = ConditionCounts::default();
     }
@@ -76,6 +77,7 @@ impl ChunkKeys {
         times.shrink_to(KEPT_RECORDS);
         steps.shrink_to(KEPT_RECORDS);
         packets.blocks.shrink_to(KEPT_RECORDS);
+        packets.unjudged.shrink_to(KEPT_RECORDS);
         packets.ignored.shrink_to(KEPT_RECORDS);
     }
 
@@ -94,7 +96,11 @@ impl ChunkKeys {
         retain_others(&mut self.hashes, removed);
         retain_others(&mut self.names, removed);
         retain_others(&mut self.times, removed);
-        retain_others(&mut self.packets.blocks, removed);
+        let ChunkPackets {
+            blocks, unjudged, ..
+        } = &mut self.packets;
+        unjudged.extend(removed.iter().filter_map(|key| blocks.get(*key).cloned()));
+        retain_others(blocks, removed);
         retain_others(&mut self.packets.ignored, removed);
         self.find_steps();
     }
@@ -177,6 +183,8 @@ impl ChunkClock {
 pub struct ChunkPackets {
     /// The packet of every record that has a key hash.
     pub blocks: Vec<PacketBlock>,
+    /// Those that have none, and pass all the same.
+    pub unjudged: Vec<PacketBlock>,
     /// The ignored fields of every packet, if they are reported.
     pub ignored: Vec<IgnoredFields>,
     /// How the packets were read.

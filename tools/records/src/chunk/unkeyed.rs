@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use super::Chunk;
+use echoless_packets::framing::PacketBlock;
+
 use super::keys::retain_others;
 use super::parts::KEPT_RECORDS;
 use crate::fault::{Fate, Fault, Problem};
@@ -126,6 +128,12 @@ impl Chunk {
     pub fn add_frame_block(&mut self) {
         self.unkeyed.frame.push(self.layout.ends.len());
         self.unkeyed.all.push(self.layout.ends.len());
+    }
+
+    /// Notes that the next record is a packet that passes without a verdict.
+    pub fn add_unjudged(&mut self, packet: PacketBlock) {
+        self.unkeyed.all.push(self.layout.ends.len());
+        self.keys.packets.unjudged.push(packet);
     }
 
     /// The index of the record with this key hash.
