@@ -2,17 +2,20 @@
 
     materials.py FOLDER PACKAGE...
 
-writes FOLDER/echoless.cdx.json (CycloneDX) and FOLDER/THIRD-PARTY.txt for all these packages together.
+writes FOLDER/echoless.cdx.json (CycloneDX) and FOLDER/THIRD-PARTY.txt for all these packages, as
+linked on the platform TARGET.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tomllib
 
-TARGET = "x86_64-unknown-linux-gnu"
+TARGET = os.environ.get("TARGET", "x86_64-unknown-linux-gnu")
 TEXTS = ("LICEN[CS]E*", "COPYING*", "COPYRIGHT*", "NOTICE*", "UNLICENSE*")
+CODE = (".rs", ".c", ".h")
 
 
 def cargo(*arguments):
@@ -21,7 +24,7 @@ def cargo(*arguments):
 
 def main(folder, *packages):
     roots = [part for package in packages for part in ("-p", package)]
-    tree = cargo("tree", "--locked", "--edges", "normal", "--target", TARGET, "--prefix", "none", *roots)
+    tree = cargo("tree", "--locked", "--edges=normal", "--target", TARGET, "--prefix=none", *roots)
     linked = sorted({tuple(line.split()[:2]) for line in tree.splitlines() if line})
     metadata = json.loads(cargo("metadata", "--locked", "--format-version", "1"))
     known = {(package["name"], "v" + package["version"]): package for package in metadata["packages"]}
@@ -40,8 +43,9 @@ def main(folder, *packages):
         })
         root = pathlib.Path(package["manifest_path"]).parent
         files = {file for pattern in TEXTS for file in root.rglob(pattern) if file.is_file()}
-        texts = {file.read_text(errors="replace").strip() for file in files if file.suffix not in (".rs", ".c", ".h")
-                 and "GPL" not in file.name}
+        # Of programs beside a library that are not linked, such as xz.
+        files = {file for file in files if file.suffix not in CODE and "GPL" not in file.name}
+        texts = {file.read_text(errors="replace").strip() for file in files}
         for text in texts or {f"Licence: {licence}. The package has no text of it."}:
             users.setdefault(text, []).append(f"{name} {version}")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs each file of a release in a bare Debian without Rust, does there what its README shows,
-# and removes it: `.ci/release --test [FOLDER]`. It needs root, debootstrap, Go, lintian, rpmlint and
-# network. Of each Debian a folder stays in target/release-roots, and what a test changes in it is gone
-# afterwards.
+# Installs each file of a release in a bare Debian without Rust, does there what its README shows, and
+# removes it: `.ci/release --test [FOLDER]`. It needs root, debootstrap, Go, lintian, rpmlint and
+# network. Of each Debian a folder stays in target/release-roots, and what a test changes in it is
+# gone afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -125,6 +125,19 @@ untouched
 EOS
 }
 
+c_package() {
+  step "the package for C, in bookworm with gcc"
+  inside bookworm "gcc libc6-dev pkg-config" <<'EOS'
+apt-get -qq install -y /files/libecholess-dev_*.deb >/dev/null 2>&1
+block /echoless/tools/capi/README.md c >first.c
+cc first.c $(pkg-config --cflags --libs echoless) -o first
+./first | diff <(block /echoless/tools/capi/README.md text) -
+rm first*
+apt-get -qq purge -y libecholess-dev >/dev/null 2>&1
+untouched
+EOS
+}
+
 python() {
   step "the wheel, in bookworm with Python 3.11: the examples of its README"
   target/tools/bin/pip -q --disable-pip-version-check download --only-binary=:all: \
@@ -191,7 +204,7 @@ sizes() {
   stat -c '%s %n' "$unpacked"/*/echoless "$unpacked"/*/lib/libecholess.so."$version" "$files"/*.whl \
     "$files/echoless-$version.jar" | awk '
       { limit = $2 ~ /whl$/ ? 5 : $2 ~ /(jar|so[.0-9]*)$/ ? 4 : 16; sub(/.*\//, "", $2)
-        printf "%-60s %5.2f %d%s\n", $2, $1 / 1e6, limit, $1 > limit * 1e6 ? " EXCEEDED" : ""
+        printf "%-60s %5.2f %d%s\n", $2, $1 / 1e6, limit, ($1 > limit * 1e6) ? " EXCEEDED" : ""
         if ($1 > limit * 1e6) failed = 1 }
       END { exit failed }' || failed=1
   rm -r "$unpacked"
@@ -201,6 +214,7 @@ sizes() {
 command_tarball
 command_packages
 c
+c_package
 python
 go_module
 java

@@ -30,7 +30,7 @@ cmake=$to/lib/cmake/echoless
 mkdir -p "$to/include" "$to/lib/pkgconfig" "$cmake"
 install -m 644 "$here/include/echoless.h" "$here/include/echoless.hpp" "$to/include/"
 install -m 644 "$from/libecholess_c.a" "$to/lib/libecholess.a"
-install -m 755 "$from/libecholess_c.so" "$to/lib/libecholess.so.$version"
+install -m 644 "$from/libecholess_c.so" "$to/lib/libecholess.so.$version"
 ln -sf "libecholess.so.$version" "$to/lib/libecholess.so.$interface"
 ln -sf "libecholess.so.$interface" "$to/lib/libecholess.so"
 sed "s|@VERSION@|$version|" "$here/echoless.pc.in" >"$to/lib/pkgconfig/echoless.pc"
