@@ -46,7 +46,7 @@ def main(folder, *packages):
         # Of programs beside a library that are not linked, such as xz.
         files = {file for file in files if file.suffix not in CODE and "GPL" not in file.name}
         texts = {file.read_text(errors="replace").strip() for file in files}
-        for text in texts or {f"Licence: {licence}. The package has no text of it."}:
+        for text in sorted(texts) or [f"Licence: {licence}. The package has no text of it."]:
             users.setdefault(text, []).append(f"{name} {version}")
 
     version = next(package["version"] for package in metadata["packages"] if package["name"] == packages[0])
