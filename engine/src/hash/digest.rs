@@ -12,10 +12,18 @@ use super::bytes::keyed_fields;
 /// Of `n` different keys that were chosen without the secret key, two have one digest with a
 /// probability of at most `n^2 / 2^129`: 1.5e-21 for a billion. That is for random numbers, from
 /// which no way is known to tell SipHash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// Digests have the order of their [words](Self::words).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyDigest([u64; 2]);
 
 impl KeyDigest {
+    /// The digest with these words, which was stored.
+    #[must_use]
+    pub const fn from_words(words: [u64; 2]) -> Self {
+        Self(words)
+    }
+
     /// The digest as two numbers, each uniform.
     #[must_use]
     pub const fn words(self) -> [u64; 2] {
@@ -68,14 +76,20 @@ impl KeyDigester {
         }
     }
 
-    /// The digests of a random key, which the standard library has from the system.
+    /// A random key, which the standard library has from the system.
     #[must_use]
-    pub fn random() -> Self {
+    pub fn random_key() -> [u8; 16] {
         let random = RandomState::new();
         let words = [random.hash_one(0), random.hash_one(1)].map(u64::to_le_bytes);
         let mut key = [0; 16];
         key.copy_from_slice(words.as_flattened());
-        Self::keyed(key)
+        key
+    }
+
+    /// The digests of a [random key](Self::random_key).
+    #[must_use]
+    pub fn random() -> Self {
+        Self::keyed(Self::random_key())
     }
 
     /// The digest of a key of bytes.

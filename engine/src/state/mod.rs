@@ -44,6 +44,8 @@ pub use restore::{Restored, SavedState, restore_parts};
 #[cfg(feature = "threads")]
 pub(crate) use save::check_filters;
 pub use save::write_lines;
-pub use section::{Block, Commit, Keys, MOST_BLOCK_LINES, MOST_COMMIT_BYTES, Mark, Section};
+pub use section::{
+    Block, Commit, Keys, MOST_BLOCK_LINES, MOST_COMMIT_BYTES, Mark, Section, checksum,
+};
 pub use spec::StateSpec;
 pub use writer::StateWriter;

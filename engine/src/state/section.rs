@@ -96,7 +96,16 @@ impl Mark {
 
 /// The checksum of bytes that follow others with the checksum `before`. It finds damage, not
 /// forgery.
-fn checksum(before: u64, bytes: &[u8]) -> u64 {
+///
+/// # Examples
+/// ```
+/// use echoless::state::checksum;
+/// let whole = checksum(checksum(0, b"head"), b"tail");
+/// assert_ne!(whole, checksum(checksum(0, b"head"), b"tall"));
+/// assert_ne!(whole, checksum(checksum(0, b"herd"), b"tail"));
+/// ```
+#[must_use]
+pub fn checksum(before: u64, bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot_with_seed(before, bytes)
 }
 

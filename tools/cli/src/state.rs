@@ -35,7 +35,10 @@ pub(crate) fn run(args: &StateArgs) -> Result<ExitCode, Failure> {
         }
         StateAction::Verify { path } => {
             let contents = verify(&storage, path)?;
-            SavedRun::of(path, &contents.caller)?;
+            let run = SavedRun::of(path, &contents.caller)?;
+            if let Some(keys) = run.and_then(|run| run.exact) {
+                keys.verify(path)?;
+            }
         }
         StateAction::Export { folder, output } => {
             export_to(&storage, folder, &Target::from(output.clone()))?;
@@ -47,6 +50,14 @@ pub(crate) fn run(args: &StateArgs) -> Result<ExitCode, Failure> {
 
 /// Writes a state to a file, which is replaced once the new one is complete, or to standard output.
 fn export_to(storage: &RealStorage, folder: &Path, target: &Target) -> Result<(), Failure> {
+    let contents = verify(storage, folder)?;
+    if SavedRun::of(folder, &contents.caller)?.is_some_and(|run| run.exact.is_some()) {
+        return Err(Failure::Usage(format!(
+            "invalid state {}: expected one of runs without --exact, whose keys would be missing: \
+             copy its folder",
+            folder.display()
+        )));
+    }
     let name = target.name();
     let failed = || Failure::file(name.as_str());
     let Some(path) = target.path() else {
@@ -115,6 +126,9 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
     if run.is_none() && !contents.caller.is_empty() {
         let bytes = grouped(contents.caller.len() as u64);
         line("data", format!("{bytes} bytes of another program"));
+    }
+    if let Some(keys) = run.and_then(|run| run.exact.as_ref()) {
+        line("exact", format!("{} keys", grouped(keys.count)));
     }
     if let Some((first, last)) = run.and_then(SavedRun::commit_times) {
         let time = |seconds: u64| {

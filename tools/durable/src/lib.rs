@@ -57,6 +57,7 @@
 
 mod chain;
 mod contents;
+mod digests;
 mod error;
 mod journal;
 mod options;
@@ -66,6 +67,7 @@ pub mod storage;
 
 pub use chain::MOST_CALLER_BYTES;
 pub use contents::{Contents, FileContents, export, import, show, verify};
+pub use digests::DigestStore;
 pub use error::JournalError;
 pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
 pub use options::{

@@ -21,10 +21,11 @@ pub enum Decides {
 }
 
 /// The options that do not decide what a key is. All others do.
-const OPTIONS: [(&str, Decides); 18] = [
+const OPTIONS: [(&str, Decides); 19] = [
     ("--blank-lines", Decides::Faults),
     ("--comment", Decides::Others),
     ("--compress", Decides::Others),
+    ("--exact", Decides::Others),
     ("--header", Decides::Others),
     ("--invert", Decides::Others),
     ("--late", Decides::Faults),

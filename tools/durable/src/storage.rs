@@ -43,11 +43,11 @@ pub trait Storage: Debug + Send + Sync {
     /// [`NotFound`](io::ErrorKind::NotFound) if there is none; those of the system.
     fn open(&self, path: &Path) -> io::Result<Box<dyn StorageFile>>;
 
-    /// Opens an existing file to read from its beginning.
+    /// Opens an existing file to read, at its beginning.
     ///
     /// # Errors
     /// [`NotFound`](io::ErrorKind::NotFound) if there is none; those of the system.
-    fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
+    fn read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>>;
 
     /// The length of a file, in bytes.
     ///
@@ -94,6 +94,11 @@ pub trait Storage: Debug + Send + Sync {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
 }
 
+/// A file that is read, from its beginning or from anywhere.
+pub trait ReadFile: Read + Seek + Send {}
+
+impl<F: Read + Seek + Send> ReadFile for F {}
+
 /// A file of a [`Storage`]. Writes append to its end and may be short.
 pub trait StorageFile: Write + Debug + Send {
     /// Cuts the file to a length in bytes, at most its present one.
@@ -129,7 +134,7 @@ impl Storage for RealStorage {
         Ok(Box::new(file))
     }
 
-    fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    fn read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
         Ok(Box::new(File::open(path)?))
     }
 

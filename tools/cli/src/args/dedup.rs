@@ -167,11 +167,12 @@ pub(crate) struct DedupArgs {
     /// Make no errors: no fresh record is dropped, and no duplicate passes. Reads the inputs twice,
     /// and compares what the filter takes for duplicates by a digest of 128 bits with a random key;
     /// more often if that needs more memory than the filter. For inputs that end; pipes are
-    /// copied (--temp). Times of --window are exact, too
+    /// copied (--temp). Times of --window are exact, too. With --state, no record of any run is
+    /// dropped or passes twice
     #[arg(
         long,
         conflicts_with_all = [
-            "filter", "replacement", "dense", "state", "known_state", "follow"
+            "filter", "replacement", "dense", "known_state", "follow"
         ],
         help_heading = "Filter"
     )]
@@ -393,6 +394,7 @@ impl DedupArgs {
         ];
         let flags = [
             ("--refresh", self.refresh),
+            ("--exact", self.exact),
             ("--invert", self.run.invert),
             // The file may have another name.
             ("--tag-file", self.tag_file.is_some()),

@@ -100,6 +100,11 @@ impl StateConfig {
             let error = SpecError::new("--state", folder.display().to_string(), allowed);
             Err(error.into())
         };
+        if args.exact && args.window.is_some() {
+            return invalid(
+                "no --window beside --exact: a state keeps no times of its keys".into(),
+            );
+        }
         if format.facts().depends_on_start {
             return invalid("a format of records that are not inside of other elements".into());
         }

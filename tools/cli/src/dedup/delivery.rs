@@ -18,7 +18,7 @@ use echoless_records::restart::InputPosition;
 
 use super::backwards::{BackwardVerdicts, changed};
 use super::clock::StreamClock;
-use super::exact::{ExactCounts, ExactPhase, ExactVerdicts};
+use super::exact::{ExactCounts, ExactPhase, ExactVerdicts, StoredKeys};
 use super::feed::StreamEnd;
 use super::observers::Observers;
 use super::outputs::Outputs;
@@ -136,7 +136,16 @@ impl<'a> Delivery<'a> {
 
     /// The lines of the filter that the state asks for.
     pub(super) fn wanted_blocks(&self) -> Option<WantedBlocks> {
-        self.state.as_ref().map(RunState::wanted)
+        // Other passes have no filter that the state knows.
+        let finds = |exact: &ExactVerdicts| exact.phase() == ExactPhase::Find;
+        let state = self.state.as_ref();
+        let state = state.filter(|_| self.exact.as_ref().is_none_or(finds));
+        state.map(RunState::wanted)
+    }
+
+    /// The keys that earlier runs of the state have passed on, if it is one of exact runs.
+    pub(super) fn stored_keys(&mut self) -> Option<&mut StoredKeys> {
+        self.state.as_mut().and_then(RunState::stored_keys)
     }
 
     /// How often to call [`work_in_pause`](Self::work_in_pause) while the stream pauses.
@@ -197,7 +206,14 @@ impl<'a> Delivery<'a> {
             return Ok(true);
         };
         match exact.phase() {
-            ExactPhase::Find => {}
+            ExactPhase::Find => {
+                if let Some(state) = &mut self.state {
+                    // What this cuts off is in no commit, and written again.
+                    state.prepare(&self.sums, &mut self.outputs)?;
+                    state.log(chunk)?;
+                }
+            }
+            ExactPhase::Name => {}
             // What the pass that writes has from the one that judges is complete.
             ExactPhase::Deliver if !is_judging && !judges_forwards => return Ok(true),
             ExactPhase::Judge | ExactPhase::Deliver => {
@@ -360,11 +376,11 @@ impl<'a> Delivery<'a> {
     }
 
     /// Ends the first pass of an exact run, with so many suspects, which are compared in so many
-    /// rounds.
-    pub(crate) fn begin_exact(&mut self, suspects: u64, rounds: u64) {
+    /// rounds of so many passes.
+    pub(crate) fn begin_exact(&mut self, suspects: u64, rounds: u64, passes_each: u64) {
         // Backwards, an index is made first, which is no progress.
         let (passes, indexes) = match self.config.keep {
-            Keep::First => (1 + rounds, 0),
+            Keep::First => (1 + rounds * passes_each, 0),
             Keep::Last => (2 + rounds, rounds),
             Keep::None => (1 + 2 * rounds, rounds),
         };
@@ -377,10 +393,18 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Begins a round of an exact run.
-    pub(crate) fn begin_round(&mut self, is_last: bool) {
+    /// Begins a pass of an exact run that names the suspects of a round.
+    pub(crate) fn begin_naming(&mut self) {
         if let Some(exact) = &mut self.exact {
-            exact.begin_round(is_last);
+            exact.begin_naming();
+        }
+        self.begin_pass();
+    }
+
+    /// Begins to judge a round of an exact run.
+    pub(crate) fn begin_round(&mut self, is_first: bool, is_last: bool) {
+        if let Some(exact) = &mut self.exact {
+            exact.begin_round(is_first, is_last);
         }
         self.begin_pass();
     }

@@ -17,7 +17,7 @@ use echoless_records::signals::{Requests, Stop};
 
 use super::backwards::{NoFilter, Versions, find_first_fault};
 use super::delivery::Delivery;
-use super::exact::ExactRun;
+use super::exact::{ExactRun, Suspects};
 use super::feed::{Direction, StreamEnd};
 use super::outputs::stats_file;
 use super::reports::monitor;
@@ -230,22 +230,18 @@ impl Run<'_> {
                 // Dropped with the end of the stream, also if that panics.
                 let _stop = stop;
                 monitor::start(scope, config.run.stats_every, &delivery, requests)?;
-                match (config.keep, &mut filter) {
-                    (keep, RunFilter::Any(filter))
-                        if keep != Keep::First || config.exact.is_some() =>
-                    {
-                        // One filter takes the place of another meanwhile.
-                        let _served = serve(endpoint, scope, config, &delivery, Report::default)?;
-                        pass_again(config, filter, &cores, &delivery)
-                    }
-                    (_, RunFilter::Any(filter)) => {
-                        let filter = &*filter;
+                if config.keep != Keep::First || config.exact.is_some() {
+                    // One filter takes the place of another meanwhile.
+                    let _served = serve(endpoint, scope, config, &delivery, Report::default)?;
+                    return pass_again(config, &mut filter, &cores, &delivery);
+                }
+                match &filter {
+                    RunFilter::Any(filter) => {
                         let reports = || report(filter);
                         let _served = serve(endpoint, scope, config, &delivery, reports)?;
                         parallel::pass(config, Direction::Forwards, filter, &cores, &delivery)
                     }
-                    (_, RunFilter::Lines(filter)) => {
-                        let filter = &*filter;
+                    RunFilter::Lines(filter) => {
                         let reports = || report(filter);
                         let _served = serve(endpoint, scope, config, &delivery, reports)?;
                         parallel::pass(config, Direction::Forwards, filter, &cores, &delivery)
@@ -368,7 +364,7 @@ fn report<F: Filter>(filter: &OrderedFilter<F>) -> Report {
 /// Passes a stream that is read several times. Leaves the filter that judged last.
 fn pass_again(
     config: &DedupConfig,
-    filter: &mut AnyFilter,
+    filter: &mut RunFilter,
     cores: &[Option<usize>],
     delivery: &Mutex<Delivery<'_>>,
 ) -> Result<StreamEnd, Failure> {
@@ -376,12 +372,27 @@ fn pass_again(
     let mut exact = match config.exact {
         None => None,
         Some(shape) => {
-            let found = ExactRun::find(config, shape, filter, cores, delivery, &versions)?;
-            match found {
+            let mut suspects = Suspects::new(shape)?;
+            let found = match filter {
+                RunFilter::Any(filter) => {
+                    let finds = (&*filter, suspects);
+                    ExactRun::find(config, shape, finds, cores, delivery, &versions)
+                }
+                RunFilter::Lines(filter) => {
+                    count_lines(filter, &mut suspects)?;
+                    let finds = (&*filter, suspects);
+                    ExactRun::find(config, shape, finds, cores, delivery, &versions)
+                }
+            };
+            *filter = RunFilter::Any(no_filter(cores.len()));
+            match found? {
                 ControlFlow::Break(end) => return Ok(end),
                 ControlFlow::Continue(found) => Some(found),
             }
         }
+    };
+    let RunFilter::Any(filter) = filter else {
+        unreachable!("an exact run has the only state that is read several times");
     };
     let mut judge = |direction, filter: &mut AnyFilter| match &mut exact {
         Some(exact) => exact.pass(config, direction, filter, cores, delivery),
@@ -416,6 +427,20 @@ fn pass_again(
         exact.map_or(Ok(()), ExactRun::end)?;
     }
     Ok(end)
+}
+
+/// Takes the keys that the filter of a state has already.
+fn count_lines(
+    filter: &OrderedFilter<Box<dyn LineFilter>>,
+    suspects: &mut Suspects,
+) -> Result<(), Failure> {
+    let mut handle = filter.handle();
+    let counted = handle.ticket().with_filters(|filters| {
+        for part in filters {
+            suspects.count_lines(part.held().start, part.lines());
+        }
+    });
+    Ok(counted?)
 }
 
 /// A filter that remembers nothing.

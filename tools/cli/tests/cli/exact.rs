@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::run::{Folder, assert_errors, dedup};
+use crate::run::{Folder, assert_errors, dedup, send};
 
 /// A line of 16 bytes that has one hash with all others of these, with the seed 0: half of its bytes
 /// are a constant of the hash, which then multiplies by 0.
@@ -240,7 +240,8 @@ fn what_does_not_go_with_it_is_rejected() {
             "--exact --filter stamped x | cannot be used with",
             "--exact --replacement fifo x | cannot be used with",
             "--exact --dense x | cannot be used with",
-            "--exact --state folder x | cannot be used with",
+            "--exact --state folder --window 9 x | invalid --state=folder: expected no --window \
+             beside --exact: a state keeps no times of its keys",
             "--exact --known-state file x | cannot be used with",
             "--exact --follow x | cannot be used with",
             "--exact --no-spool | invalid --exact: expected names of regular files, since it reads \
@@ -329,5 +330,139 @@ proptest! {
         let args = format!("--exact -d , -k 1 {memory} --threads {threads} {more} in");
         let written = folder.dedup(&args).bytes();
         prop_assert!(written == expected, "{}", args);
+    }
+}
+
+/// Lines of numbered keys.
+fn lines_of(keys: &[u32], is_crafted: bool) -> Vec<Vec<u8>> {
+    let line = |key: &u32| match is_crafted {
+        true => crafted(*key),
+        false => format!("key {key}\n").into_bytes(),
+    };
+    keys.iter().map(line).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    #[test]
+    fn runs_of_a_state_have_the_outputs_of_one_set(
+        runs in vec(vec(vec(0_u32..500, 0..700), 1..3), 1..5),
+        is_crafted: bool,
+        memory in prop::sample::select(vec!["-m 64", "-m 300", "-m 4k", "-m 64k"]),
+        threads in 1_usize..=3,
+    ) {
+        let folder = Folder::new();
+        let (mut seen, mut passed, mut dropped) = (HashSet::new(), vec![0_u8; 0], vec![0_u8; 0]);
+        for (run, inputs) in runs.iter().enumerate() {
+            let mut names = String::new();
+            for (number, keys) in inputs.iter().enumerate() {
+                let name = format!("in{run}.{number}");
+                let lines = lines_of(keys, is_crafted);
+                for (key, line) in keys.iter().zip(&lines) {
+                    let outputs = [&mut dropped, &mut passed];
+                    outputs[usize::from(seen.insert(*key))].extend(line);
+                }
+                folder.write(&name, lines.concat());
+                names += &format!(" {name}");
+            }
+            let args = format!(
+                "--exact --state state {memory} --threads {threads} -o out --duplicates dup{names}"
+            );
+            folder.dedup(args).text();
+            prop_assert!(folder.bytes("out") == passed, "run {}", run);
+            prop_assert!(folder.bytes("dup") == dropped, "run {}", run);
+        }
+        folder.echoless("state verify state").text();
+        let shown = folder.echoless("state show state").text();
+        let stored = format!("exact      {} keys\n", seen.len());
+        prop_assert!(shown.contains(&stored), "{}", shown);
+    }
+}
+
+#[test]
+fn a_state_of_exact_runs_is_no_other_and_cannot_be_one_file() {
+    let folder = Folder::with(&[("in", "a\nb\n"), ("more", "b\nc\n")]);
+    folder.dedup("--exact --state exact -o out in").text();
+    folder.dedup("--state plain -o out2 in").text();
+    assert_errors(
+        |args| folder.dedup(args),
+        &[
+            "--state exact -o out more | missing --exact: expected --exact, as in the state exact",
+            "--exact --state plain -o out2 more | invalid --exact: expected no --exact, as in the \
+             state plain",
+        ],
+    );
+    let exported = folder.echoless("state export exact -o file");
+    assert_eq!(exported.code, 2);
+    assert!(
+        exported.stderr.contains("copy its folder"),
+        "{}",
+        exported.stderr
+    );
+    // Damage to the keys is no other verdict.
+    let keys = std::fs::read_dir(folder.path("exact/keys")).unwrap();
+    let [run] = &keys.map(|file| file.unwrap().path()).collect::<Vec<_>>()[..] else {
+        panic!("one file of keys");
+    };
+    let whole = std::fs::read(run).unwrap();
+    let mut damaged = whole.clone();
+    damaged[45] ^= 1;
+    std::fs::write(run, damaged).unwrap();
+    let verified = folder.echoless("state verify exact");
+    assert_eq!(verified.code, 1);
+    assert!(
+        verified.stderr.contains("its block 0 is damaged"),
+        "{}",
+        verified.stderr
+    );
+    let failed = folder.dedup("--exact --state exact -o out more");
+    assert_eq!(failed.code, 1);
+    assert!(
+        failed.stderr.contains("its block 0 is damaged"),
+        "{}",
+        failed.stderr
+    );
+    assert_eq!(folder.bytes("out"), b"a\nb\n");
+    std::fs::write(run, whole).unwrap();
+    folder.dedup("--exact --state exact -o out more").text();
+    assert_eq!(folder.bytes("out"), b"a\nb\nc\n");
+    std::fs::remove_dir_all(folder.path("exact/keys")).unwrap();
+    let failed = folder.dedup("--exact --state exact -o out --again more");
+    assert!(
+        failed.stderr.contains("from number 0 to 3 are missing"),
+        "{}",
+        failed.stderr
+    );
+}
+
+#[test]
+fn a_run_of_a_state_that_does_not_end_is_as_if_it_had_not_begun() {
+    let keys: Vec<u32> = (0..20_000).map(|at| at * at % 9973).collect();
+    let lines = lines_of(&keys, false);
+    let folder = Folder::with(&[("in", lines.concat()), ("first", lines[..50].concat())]);
+    let mut seen = HashSet::new();
+    let fresh = keys[..50]
+        .iter()
+        .chain(&keys)
+        .zip(lines[..50].iter().chain(&lines));
+    let fresh = fresh
+        .filter(|(key, _)| seen.insert(**key))
+        .map(|(_, line)| &line[..]);
+    let expected = fresh.collect::<Vec<_>>().concat();
+    for seed in 0..12 {
+        let state = format!("--exact -m 4k --state state{seed} -o out{seed}");
+        folder.dedup(format!("{state} first")).text();
+        let mut command = folder.command(format!("dedup -q {state} --threads 2 in"));
+        let mut child = command.spawn().unwrap();
+        // Anywhere in the run, whose passes take some milliseconds.
+        std::thread::sleep(std::time::Duration::from_micros(1500 * seed));
+        match seed % 3 {
+            0 => send(&child, "-TERM"),
+            _ => child.kill().unwrap(),
+        }
+        child.wait().unwrap();
+        folder.dedup(format!("{state} in")).text();
+        assert!(folder.bytes(&format!("out{seed}")) == expected, "{seed}");
     }
 }

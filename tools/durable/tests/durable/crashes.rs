@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::simulated::{Fault, SimulatedStorage};
-use echoless_durable::storage::{Storage, StorageFile};
+use echoless_durable::storage::{ReadFile, Storage, StorageFile};
 
 use crate::program::{Done, Expected, Program};
 
@@ -251,7 +251,7 @@ impl Storage for Faulty {
         Ok(self.file(self.inner.open(path)?, path))
     }
 
-    fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    fn read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
         self.inner.read(path)
     }
 

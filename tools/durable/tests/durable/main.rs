@@ -2,6 +2,7 @@
 
 mod crashes;
 mod damage;
+mod digests;
 mod files;
 mod journals;
 mod power_cuts;

@@ -28,11 +28,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt::{Debug, Write as _};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use echoless_durable::storage::{Storage, StorageFile};
+use echoless_durable::storage::{ReadFile, Storage, StorageFile};
 
 /// The most combinations after one operation.
 const MOST_STATES: usize = 600;
@@ -646,7 +646,7 @@ impl Storage for SimulatedStorage {
         Ok(self.file(id))
     }
 
-    fn read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    fn read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
         let shared = self.lock_shared();
         let id = shared.disk.file(path)?;
         Ok(Box::new(io::Cursor::new(

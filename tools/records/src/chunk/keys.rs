@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::ops::AddAssign;
 
 use echoless::KeyHash;
+use echoless::hash::KeyDigest;
 use echoless_packets::framing::PacketBlock;
 use echoless_packets::key::{Conditions, IgnoredFields};
 use echoless_stream::AheadRun;
@@ -26,6 +27,8 @@ pub struct ChunkKeys {
     /// The numbers that a filter gets in place of the hashes, if any: equal ones for equal keys and
     /// others for other keys, as far as it has to tell them apart.
     pub names: Vec<KeyHash>,
+    /// The digest of each key, if a run stores those of fresh keys.
+    pub digests: Vec<KeyDigest>,
     /// The time of every record that has a key hash, in ticks since 1970, if records have times.
     pub times: Vec<i64>,
     /// The records whose time is above those of all records before them in the chunk.
@@ -49,12 +52,14 @@ impl ChunkKeys {
         let Self {
             hashes,
             names,
+            digests,
             times,
             steps,
             packets,
         } = self;
         hashes.clear();
         names.clear();
+        digests.clear();
         times.clear();
         steps.clear();
         packets.blocks.clear();
@@ -68,12 +73,14 @@ impl ChunkKeys {
         let Self {
             hashes,
             names,
+            digests,
             times,
             steps,
             packets,
         } = self;
         hashes.shrink_to(KEPT_RECORDS);
         names.shrink_to(KEPT_RECORDS);
+        digests.shrink_to(KEPT_RECORDS);
         times.shrink_to(KEPT_RECORDS);
         steps.shrink_to(KEPT_RECORDS);
         packets.blocks.shrink_to(KEPT_RECORDS);
@@ -85,6 +92,7 @@ impl ChunkKeys {
     pub(super) fn truncate(&mut self, keys: usize) {
         self.hashes.truncate(keys);
         self.names.truncate(keys);
+        self.digests.truncate(keys);
         self.times.truncate(keys);
         self.steps.retain(|step| step.from < keys);
         self.packets.blocks.truncate(keys);
@@ -95,6 +103,7 @@ impl ChunkKeys {
     pub(super) fn remove(&mut self, removed: &[usize]) {
         retain_others(&mut self.hashes, removed);
         retain_others(&mut self.names, removed);
+        retain_others(&mut self.digests, removed);
         retain_others(&mut self.times, removed);
         let ChunkPackets {
             blocks, unjudged, ..

@@ -12,12 +12,18 @@
 //! digest of 128 bits of the key, and an [`ExactSet`] over the numbers takes the place of the filter.
 //! Everything else of a run is as without the option: threads, order, windows and outputs.
 //!
+//! With a state, the filter has the keys of earlier runs, too, and is kept by the first pass as in any
+//! run. Their digests are on the disk ([`stored`]): another pass only names the suspects, and what
+//! is found there counts as seen. The last pass adds the digests of the fresh keys. A run commits
+//! once, at its end.
+//!
 //! If the numbers of all suspects need more memory than the filter had, the second pass is several
 //! ones, each for a share of the suspects by their hashes. All but the last only judge; a verdict
 //! takes a bit from one to the next.
 
 mod names;
 mod set;
+mod stored;
 mod suspects;
 mod table;
 mod verdicts;
@@ -25,16 +31,18 @@ mod verdicts;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use echoless::FingerprintGeometry;
 use echoless::hash::KeyDigester;
-use echoless_records::chunk::Chunk;
+use echoless::{FingerprintGeometry, OrderedFilter};
+use echoless_records::chunk::{Chunk, RunPart};
 use echoless_records::failure::{Failure, lock};
 use echoless_records::keys::KeyReader;
 use serde::Serialize;
 
 use self::names::KeyNames;
 use self::set::{ExactSet, SetWindow};
-use self::suspects::Suspects;
+pub(crate) use self::stored::SavedKeys;
+pub(super) use self::stored::StoredKeys;
+pub(super) use self::suspects::Suspects;
 use self::table::DIGEST_BYTES;
 pub(super) use self::verdicts::{ExactPhase, ExactVerdicts};
 use super::backwards::Versions;
@@ -61,6 +69,8 @@ pub(crate) struct ExactCounts {
 pub(super) enum ExactStage<'a> {
     /// The filter finds the suspects.
     Find(&'a Suspects),
+    /// They get names, by which the keys of earlier runs are found.
+    Name(&'a KeyNames, &'a Suspects),
     /// They are compared.
     Compare(&'a KeyNames, &'a Suspects),
 }
@@ -73,7 +83,9 @@ impl ExactStage<'_> {
     pub(super) fn read(self, reader: &mut KeyReader, chunk: &mut Chunk) -> Result<(), Failure> {
         match self {
             Self::Find(_) => Ok(()),
-            Self::Compare(names, suspects) => names.name(suspects, reader, chunk),
+            Self::Name(names, suspects) | Self::Compare(names, suspects) => {
+                names.name(suspects, reader, chunk)
+            }
         }
     }
 
@@ -91,6 +103,9 @@ pub(super) struct ExactRun<'a> {
     versions: &'a Versions,
     suspects: Suspects,
     digester: KeyDigester,
+    /// Whether the fresh keys are stored, and whether there are some of earlier runs.
+    stores: bool,
+    has_stored: bool,
     /// How many suspects there are, estimated.
     found: u64,
     rounds: u64,
@@ -100,32 +115,28 @@ pub(super) struct ExactRun<'a> {
 }
 
 impl<'a> ExactRun<'a> {
-    /// Finds the suspects with this filter, of which no memory is left. Returns how the pass ended
-    /// if a signal has ended it.
+    /// Finds the suspects with this filter, which is not needed afterwards. `suspects` are those of
+    /// what it holds. Returns how the pass ended if a signal has ended it.
     ///
     /// # Errors
-    /// [`Failure`] without memory for the marks, or of a pass that may not end so again.
-    pub(super) fn find(
+    /// [`Failure`] of a pass that may not end so again.
+    pub(super) fn find<F: RunPart>(
         config: &DedupConfig,
         shape: FingerprintGeometry,
-        filter: &mut AnyFilter,
+        (filter, suspects): (&OrderedFilter<F>, Suspects),
         cores: &[Option<usize>],
         delivery: &Mutex<Delivery<'_>>,
         versions: &'a Versions,
     ) -> Result<ControlFlow<StreamEnd, Self>, Failure> {
-        let suspects = Suspects::new(shape)?;
         let pass = Pass {
             direction: Direction::Forwards,
             exact: Some(ExactStage::Find(&suspects)),
         };
-        let passed = parallel::pass(config, pass, filter, cores, delivery);
-        *filter = no_filter(cores.len());
-        let failure = match passed {
-            Ok(end) if end.signal.is_some() => return Ok(ControlFlow::Break(end)),
-            Ok(_) => None,
-            Err(failure) if lock(delivery).ends_again() => Some(failure),
-            Err(failure) => return Err(failure),
-        };
+        let mut failure = None;
+        let end = pass_before(config, pass, filter, cores, delivery, &mut failure)?;
+        if end.signal.is_some() {
+            return Ok(ControlFlow::Break(end));
+        }
         let found = suspects.estimate();
         let each = DIGEST_BYTES + ExactSet::bytes_of(set_window(config), 1);
         // `--repeated` needs the names of all duplicates at once.
@@ -133,15 +144,19 @@ impl<'a> ExactRun<'a> {
             true => 1,
             false => (found.saturating_mul(each)).div_ceil(shape.bytes()),
         };
+        let mut delivery = lock(delivery);
+        let stored = delivery.stored_keys();
         let run = Self {
             versions,
             suspects,
-            digester: KeyDigester::random(),
+            stores: stored.is_some(),
+            has_stored: stored.as_ref().is_some_and(|keys| !keys.store.is_empty()),
+            digester: stored.map_or_else(KeyDigester::random, |keys| keys.digester.clone()),
             found,
             rounds: rounds.clamp(1, MOST_ROUNDS),
             failure,
         };
-        lock(delivery).begin_exact(found, run.rounds);
+        delivery.begin_exact(found, run.rounds, 1 + u64::from(run.has_stored));
         Ok(ControlFlow::Continue(run))
     }
 
@@ -162,26 +177,40 @@ impl<'a> ExactRun<'a> {
             let is_last = round + 1 == self.rounds;
             // Before anything is written.
             self.versions.check(&config.sources)?;
-            lock(delivery).begin_round(is_last);
             // Before another set and its names are made: they share the memory.
             *filter = no_filter(cores.len());
             let found = self.found.div_ceil(self.rounds);
-            let names = KeyNames::new(self.digester.clone(), (round, self.rounds), found)?;
+            let mut names = KeyNames::new(self.digester.clone(), (round, self.rounds), found)?;
             let beside = names.memory_bytes() + self.suspects.memory_bytes();
-            let set = set(config).with_room(names.slots(), beside)?;
+            let mut set = set(config).with_room(names.slots(), beside)?;
+            let failure = &mut self.failure;
+            if self.has_stored {
+                lock(delivery).begin_naming();
+                let naming = Pass {
+                    direction,
+                    exact: Some(ExactStage::Name(&names, &self.suspects)),
+                };
+                let end = pass_before(config, naming, filter, cores, delivery, failure)?;
+                if end.signal.is_some() {
+                    return Ok(end);
+                }
+                if let Some(keys) = lock(delivery).stored_keys() {
+                    names.find_stored(&mut keys.store, |number| set.insert(number))?;
+                }
+            }
+            names.keep_digests(is_last && self.stores);
+            lock(delivery).begin_round(round == 0, is_last);
             *filter = share(whole(Box::new(set)), cores.len());
-            let pass = Pass {
+            let judging = Pass {
                 direction,
                 exact: Some(ExactStage::Compare(&names, &self.suspects)),
             };
-            match parallel::pass(config, pass, filter, cores, delivery) {
-                passed if is_last => return passed,
-                Ok(end) if end.signal.is_some() => return Ok(end),
-                Ok(_) => {}
-                Err(failure) if lock(delivery).ends_again() => {
-                    self.failure.get_or_insert(failure);
-                }
-                Err(failure) => return Err(failure),
+            if is_last {
+                return parallel::pass(config, judging, filter, cores, delivery);
+            }
+            let end = pass_before(config, judging, filter, cores, delivery, failure)?;
+            if end.signal.is_some() {
+                return Ok(end);
             }
         }
         unreachable!("the last round ends the loop")
@@ -193,6 +222,27 @@ impl<'a> ExactRun<'a> {
     /// The failure of a pass before, which the one that delivered has not met.
     pub(super) fn end(self) -> Result<(), Failure> {
         self.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// A pass that does not deliver. What in an input has ended it is left in `failure`.
+///
+/// # Errors
+/// [`Failure`] of anything else.
+fn pass_before<F: RunPart>(
+    config: &DedupConfig,
+    pass: Pass<'_>,
+    filter: &OrderedFilter<F>,
+    cores: &[Option<usize>],
+    delivery: &Mutex<Delivery<'_>>,
+    failure: &mut Option<Failure>,
+) -> Result<StreamEnd, Failure> {
+    match parallel::pass(config, pass, filter, cores, delivery) {
+        Err(failed) if lock(delivery).ends_again() => {
+            failure.get_or_insert(failed);
+            Ok(StreamEnd::default())
+        }
+        passed => passed,
     }
 }
 

@@ -4,6 +4,7 @@ use std::mem;
 
 use echoless::hash::KeyDigester;
 use echoless::{BuildError, KeyHash};
+use echoless_durable::{DigestStore, JournalError};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 use echoless_records::keys::KeyReader;
@@ -25,6 +26,8 @@ pub(in crate::dedup) struct KeyNames {
     table: DigestTable,
     round: u64,
     rounds: u64,
+    /// Whether chunks get the digests of all keys.
+    keeps_digests: bool,
 }
 
 impl KeyNames {
@@ -43,6 +46,7 @@ impl KeyNames {
             table: DigestTable::new(suspects)?,
             round,
             rounds,
+            keeps_digests: false,
         })
     }
 
@@ -53,6 +57,29 @@ impl KeyNames {
 
     pub(super) fn memory_bytes(&self) -> u64 {
         16 * self.slots()
+    }
+
+    /// Whether chunks get the digests of all keys from now on.
+    pub(super) const fn keep_digests(&mut self, keeps: bool) {
+        self.keeps_digests = keeps;
+    }
+
+    /// Finds which of the named keys a store has. `found` gets their numbers.
+    ///
+    /// # Errors
+    /// [`JournalError`] of the store.
+    pub(super) fn find_stored(
+        &self,
+        store: &mut DigestStore,
+        mut found: impl FnMut(u64),
+    ) -> Result<(), JournalError> {
+        let mut sorted = Vec::new();
+        self.table.try_for_each_part(|numbered| {
+            numbered.sort_unstable();
+            sorted.clear();
+            sorted.extend(numbered.iter().map(|(digest, _)| *digest));
+            store.find(&sorted, &mut |index| found(numbered[index].1))
+        })
     }
 
     /// Names the keys of a chunk that this reader has read.
@@ -88,6 +115,13 @@ impl KeyNames {
             }
         }
         chunk.keys.names = names;
+        if self.keeps_digests {
+            let mut all = mem::take(&mut chunk.keys.digests);
+            let keys: Vec<usize> = (0..chunk.keys.hashes.len()).collect();
+            all.clear();
+            reader.digest_keys(chunk, &self.digester, &keys, &mut all);
+            chunk.keys.digests = all;
+        }
         Ok(())
     }
 

@@ -61,6 +61,16 @@ impl ExactSet {
         }
     }
 
+    /// Adds the key with this number, in a set without a window.
+    pub(super) fn insert(&mut self, number: u64) {
+        debug_assert!(self.window.is_none(), "a key has no time");
+        let index = (number / 64) as usize;
+        if index >= self.seen.len() {
+            self.seen.resize(index + 1, 0);
+        }
+        self.seen[index] |= 1 << (number % 64);
+    }
+
     /// The word of a key that has a name, and the key's bit in it if there is no window.
     fn place(&self, key: KeyHash) -> Option<(usize, u64)> {
         let number = key.get() as usize;

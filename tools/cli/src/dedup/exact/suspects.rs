@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use echoless::memory::{AtomicWords, CacheLevel, prefetch};
+use echoless::memory::{AtomicWords, CacheLevel, Line, prefetch};
 use echoless::{BuildError, FingerprintGeometry, KeyHash, Verdicts};
 
 /// The parts of the hashes of a line that have a mark each, in the low bits of a word.
@@ -46,13 +46,32 @@ impl Suspects {
     ///
     /// # Errors
     /// [`BuildError`] without memory for them.
-    pub(super) fn new(shape: FingerprintGeometry) -> Result<Self, BuildError> {
+    pub(in crate::dedup) fn new(shape: FingerprintGeometry) -> Result<Self, BuildError> {
         Ok(Self {
             words: AtomicWords::zeroed(shape.lines.div_ceil(8))?,
             lines: shape.lines,
             slots: shape.width.slots().into(),
             fresh: AtomicU64::new(0),
         })
+    }
+
+    /// Takes the keys that these lines of the filter have already, from number `first` on. All keys
+    /// of a full line are suspects: it may have evicted some.
+    pub(in crate::dedup) fn count_lines(&mut self, first: u64, lines: &[Line]) {
+        let slots_of_word = self.slots / 8;
+        let bits = 64 / slots_of_word;
+        let mut fresh = 0;
+        for (word, line) in self.words[first as usize..].iter().zip(lines) {
+            let slots = line.0.iter().flat_map(|word| {
+                let slot = move |number| word >> (bits * number) << (64 - bits);
+                (0..slots_of_word).map(slot)
+            });
+            let occupied = slots.filter(|slot| *slot != 0).count() as u64;
+            let marks = if occupied == self.slots { ALL } else { 0 };
+            word.store(occupied * FRESH | marks, Ordering::Relaxed);
+            fresh += occupied;
+        }
+        self.fresh.fetch_add(fresh, Ordering::Relaxed);
     }
 
     pub(super) fn memory_bytes(&self) -> u64 {

@@ -16,6 +16,9 @@ const SLOTS: usize = 4;
 /// The lines of a page, in which a digest has its place.
 const PAGE_LINES: usize = 64;
 
+/// The slots of the pages that are gone through at a time.
+const PART_SLOTS: usize = 64 * PAGE_LINES * SLOTS;
+
 /// How many slots there are for each digest that is expected: 1.5. A page whose digests are 1.5
 /// times as many as expected is full, six standard deviations above.
 const SLOTS_PER_DIGEST: (u64, u64) = (3, 2);
@@ -113,6 +116,31 @@ impl DigestTable {
             }
         }
         Place::PageFull
+    }
+
+    /// Calls this for all digests with their numbers, some at a time. Those of one call are below
+    /// those of the next one, but for the digests whose page is full, which come last.
+    pub(super) fn try_for_each_part<E>(
+        &self,
+        mut call: impl FnMut(&mut [(KeyDigest, u64)]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut part = Vec::new();
+        let slots = self.slots() as usize;
+        for begin in (0..slots).step_by(PART_SLOTS) {
+            part.clear();
+            for slot in begin..slots.min(begin + PART_SLOTS) {
+                let load = |word: usize| self.words[2 * slot + word].load(Ordering::Relaxed);
+                let words = [load(0), load(1)];
+                if words != [0, 0] {
+                    part.push((KeyDigest::from_words(words), slot as u64));
+                }
+            }
+            call(&mut part)?;
+        }
+        let mut others: Vec<_> = (lock(&self.others).iter())
+            .map(|(digest, number)| (*digest, *number))
+            .collect();
+        call(&mut others)
     }
 
     /// The number of a digest, which gets one unless it has one.

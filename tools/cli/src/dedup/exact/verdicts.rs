@@ -9,6 +9,8 @@ use echoless::{Verdict, Verdicts};
 pub(crate) enum ExactPhase {
     /// Finding suspects: the verdicts are not used.
     Find,
+    /// Naming a share of the suspects: there are no verdicts.
+    Name,
     /// Judging a share of the suspects.
     Judge,
     /// Judging the last share: the records are delivered with all verdicts.
@@ -39,9 +41,14 @@ impl ExactVerdicts {
         self.phase
     }
 
-    /// Begins a round, the first one of a direction unless it follows one that was not the last.
-    pub(crate) fn begin_round(&mut self, is_last: bool) {
-        if self.phase != ExactPhase::Judge {
+    /// Begins a pass that names the suspects of a round.
+    pub(crate) const fn begin_naming(&mut self) {
+        self.phase = ExactPhase::Name;
+    }
+
+    /// Begins to judge a round, the first one of a direction or not.
+    pub(crate) fn begin_round(&mut self, is_first: bool, is_last: bool) {
+        if is_first {
             self.found = Vec::new();
         }
         self.keys = 0;
@@ -99,7 +106,7 @@ mod tests {
             let mut verdicts = ExactVerdicts::new();
             for (round, duplicates) in rounds.iter().enumerate() {
                 let is_last = round + 1 == rounds.len();
-                verdicts.begin_round(is_last);
+                verdicts.begin_round(round == 0, is_last);
                 let mut at = 0;
                 // Chunks may be cut elsewhere in another round.
                 for length in lengths.iter().cycle().skip(round) {

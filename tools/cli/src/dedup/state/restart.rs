@@ -19,6 +19,7 @@ use super::known_inputs::known_inputs;
 use super::saved_run::SavedRun;
 use crate::config::{DedupConfig, StateConfig, check_options};
 use crate::dedup::clock::StreamClock;
+use crate::dedup::exact::{SavedKeys, StoredKeys};
 use crate::dedup::outputs::{Outputs, SavedOutput};
 use crate::dedup::reports::stats::{RunCounts, RunTotals, Sums};
 
@@ -31,6 +32,7 @@ pub(in crate::dedup) struct Restart {
     /// Whether inputs begin that the state does not know.
     has_new_inputs: bool,
     progress: Progress,
+    keys: Option<StoredKeys>,
 }
 
 impl Restart {
@@ -63,7 +65,7 @@ impl Restart {
                 "{path}: is damaged behind its last commit but one, and goes on there"
             ));
         }
-        let (progress, commit) = match &opened.commit {
+        let (progress, mut commit) = match &opened.commit {
             None => (Progress::default(), SavedRun::new(state.options.clone())),
             Some(saved) => {
                 let commit =
@@ -74,6 +76,13 @@ impl Restart {
                 let place = format!("the state {}", state.folder.display());
                 check_options(&state.options, &commit.options, &place)?;
                 (saved.progress, commit)
+            }
+        };
+        let keys = match config.exact {
+            None => None,
+            Some(_) => {
+                let saved = commit.exact.get_or_insert_with(SavedKeys::none);
+                Some(StoredKeys::open(&state.folder, saved.clone())?)
             }
         };
         let mut inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
@@ -91,6 +100,7 @@ impl Restart {
             inputs,
             has_new_inputs,
             progress,
+            keys,
         };
         Ok((restart, opened.filter))
     }
@@ -176,6 +186,7 @@ impl Restart {
             },
             inputs: self.inputs,
             progress: self.progress,
+            keys: self.keys,
         })
     }
 }
@@ -248,6 +259,9 @@ pub(in crate::dedup) struct RunState {
     commit: SavedRun,
     inputs: SavedInputs,
     progress: Progress,
+    /// The keys of an exact run. It is committed as a whole: its filter is at the end of the stream
+    /// before the first record is written.
+    keys: Option<StoredKeys>,
 }
 
 impl RunState {
@@ -348,6 +362,19 @@ impl RunState {
         if !chunk.layout.terminator.is_empty() {
             self.commit.terminator = String::from_utf8_lossy(chunk.layout.terminator).into();
         }
+        match &mut self.keys {
+            Some(keys) => keys.append(chunk)?,
+            None => self.log(chunk)?,
+        }
+        self.is_cut = false;
+        Ok(())
+    }
+
+    /// Appends the keys of the next chunk to the journal.
+    ///
+    /// # Errors
+    /// [`Failure`] if the journal cannot be written, or a commit has failed.
+    pub(in crate::dedup) fn log(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         let turn = std::mem::take(&mut chunk.turn);
         self.progress = turn.progress;
         let ticks = chunk.clock.ticks.clone();
@@ -359,9 +386,12 @@ impl RunState {
             verdicts: verdicts.clone(),
             copied: turn.copied,
         };
-        self.committer.log(logged)?;
-        self.is_cut = false;
-        Ok(())
+        self.committer.log(logged)
+    }
+
+    /// The keys of an exact run.
+    pub(in crate::dedup) const fn stored_keys(&mut self) -> Option<&mut StoredKeys> {
+        self.keys.as_mut()
     }
 
     /// Notes the header of the stream: as it is written, and the names of its fields.
@@ -394,7 +424,7 @@ impl RunState {
         self.take_failure()?;
         if self.has_begun {
             // Where no run can go on, what has happened is found at the next chunk.
-            if self.awaits_header {
+            if self.awaits_header || self.keys.is_some() {
                 return Ok(());
             }
             let has_changed = outputs.follow()?;
@@ -418,7 +448,7 @@ impl RunState {
 
     /// Whether a run can go on behind the last chunk. If not, the commit before stands.
     const fn can_go_on(&self) -> bool {
-        self.has_begun && !self.awaits_header
+        self.has_begun && !self.awaits_header && self.keys.is_none()
     }
 
     /// Commits what was delivered, if it is time for that.
@@ -432,6 +462,7 @@ impl RunState {
     ) -> Result<(), Failure> {
         self.take_failure()?;
         let is_time = self.changed && self.committed.elapsed() >= self.interval;
+        let is_time = is_time && self.keys.is_none();
         if is_time && !self.is_cut && !self.awaits_header && !self.committer.is_busy() {
             self.commit(sums, outputs)?;
         }
@@ -465,6 +496,9 @@ impl RunState {
         let bytes_in = &mut self.commit.counts.bytes_in;
         *bytes_in = bytes_in.saturating_sub(self.read_again);
         self.commit.audit = sums.audit.save();
+        if let Some(keys) = &mut self.keys {
+            self.commit.exact = Some(keys.flush()?);
+        }
         if outputs.follow()? {
             self.committer.sync_outputs(outputs.durable_files()?)?;
         }
@@ -532,6 +566,13 @@ impl RunState {
             self.read_again = 0;
             self.commit(sums, outputs)?;
         }
-        self.leave(outputs)
+        let keys = self.keys.take();
+        self.leave(outputs)?;
+        if let Some(Err(error)) = keys.map(|mut keys| keys.committed()) {
+            failure::warn(&format!(
+                "{error}: the state is complete, and its keys are in more files"
+            ));
+        }
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inputs::SavedInput;
 use crate::dedup::clock::StreamClock;
+use crate::dedup::exact::SavedKeys;
 use crate::dedup::outputs::SavedOutput;
 use crate::dedup::reports::stats::{RunCounts, RunTotals};
 
@@ -43,6 +44,9 @@ pub(crate) struct SavedRun {
     pub(in crate::dedup) first_commit: Option<u64>,
     #[serde(default)]
     pub(in crate::dedup) last_commit: Option<u64>,
+    /// The keys that were passed on, if the runs are exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exact: Option<SavedKeys>,
     /// The estimates of errors.
     #[serde(skip)]
     pub(in crate::dedup) audit: Vec<u8>,

@@ -1,0 +1,320 @@
+//! Verdicts without errors: a filter, and a set of all keys that is asked only where the filter may
+//! be wrong.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::fmt;
+use std::hash::BuildHasher;
+
+use crate::error::SpecError;
+use crate::filters::lines::LineFilter;
+use crate::hash::{KeyDigest, KeyDigester, KeyHash, KeyHasher};
+use crate::verdicts::{Verdict, Verdicts};
+
+/// A set of digests: a [`HashSet`], the `DigestStore` of `echoless-durable`, or a database.
+pub trait DigestSet {
+    /// Why a call failed.
+    type Error;
+
+    /// Finds which of these digests are in the set. They are in ascending order, each once, and
+    /// `found` gets the index of each that is.
+    ///
+    /// # Errors
+    /// Those of the set.
+    fn find(
+        &mut self,
+        sorted: &[KeyDigest],
+        found: &mut dyn FnMut(usize),
+    ) -> Result<(), Self::Error>;
+
+    /// Adds a digest that is not in the set.
+    ///
+    /// # Errors
+    /// Those of the set.
+    fn insert(&mut self, digest: KeyDigest) -> Result<(), Self::Error>;
+}
+
+impl<B: BuildHasher> DigestSet for HashSet<KeyDigest, B> {
+    type Error = Infallible;
+
+    fn find(
+        &mut self,
+        sorted: &[KeyDigest],
+        found: &mut dyn FnMut(usize),
+    ) -> Result<(), Infallible> {
+        let digests = sorted.iter().enumerate();
+        let known = digests.filter(|(_, digest)| self.contains(*digest));
+        known.for_each(|(index, _)| found(index));
+        Ok(())
+    }
+
+    fn insert(&mut self, digest: KeyDigest) -> Result<(), Infallible> {
+        Self::insert(self, digest);
+        Ok(())
+    }
+}
+
+/// A filter whose verdicts are those of an unbounded set.
+///
+/// The filter is right where it says `Fresh`, as long as it has evicted nothing; of other keys, the
+/// set has the last word. So a set on a disk or behind a network gets one call for a batch, with the
+/// keys that were seen before and few others, and the digest of each new key to add. Once the filter
+/// has evicted a key, all are looked up: give it the memory for all keys
+/// ([`FingerprintSpec::for_keys`](crate::FingerprintSpec::for_keys)).
+///
+/// A key is compared by its [digest](KeyDigest), of 128 bits: of `n` different keys, any two have
+/// one with a probability below `n^2 / 2^129`, crafted ones too.
+///
+/// The set decides alone. So one that has lost what was not committed, or is restored, only needs a
+/// filter that has all of its keys, or an older one that has evicted nothing and all of them.
+///
+/// # Examples
+/// ```
+/// use std::collections::HashSet;
+/// use echoless::hash::{KeyDigest, KeyDigester};
+/// use echoless::{FingerprintSpec, KeyHasher, Verdict, Verdicts};
+/// use echoless::verified::Verified;
+/// // One line: most verdicts of the filter are wrong.
+/// let filter = FingerprintSpec::new(64).build()?;
+/// let set: HashSet<KeyDigest> = HashSet::new();
+/// let hasher = KeyHasher::seeded(0);
+/// let mut calls = Verified::new(filter, set, hasher, KeyDigester::random())?;
+/// let mut verdicts = Verdicts::new();
+/// let keys: Vec<_> = (0..1000_u32).map(u32::to_le_bytes).collect();
+/// calls.observe(&keys, &mut verdicts)?;
+/// assert_eq!(verdicts.count_duplicates(), 0);
+/// calls.observe(&keys[..10], &mut verdicts)?;
+/// assert_eq!(verdicts.count_duplicates(), 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Verified<F, S> {
+    filter: F,
+    set: S,
+    hasher: KeyHasher,
+    digester: KeyDigester,
+    /// The hashes of a batch.
+    hashes: Vec<KeyHash>,
+    /// Those of its digests that are looked up, and then those that were seen.
+    suspects: Vec<KeyDigest>,
+    seen: HashSet<KeyDigest>,
+}
+
+impl<F: fmt::Debug, S: fmt::Debug> fmt::Debug for Verified<F, S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("Verified");
+        debug.field("filter", &self.filter).field("set", &self.set);
+        debug.finish_non_exhaustive()
+    }
+}
+
+impl<F: LineFilter, S: DigestSet> Verified<F, S> {
+    /// A filter that has all keys of the set, or both have none.
+    ///
+    /// # Errors
+    /// [`SpecError`] if the filter has a window, or does not count what it evicts.
+    pub fn new(
+        filter: F,
+        set: S,
+        hasher: KeyHasher,
+        digester: KeyDigester,
+    ) -> Result<Self, SpecError> {
+        if filter.next_era() != u64::MAX || filter.counters().evictions.is_none() {
+            let allowed = "one without a window that counts what it evicts";
+            return Err(SpecError::new("filter", filter.parameters(), allowed));
+        }
+        Ok(Self {
+            filter,
+            set,
+            hasher,
+            digester,
+            hashes: Vec::new(),
+            suspects: Vec::new(),
+            seen: HashSet::new(),
+        })
+    }
+
+    /// Judges keys of bytes and records them. A key that is twice in the batch is a duplicate the
+    /// second time.
+    ///
+    /// Cache lines: those of the filter, and a digest of each key.
+    ///
+    /// # Errors
+    /// Those of the set. Keys of this batch may be in the set then, or not; what is in it counts as
+    /// seen.
+    pub fn observe<K: AsRef<[u8]>>(
+        &mut self,
+        keys: &[K],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), S::Error> {
+        self.hashes.clear();
+        let hashes = keys.iter().map(|key| self.hasher.hash(key.as_ref()));
+        self.hashes.extend(hashes);
+        self.filter.observe(&self.hashes, verdicts);
+        // An eviction in this batch counts for all of it.
+        let is_complete = self.filter.counters().evictions == Some(0);
+        let is_suspect = |verdicts: &Verdicts, key| !is_complete || verdicts.is_duplicate(key);
+        let digest = |key: usize| self.digester.digest(&keys[key]);
+        self.suspects.clear();
+        let suspects = (0..keys.len()).filter(|key| is_suspect(verdicts, *key));
+        self.suspects.extend(suspects.map(digest));
+        self.suspects.sort_unstable();
+        self.suspects.dedup();
+        self.seen.clear();
+        let (suspects, seen) = (&self.suspects, &mut self.seen);
+        self.set.find(suspects, &mut |found| {
+            seen.insert(suspects[found]);
+        })?;
+        for key in 0..keys.len() {
+            let digest = digest(key);
+            if self.seen.insert(digest) {
+                self.set.insert(digest)?;
+                verdicts.set(key, Verdict::Fresh);
+            } else {
+                verdicts.set(key, Verdict::Duplicate);
+            }
+        }
+        Ok(())
+    }
+
+    /// The filter.
+    #[must_use]
+    pub const fn filter(&self) -> &F {
+        &self.filter
+    }
+
+    /// The set, such as to make it durable.
+    #[must_use]
+    pub const fn set_mut(&mut self) -> &mut S {
+        &mut self.set
+    }
+
+    /// The filter and the set.
+    #[must_use]
+    pub fn into_parts(self) -> (F, S) {
+        (self.filter, self.set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{FilterSpec, FingerprintSpec, SlotWidth};
+
+    /// A set that counts what it is asked for, and may fail.
+    #[derive(Default)]
+    struct Counted {
+        digests: HashSet<KeyDigest>,
+        looked_up: usize,
+        fails_at: Option<usize>,
+        calls: usize,
+    }
+
+    impl Counted {
+        fn call(&mut self) -> Result<(), ()> {
+            self.calls += 1;
+            if self.fails_at == Some(self.calls) {
+                Err(())
+            } else {
+                Ok(())
+            }
+        }
+    }
+
+    impl DigestSet for Counted {
+        type Error = ();
+
+        fn find(&mut self, sorted: &[KeyDigest], found: &mut dyn FnMut(usize)) -> Result<(), ()> {
+            assert!(sorted.windows(2).all(|pair| pair[0] < pair[1]));
+            self.call()?;
+            self.looked_up += sorted.len();
+            let Ok(()) = self.digests.find(sorted, found);
+            Ok(())
+        }
+
+        fn insert(&mut self, digest: KeyDigest) -> Result<(), ()> {
+            self.call()?;
+            assert!(
+                self.digests.insert(digest),
+                "a digest that is not in the set"
+            );
+            Ok(())
+        }
+    }
+
+    fn verified(lines: u64, width: SlotWidth) -> Verified<Box<dyn LineFilter>, Counted> {
+        let spec = FingerprintSpec::new(64 * lines).slot_width(width);
+        let spec = FilterSpec::try_from(&spec).unwrap();
+        let (set, hasher) = (Counted::default(), KeyHasher::seeded(1));
+        Verified::new(
+            spec.build_lines().unwrap(),
+            set,
+            hasher,
+            KeyDigester::keyed([2; 16]),
+        )
+        .unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn verdicts_are_those_of_a_set(
+            batches in vec(vec(0_u32..3000, 0..300), 1..20),
+            lines in prop::sample::select(vec![1_u64, 7, 60, 1000]),
+            width in prop::sample::select(vec![SlotWidth::Bits8, SlotWidth::Bits32]),
+            fails_at in prop::option::of(1_usize..400),
+        ) {
+            let mut filter = verified(lines, width);
+            filter.set.fails_at = fails_at;
+            let mut model = HashSet::new();
+            let mut verdicts = Verdicts::new();
+            for batch in batches {
+                let keys: Vec<_> = batch.iter().map(|key| key.to_le_bytes()).collect();
+                if filter.observe(&keys, &mut verdicts).is_err() {
+                    // What the set has counts as seen, and nothing else.
+                    let has = |key: &&[u8; 4]| {
+                        filter.set.digests.contains(&filter.digester.digest(**key))
+                    };
+                    model = (0..3000_u32).map(u32::to_le_bytes).filter(|key| has(&key)).collect();
+                    continue;
+                }
+                for (index, key) in keys.iter().enumerate() {
+                    prop_assert_eq!(verdicts.is_duplicate(index), !model.insert(*key));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_suspects_are_looked_up_until_a_key_is_evicted() {
+        let mut filter = verified(1000, SlotWidth::Bits32);
+        let keys: Vec<_> = (0..4000_u32).map(u32::to_le_bytes).collect();
+        let mut verdicts = Verdicts::new();
+        filter.observe(&keys, &mut verdicts).unwrap();
+        assert_eq!(filter.filter().counters().evictions, Some(0));
+        assert!(filter.set.looked_up < 3, "{}", filter.set.looked_up);
+        filter.observe(&keys[..100], &mut verdicts).unwrap();
+        assert!((100..103).contains(&filter.set.looked_up));
+        assert_eq!(verdicts.count_duplicates(), 100);
+        let (mut evicting, _) = (verified(1, SlotWidth::Bits32), ());
+        evicting.observe(&keys, &mut verdicts).unwrap();
+        assert_eq!(evicting.set.looked_up, 4000);
+    }
+
+    #[test]
+    fn a_filter_that_forgets_is_rejected() {
+        for spec in [
+            "stamped:window=10,memory=1KiB",
+            "clocked:window=10,memory=1KiB",
+        ] {
+            let filter = spec.parse::<FilterSpec>().unwrap().build_lines().unwrap();
+            let (set, hasher) = (Counted::default(), KeyHasher::seeded(1));
+            let error = Verified::new(filter, set, hasher, KeyDigester::random())
+                .err()
+                .unwrap();
+            let allowed = "expected one without a window that counts what it evicts";
+            assert!(error.to_string().ends_with(allowed), "{error}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The keys that runs of a state have passed on, for the exact runs after them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use echoless::hash::KeyDigester;
+use echoless_durable::storage::RealStorage;
+use echoless_durable::{DigestStore, JournalError};
+use echoless_records::chunk::Chunk;
+use echoless_records::failure::Failure;
+use serde::{Deserialize, Serialize};
+
+/// The folder of the keys in that of the state.
+const FOLDER: &str = "keys";
+
+/// Which keys belong to a commit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SavedKeys {
+    /// The secret key of the digests.
+    secret: [u8; 16],
+    /// The number of keys.
+    pub(crate) count: u64,
+}
+
+impl SavedKeys {
+    /// Those of a new state.
+    pub(in crate::dedup) fn none() -> Self {
+        Self {
+            secret: KeyDigester::random_key(),
+            count: 0,
+        }
+    }
+
+    /// Reads all keys of a state.
+    ///
+    /// # Errors
+    /// [`JournalError`] if some are missing or damaged.
+    pub(crate) fn verify(&self, state: &Path) -> Result<(), JournalError> {
+        let digester = KeyDigester::keyed(self.secret);
+        DigestStore::verify(
+            Arc::new(RealStorage),
+            &state.join(FOLDER),
+            &digester,
+            self.count,
+        )
+    }
+}
+
+/// The digest of each key that the runs of a state have found fresh.
+#[derive(Debug)]
+pub(in crate::dedup) struct StoredKeys {
+    pub(super) digester: KeyDigester,
+    pub(super) store: DigestStore,
+    saved: SavedKeys,
+}
+
+impl StoredKeys {
+    /// Opens the keys of a state as they were at its commit.
+    ///
+    /// # Errors
+    /// [`JournalError`] if some are missing or damaged.
+    pub(in crate::dedup) fn open(state: &Path, saved: SavedKeys) -> Result<Self, JournalError> {
+        let digester = KeyDigester::keyed(saved.secret);
+        let storage = Arc::new(RealStorage);
+        let store = DigestStore::open(storage, &state.join(FOLDER), &digester, saved.count)?;
+        Ok(Self {
+            digester,
+            store,
+            saved,
+        })
+    }
+
+    /// Adds the fresh keys of a chunk that has its digests and all verdicts.
+    ///
+    /// # Errors
+    /// [`Failure`] of the storage.
+    pub(in crate::dedup) fn append(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+        for key in chunk.verdicts.of_keys.fresh() {
+            self.store.append(chunk.keys.digests[key])?;
+        }
+        Ok(())
+    }
+
+    /// Puts all keys on the disk, for the next commit.
+    ///
+    /// # Errors
+    /// [`JournalError`] of the storage.
+    pub(in crate::dedup) fn flush(&mut self) -> Result<SavedKeys, JournalError> {
+        self.saved.count = self.store.flush()?;
+        Ok(self.saved.clone())
+    }
+
+    /// Merges files, once the run is committed.
+    ///
+    /// # Errors
+    /// [`JournalError`] of the storage. The commit stands.
+    pub(in crate::dedup) fn committed(&mut self) -> Result<(), JournalError> {
+        self.store.committed()
+    }
+}
