@@ -13,10 +13,9 @@ mod run;
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::iter;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
@@ -30,6 +29,9 @@ use crate::storage::Storage;
 
 /// The digests that are gathered in memory, of which a run is made.
 const MOST_RECENT: usize = 1 << 20;
+
+/// The digests that are merged at a time.
+const MERGED_DIGESTS: u64 = 1 << 18;
 
 /// A run is merged with those behind it unless it has more than so many times their digests.
 const GROWTH: u64 = 2;
@@ -82,7 +84,9 @@ pub struct DigestStore {
     /// Tells the runs of this store from those of another digester.
     id: u64,
     runs: Vec<Run>,
-    recent: HashSet<KeyDigest, BuildHasherDefault<FirstWord>>,
+    /// What is in no run yet, and those of them that a call has looked for so far.
+    recent: Vec<KeyDigest>,
+    recent_set: HashSet<KeyDigest, BuildHasherDefault<FirstWord>>,
     most_recent: usize,
 }
 
@@ -159,7 +163,7 @@ impl DigestStore {
     ) -> Result<(), JournalError> {
         let (mut store, _) = Self::load(storage, folder, digester, committed)?;
         for run in &mut store.runs {
-            merge(slice::from_mut(run)).try_for_each(|digest| digest.map(drop))?;
+            merge(slice::from_mut(run)).try_for_each(|part| part.map(drop))?;
         }
         Ok(())
     }
@@ -176,7 +180,8 @@ impl DigestStore {
             folder: folder.to_owned(),
             id,
             runs: Vec::new(),
-            recent: HashSet::default(),
+            recent: Vec::new(),
+            recent_set: HashSet::default(),
             most_recent: MOST_RECENT,
             storage,
         };
@@ -256,12 +261,12 @@ impl DigestStore {
         self.most_recent = digests.max(1);
     }
 
-    /// Adds a digest.
+    /// Adds a digest that is not in the set.
     ///
     /// # Errors
     /// [`JournalError::Io`] if the storage fails.
     pub fn append(&mut self, digest: KeyDigest) -> Result<(), JournalError> {
-        self.recent.insert(digest);
+        self.recent.push(digest);
         if self.recent.len() >= self.most_recent {
             self.write_recent()?;
         }
@@ -278,18 +283,19 @@ impl DigestStore {
         if header.count == 0 {
             return Ok(());
         }
-        let mut digests: Vec<_> = self.recent.drain().collect();
+        self.recent_set.clear();
+        let mut digests = mem::take(&mut self.recent);
         digests.sort_unstable();
-        self.write(header, digests.into_iter().map(Ok))
+        self.write(header, [Ok(digests)])
     }
 
     /// Writes a run, and opens it behind the others.
     fn write(
         &mut self,
         header: RunHeader,
-        digests: impl Iterator<Item = Result<KeyDigest, JournalError>>,
+        parts: impl IntoIterator<Item = Result<Vec<KeyDigest>, JournalError>>,
     ) -> Result<(), JournalError> {
-        write_run(&*self.storage, &self.folder, header, digests)?;
+        write_run(&*self.storage, &self.folder, header, parts)?;
         let path = self.folder.join(header.name());
         self.runs.push(Run::open(&*self.storage, path, header)?);
         Ok(())
@@ -348,8 +354,10 @@ impl DigestStore {
         found: &mut dyn FnMut(usize),
     ) -> Result<(), JournalError> {
         debug_assert!(sorted.is_sorted(), "digests in ascending order");
+        self.recent_set
+            .extend(&self.recent[self.recent_set.len()..]);
         for (index, digest) in sorted.iter().enumerate() {
-            if self.recent.contains(digest) {
+            if self.recent_set.contains(digest) {
                 found(index);
             }
         }
@@ -374,32 +382,20 @@ impl DigestSet for DigestStore {
     }
 }
 
-/// The digests of all runs, in ascending order.
-fn merge(runs: &mut [Run]) -> impl Iterator<Item = Result<KeyDigest, JournalError>> {
-    // The next digest of each run that has one, with its number there.
-    let mut heap = BinaryHeap::new();
-    let mut failure = None;
-    for (run, of) in runs.iter_mut().enumerate() {
-        match of.digest(0) {
-            Ok(digest) => heap.push(Reverse((digest, run, 0))),
-            Err(error) => failure = Some(error),
+/// The digests of all runs in ascending order, in parts.
+fn merge(runs: &mut [Run]) -> impl Iterator<Item = Result<Vec<KeyDigest>, JournalError>> {
+    let count: u64 = runs.iter().map(|run| run.header.count).sum();
+    // Digests are uniform.
+    let parts = count / MERGED_DIGESTS + 1;
+    let mut next = vec![0; runs.len()];
+    (1..=parts).map(move |part| {
+        let last = ((u128::from(part) << 64) / u128::from(parts) - 1) as u64;
+        let mut digests = Vec::with_capacity(2 * MERGED_DIGESTS as usize);
+        for (run, next) in runs.iter_mut().zip(&mut next) {
+            *next = run.read_up_to(last, *next, &mut digests)?;
         }
-    }
-    iter::from_fn(move || {
-        if let Some(error) = failure.take() {
-            heap.clear();
-            return Some(Err(error));
-        }
-        let mut least = heap.peek_mut()?;
-        let Reverse((digest, run, number)) = *least;
-        if number + 1 < runs[run].header.count {
-            match runs[run].digest(number + 1) {
-                Ok(next) => least.0 = (next, run, number + 1),
-                Err(error) => failure = Some(error),
-            }
-        } else {
-            PeekMut::pop(least);
-        }
-        Some(Ok(digest))
+        // It finds and merges what is sorted.
+        digests.sort();
+        Ok(digests)
     })
 }

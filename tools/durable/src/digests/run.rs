@@ -34,8 +34,11 @@ const SUM_BYTES: usize = 8;
 
 const BLOCK_BYTES: u64 = BLOCK_DIGESTS * DIGEST_BYTES as u64 + SUM_BYTES as u64;
 
-/// The most blocks that are read at once, where one follows the other.
+/// The most blocks that are read at once, where most of those in a row are wanted.
 const MOST_AHEAD: u64 = 64;
+
+/// A block that begins so many behind those that were read last follows them.
+const NEAR: u64 = 8;
 
 /// The number of the index in its checksum: no block has it.
 const INDEX: u64 = u64::MAX;
@@ -135,13 +138,13 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
 /// Writes a run beside the others. It has its name once it is durable.
 ///
 /// # Errors
-/// Those of the storage and of the digests, which are in ascending order, as many as in the header;
-/// nothing is left then.
+/// Those of the storage and of the parts, whose digests are in ascending order, as many as in the
+/// header; nothing is left then.
 pub(super) fn write_run(
     storage: &dyn Storage,
     folder: &Path,
     header: RunHeader,
-    digests: impl IntoIterator<Item = Result<KeyDigest, JournalError>>,
+    parts: impl IntoIterator<Item = Result<Vec<KeyDigest>, JournalError>>,
 ) -> Result<(), JournalError> {
     let path = folder.join(header.name());
     let aside = folder.join(format!("{}.new", header.name()));
@@ -149,22 +152,25 @@ pub(super) fn write_run(
         let mut output = Output::new(storage.create(&aside).at(&aside)?);
         output.write_all(&header.to_bytes()).at(&aside)?;
         let (mut block, mut index) = (Vec::new(), Vec::new());
-        let mut number = 0;
-        for (at, digest) in (1..).zip(digests) {
-            let [first, second] = digest?.words();
-            if block.is_empty() {
-                index.extend(first.to_le_bytes());
-            }
-            block.extend(first.to_le_bytes());
-            block.extend(second.to_le_bytes());
-            if at % BLOCK_DIGESTS == 0 || at == header.count {
-                seal(number, &mut block);
-                output.write_all(&block).at(&aside)?;
-                block.clear();
-                number += 1;
+        let (mut number, mut count) = (0, 0);
+        for part in parts {
+            for digest in part? {
+                let [first, second] = digest.words();
+                if block.is_empty() {
+                    index.extend(first.to_le_bytes());
+                }
+                block.extend(first.to_le_bytes());
+                block.extend(second.to_le_bytes());
+                count += 1;
+                if count % BLOCK_DIGESTS == 0 || count == header.count {
+                    seal(number, &mut block);
+                    output.write_all(&block).at(&aside)?;
+                    block.clear();
+                    number += 1;
+                }
             }
         }
-        debug_assert_eq!(number, header.blocks(), "as many as in the header");
+        debug_assert_eq!(count, header.count, "as many as in the header");
         seal(INDEX, &mut index);
         output.write_all(&index).at(&aside)?;
         output.sync().at(&aside)?;
@@ -226,7 +232,8 @@ impl Run {
     fn block(&mut self, block: u64) -> Result<&[u8], JournalError> {
         let (first, end) = self.read;
         if !(first..end).contains(&block) {
-            let ahead = if block == end { 2 * (end - first) } else { 1 };
+            let follows = (end..end + NEAR).contains(&block);
+            let ahead = if follows { 2 * (end - first) } else { 1 };
             let last = self.header.blocks().min(block + ahead.clamp(1, MOST_AHEAD));
             self.read = (block, block);
             self.read_blocks(block, last).at(&self.path)?;
@@ -291,13 +298,31 @@ impl Run {
         Ok(())
     }
 
-    /// The digest of this number in the run.
+    /// Appends the digests from number `from` on whose first word is at most `last`. Returns the
+    /// number of the next one.
     ///
     /// # Errors
-    /// [`JournalError`] if its block is damaged, or of the storage.
-    pub(super) fn digest(&mut self, number: u64) -> Result<KeyDigest, JournalError> {
-        let digests = self.block(number / BLOCK_DIGESTS)?;
-        Ok(digest_at(digests, (number % BLOCK_DIGESTS) as usize))
+    /// [`JournalError`] if a block is damaged, or of the storage.
+    pub(super) fn read_up_to(
+        &mut self,
+        last: u64,
+        from: u64,
+        digests: &mut Vec<KeyDigest>,
+    ) -> Result<u64, JournalError> {
+        let mut next = from;
+        while next < self.header.count {
+            let block = self.block(next / BLOCK_DIGESTS)?;
+            let begin = (next % BLOCK_DIGESTS) as usize;
+            let wanted = (begin..block.len() / DIGEST_BYTES).map(|at| digest_at(block, at));
+            let before = digests.len();
+            digests.extend(wanted.take_while(|digest| digest.words()[0] <= last));
+            let count = digests.len() - before;
+            next += count as u64;
+            if begin + count < block.len() / DIGEST_BYTES {
+                break;
+            }
+        }
+        Ok(next)
     }
 }
 

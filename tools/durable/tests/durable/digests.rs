@@ -46,10 +46,10 @@ fn found(store: &mut DigestStore, keys: impl Iterator<Item = u64>) -> BTreeSet<u
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
     fn a_set_has_what_was_committed_and_what_was_appended_since(
-        steps in vec((1_u64..1500, any::<bool>(), any::<bool>()), 1..12),
+        steps in vec((1_u64..1000, any::<bool>(), any::<bool>()), 1..12),
     ) {
         let storage: Arc<dyn Storage> = Arc::new(SimulatedStorage::new());
         let mut store = open_with(&storage, 0, 700);

@@ -58,15 +58,20 @@ impl Suspects {
     /// Takes the keys that these lines of the filter have already, from number `first` on. All keys
     /// of a full line are suspects: it may have evicted some.
     pub(in crate::dedup) fn count_lines(&mut self, first: u64, lines: &[Line]) {
-        let slots_of_word = self.slots / 8;
-        let bits = 64 / slots_of_word;
+        let bits = 64 / (self.slots / 8);
+        let lowest = u64::MAX / (u64::MAX >> (64 - bits));
+        let occupied = |mut word: u64| {
+            // The lowest bit of each slot becomes whether it has any.
+            let mut shift = bits / 2;
+            while shift > 0 {
+                word |= word >> shift;
+                shift /= 2;
+            }
+            u64::from((word & lowest).count_ones())
+        };
         let mut fresh = 0;
         for (word, line) in self.words[first as usize..].iter().zip(lines) {
-            let slots = line.0.iter().flat_map(|word| {
-                let slot = move |number| word >> (bits * number) << (64 - bits);
-                (0..slots_of_word).map(slot)
-            });
-            let occupied = slots.filter(|slot| *slot != 0).count() as u64;
+            let occupied = line.0.iter().map(|word| occupied(*word)).sum::<u64>();
             let marks = if occupied == self.slots { ALL } else { 0 };
             word.store(occupied * FRESH | marks, Ordering::Relaxed);
             fresh += occupied;
@@ -141,9 +146,9 @@ impl Suspects {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
 
-    use echoless::{Filter as _, FingerprintSpec, KeyHasher, SlotWidth};
+    use echoless::{Filter as _, FingerprintSpec, KeyHasher, LineFilter as _, SlotWidth};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -155,23 +160,30 @@ mod tests {
             keys in vec(0_u64..3000, 1..4000),
             seed: u64,
             lines in 1_u64..300,
+            width in prop::sample::select(SlotWidth::ALL),
+            earlier in 0_usize..2000,
         ) {
-            let shape = FingerprintGeometry::new(lines, SlotWidth::Bits32);
+            let shape = FingerprintGeometry::new(lines, width);
             let spec = FingerprintSpec::new(shape.bytes()).slot_width(shape.width);
-            let mut filter = echoless::FilterSpec::try_from(&spec).unwrap().build().unwrap();
+            let mut filter = echoless::FilterSpec::try_from(&spec).unwrap().build_lines().unwrap();
             let hasher = KeyHasher::seeded(seed);
             let keys: Vec<KeyHash> = keys.into_iter().map(|key| hasher.hash_u64(key)).collect();
-            let suspects = Suspects::new(shape).unwrap();
+            let mut suspects = Suspects::new(shape).unwrap();
             let mut verdicts = Verdicts::new();
+            let (earlier, keys) = keys.split_at(earlier.min(keys.len()));
+            filter.observe(earlier, &mut verdicts);
+            suspects.count_lines(0, filter.lines());
             for keys in keys.chunks(100) {
                 filter.observe(keys, &mut verdicts);
                 suspects.mark(keys, &verdicts);
             }
             let estimated = suspects.estimate() as f64;
             let mut counts = HashMap::new();
-            for key in &keys {
+            for key in earlier.iter().chain(keys) {
                 *counts.entry(*key).or_insert(0) += 1;
             }
+            let is_of_now: HashSet<_> = keys.iter().collect();
+            counts.retain(|key, _| is_of_now.contains(key));
             let mut found = 0.0;
             for (key, count) in counts {
                 let is_suspect = suspects.contain(key);
