@@ -27,11 +27,11 @@ pub trait DigestSet {
         found: &mut dyn FnMut(usize),
     ) -> Result<(), Self::Error>;
 
-    /// Adds a digest that is not in the set.
+    /// Adds digests that are not in the set, each once.
     ///
     /// # Errors
     /// Those of the set.
-    fn insert(&mut self, digest: KeyDigest) -> Result<(), Self::Error>;
+    fn insert_all(&mut self, digests: &[KeyDigest]) -> Result<(), Self::Error>;
 }
 
 impl<B: BuildHasher> DigestSet for HashSet<KeyDigest, B> {
@@ -48,25 +48,25 @@ impl<B: BuildHasher> DigestSet for HashSet<KeyDigest, B> {
         Ok(())
     }
 
-    fn insert(&mut self, digest: KeyDigest) -> Result<(), Infallible> {
-        Self::insert(self, digest);
+    fn insert_all(&mut self, digests: &[KeyDigest]) -> Result<(), Infallible> {
+        self.extend(digests);
         Ok(())
     }
 }
 
 /// A filter whose verdicts are those of an unbounded set.
 ///
-/// The filter is right where it says `Fresh`, as long as it has evicted nothing; of other keys, the
-/// set has the last word. So a set on a disk or behind a network gets one call for a batch, with the
-/// keys that were seen before and few others, and the digest of each new key to add. Once the filter
-/// has evicted a key, all are looked up: give it the memory for all keys
+/// A verdict `Fresh` of the filter is right as long as it has evicted nothing; other keys are looked
+/// up in the set. So a set on a disk or behind a network gets two calls for a batch: one for the keys
+/// that were seen before and few others, and one with the new keys. Once the filter has evicted a key,
+/// all are looked up: give it the memory for all keys
 /// ([`FingerprintSpec::for_keys`](crate::FingerprintSpec::for_keys)).
 ///
 /// A key is compared by its [digest](KeyDigest), of 128 bits: of `n` different keys, any two have
 /// one with a probability below `n^2 / 2^129`, crafted ones too.
 ///
-/// The set decides alone. So one that has lost what was not committed, or is restored, only needs a
-/// filter that has all of its keys, or an older one that has evicted nothing and all of them.
+/// Verdicts depend on the set alone, so it may lose keys that the filter has: after a crash, those
+/// that were not committed. The filter may not lack keys of the set.
 ///
 /// # Examples
 /// ```
@@ -94,8 +94,9 @@ pub struct Verified<F, S> {
     digester: KeyDigester,
     /// The hashes of a batch.
     hashes: Vec<KeyHash>,
-    /// Those of its digests that are looked up, and then those that were seen.
+    /// Those of its digests that are looked up, and then those that are added.
     suspects: Vec<KeyDigest>,
+    /// Those that the set has, or a key before in the batch.
     seen: HashSet<KeyDigest>,
 }
 
@@ -139,8 +140,8 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
     /// Cache lines: those of the filter, and a digest of each key.
     ///
     /// # Errors
-    /// Those of the set. Keys of this batch may be in the set then, or not; what is in it counts as
-    /// seen.
+    /// Those of the set. Keys of this batch that it has count as seen: go back to where it was before
+    /// the batch is judged again, as after a crash.
     pub fn observe<K: AsRef<[u8]>>(
         &mut self,
         keys: &[K],
@@ -164,16 +165,23 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
         self.set.find(suspects, &mut |found| {
             seen.insert(suspects[found]);
         })?;
+        self.suspects.clear();
         for key in 0..keys.len() {
             let digest = digest(key);
-            if self.seen.insert(digest) {
-                self.set.insert(digest)?;
-                verdicts.set(key, Verdict::Fresh);
-            } else {
-                verdicts.set(key, Verdict::Duplicate);
+            let is_fresh = self.seen.insert(digest);
+            if is_fresh {
+                self.suspects.push(digest);
             }
+            verdicts.set(
+                key,
+                if is_fresh {
+                    Verdict::Fresh
+                } else {
+                    Verdict::Duplicate
+                },
+            );
         }
-        Ok(())
+        self.set.insert_all(&self.suspects)
     }
 
     /// The filter.
@@ -234,7 +242,16 @@ mod tests {
             Ok(())
         }
 
-        fn insert(&mut self, digest: KeyDigest) -> Result<(), ()> {
+        fn insert_all(&mut self, digests: &[KeyDigest]) -> Result<(), ()> {
+            for digest in digests {
+                self.add(*digest)?;
+            }
+            Ok(())
+        }
+    }
+
+    impl Counted {
+        fn add(&mut self, digest: KeyDigest) -> Result<(), ()> {
             self.call()?;
             assert!(
                 self.digests.insert(digest),

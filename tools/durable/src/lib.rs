@@ -73,4 +73,4 @@ pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
 pub use options::{
     ChangedOption, Decides, LastingOption, check_hasher, check_options, decides, meaning,
 };
-pub use segment::{Commit, is_of_journal};
+pub use segment::{Commit, KEYS_FOLDER, is_of_journal};

@@ -21,6 +21,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// No journal comes to more segments: there is no end of numbers to care about.
 const MOST_NUMBER: u64 = u64::MAX >> 2;
 
+/// The folder beside the segments for the [keys](crate::DigestStore) of a program, if it has some.
+pub const KEYS_FOLDER: &str = "keys";
+
 /// The name of the file that is locked.
 pub(crate) const LOCK: &str = "lock";
 
@@ -46,10 +49,10 @@ pub(crate) fn number_of(name: &OsStr) -> Option<(u64, bool)> {
     }
 }
 
-/// Whether a file with this name in the folder of a journal is the journal's, or may become that.
+/// Whether what has this name in the folder of a journal is the journal's, or may become that.
 #[must_use]
 pub fn is_of_journal(name: &OsStr) -> bool {
-    name == LOCK || number_of(name).is_some()
+    name == LOCK || name == KEYS_FOLDER || number_of(name).is_some()
 }
 
 /// A file that gathers small sections.

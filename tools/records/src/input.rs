@@ -166,7 +166,7 @@ impl Input {
                 ControlFlow::Continue(gathered) => gathered,
                 ControlFlow::Break(filled) => return Ok(filled),
             };
-            let is_filled = (self.cutter).cut(chunk, current, self.sources.current(), gathered);
+            let is_filled = (self.cutter).cut(chunk, current, gathered);
             if chunk.input.is_last {
                 self.sources.close(&current.file);
                 self.current = None;

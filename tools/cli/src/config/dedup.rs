@@ -105,6 +105,10 @@ impl StateConfig {
                 "no --window beside --exact: a state keeps no times of its keys".into(),
             );
         }
+        if args.exact && args.commit_interval.is_some() {
+            let allowed = "no --exact beside it, which commits a run once, at its end";
+            return Err(Failure::option("--commit-interval", allowed));
+        }
         if format.facts().depends_on_start {
             return invalid("a format of records that are not inside of other elements".into());
         }

@@ -144,8 +144,8 @@ impl<'a> Delivery<'a> {
     }
 
     /// The keys that earlier runs of the state have passed on, if it is one of exact runs.
-    pub(super) fn stored_keys(&mut self) -> Option<&mut StoredKeys> {
-        self.state.as_mut().and_then(RunState::stored_keys)
+    pub(super) fn stored_keys(&mut self) -> Option<&mut Option<StoredKeys>> {
+        self.state.as_mut().map(RunState::stored_keys)
     }
 
     /// How often to call [`work_in_pause`](Self::work_in_pause) while the stream pauses.
@@ -257,6 +257,9 @@ impl<'a> Delivery<'a> {
             && chunk.fault.is_some()
         {
             state.interrupt(&self.sums, &mut self.outputs)?;
+        }
+        if let Some((_, bytes)) = chunk.input.file.left_at {
+            warn_of_unfinished(&input(), bytes);
         }
         // Most are in front of the records, which may have a fault.
         self.leave(&mut chunk.input.left);
@@ -671,6 +674,18 @@ impl<'a> Delivery<'a> {
             self.outputs.write_header(header, terminator)
         })
     }
+}
+
+/// Warns of a last record that has no terminator yet.
+fn warn_of_unfinished(name: &str, bytes: usize) {
+    let (last, are, them, they_are) = match bytes {
+        1 => ("byte has", "is", "it", "it is"),
+        _ => ("bytes have", "are", "them", "they are"),
+    };
+    failure::warn(&format!(
+        "{name}: its last {bytes} {last} no newline yet, and {are} left to the next run, which reads \
+         {them} with what follows, or as {they_are} if nothing does"
+    ));
 }
 
 /// The content of messages about records; `None` for packets, which their reader locates.

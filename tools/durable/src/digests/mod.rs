@@ -1,13 +1,13 @@
 //! The digests of all keys that a program has ever passed on, on the disk.
 //!
 //! ```text
-//! append -> recent (memory) -> a run for each full memory -> runs, each at least twice the next one
+//! append -> recent (memory) -> runs, one for each full memory -> merged runs
 //! ```
 //!
 //! A run is a sorted file, which is written once. Their names say which of the appended digests they
 //! have, so the number of digests in the commit of a journal selects the runs: those behind it were
-//! not committed, and are removed. Runs are merged only below a commit, so a crash leaves the merged
-//! run or those that it was made of.
+//! not committed, and are removed. Only committed runs are merged, or only those that are not, so a
+//! crash leaves the merged run or those that it was made of.
 
 mod run;
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use echoless::hash::{KeyDigest, KeyDigester};
 use echoless::verified::DigestSet;
 
-use self::run::{Run, RunHeader, damaged, write_run};
+use self::run::{ASIDE, Run, RunHeader, damaged, write_run};
 use crate::error::{At, JournalError};
 use crate::storage::Storage;
 
@@ -36,18 +36,25 @@ const MERGED_DIGESTS: u64 = 1 << 18;
 /// A run is merged with those behind it unless it has more than so many times their digests.
 const GROWTH: u64 = 2;
 
+/// The runs that are not committed, before they are merged among themselves.
+const MOST_UNCOMMITTED: usize = 64;
+
 /// A set of digests in a folder, which grows at the commits of a [journal](crate::Journal), or of
 /// anything else that is durable.
 ///
-/// Finding a digest takes a read of 4 KiB for each run, of which there are as many as powers of two
-/// between the first and the last one at most; many digests at once are found in the order of the
-/// files. Memory: 8 bytes for 255 digests, and up to 32 MiB for those that are in no run yet. On the
-/// disk, a digest takes 16.1 bytes.
+/// Finding a digest takes a read of 4 KiB for each run. [Merged](Self::merge) runs have more than
+/// twice as many digests as all behind them: 8 runs at most for a billion digests, if the last one has
+/// 200,000. Many digests at once are found in the order of the files.
+///
+/// Memory: 8 bytes for 255 digests that are looked for, and 16 MiB for recent ones, 50 MiB more if
+/// they are looked for while they are recent. On the disk, a digest takes 16.1 bytes.
+///
+/// One process at a time may open a set: lock the journal beside it.
 ///
 /// # Commits
-/// [`flush`](Self::flush) makes what was appended durable, and returns how many digests there are.
-/// The caller commits this number, and then calls [`committed`](Self::committed). After a crash,
-/// [`open`](Self::open) with the number of the last commit has exactly the digests up to it.
+/// [`flush`](Self::flush) makes what was appended durable, and returns how many digests there are,
+/// for the caller to commit. After a crash, [`open`](Self::open) with the number of a commit has
+/// exactly the digests up to it, if that is the last one or no [`merge`](Self::merge) came behind it.
 ///
 /// # Errors
 /// After an error, open the set again at the last commit.
@@ -84,6 +91,8 @@ pub struct DigestStore {
     /// Tells the runs of this store from those of another digester.
     id: u64,
     runs: Vec<Run>,
+    /// The number of the digests that were there when the set was opened, or merged last.
+    committed: u64,
     /// What is in no run yet, and those of them that a call has looked for so far.
     recent: Vec<KeyDigest>,
     recent_set: HashSet<KeyDigest, BuildHasherDefault<FirstWord>>,
@@ -136,12 +145,15 @@ impl DigestStore {
         if let Some(parent) = folder.parent() {
             storage.sync_folder(parent).at(parent)?;
         }
+        // A name of a merged run may be in the cache of the system alone, if the run before was killed.
+        storage.sync_folder(folder).at(folder)?;
         let (store, leftover) = Self::load(storage, folder, digester, committed)?;
         for path in &leftover {
             // Another set may have been here.
             let header = RunHeader::read(&*store.storage, path)?;
-            if header.is_some_and(|header| header.store != store.id) {
-                return Err(damaged(path, "is of another set of keys"));
+            let is_aside = path.extension().is_some_and(|extension| extension == ASIDE);
+            if header.map_or(!is_aside, |header| header.store != store.id) {
+                return Err(of_another_set(path));
             }
             store.storage.remove(path).at(path)?;
         }
@@ -161,6 +173,10 @@ impl DigestStore {
         digester: &KeyDigester,
         committed: u64,
     ) -> Result<(), JournalError> {
+        if committed == 0 {
+            // There need not be a folder.
+            return Ok(());
+        }
         let (mut store, _) = Self::load(storage, folder, digester, committed)?;
         for run in &mut store.runs {
             merge(slice::from_mut(run)).try_for_each(|part| part.map(drop))?;
@@ -180,6 +196,7 @@ impl DigestStore {
             folder: folder.to_owned(),
             id,
             runs: Vec::new(),
+            committed,
             recent: Vec::new(),
             recent_set: HashSet::default(),
             most_recent: MOST_RECENT,
@@ -196,34 +213,32 @@ impl DigestStore {
             let Some(name) = name.to_str() else {
                 continue;
             };
-            if let Some(numbers) = RunHeader::numbers_in(name) {
-                named.push((numbers, self.folder.join(name)));
-            } else if let Some(complete) = name.strip_suffix(".new")
-                && RunHeader::numbers_in(complete).is_some()
-            {
-                leftover.push(self.folder.join(name));
+            let complete = name
+                .strip_suffix(ASIDE)
+                .and_then(|name| name.strip_suffix('.'));
+            match RunHeader::of_name(self.id, complete.unwrap_or(name)) {
+                Some(_) if complete.is_some() => leftover.push(self.folder.join(name)),
+                Some(header) => named.push(header),
+                None => {}
             }
         }
         // Of those that begin at one number, the longest one is the first.
-        named.sort_unstable_by_key(|((first, end), _)| (*first, Reverse(*end)));
-        for ((first, end), path) in named {
-            if first != self.runs_end() || end > committed || end == first {
+        named.sort_unstable_by_key(|header| (header.first, Reverse(header.count)));
+        for header in named {
+            let path = self.folder.join(header.name());
+            if header.first != self.runs_end() || header.end() > committed {
                 leftover.push(path);
                 continue;
             }
-            let header = RunHeader {
-                store: self.id,
-                first,
-                count: end - first,
-            };
             match RunHeader::read(&*self.storage, &path)? {
                 Some(read) if read == header => {}
-                Some(read) if read.store != self.id => {
-                    return Err(damaged(&path, "is of another set of keys"));
-                }
+                Some(read) if read.store != self.id => return Err(of_another_set(&path)),
                 Some(_) | None => return Err(damaged(&path, "its header is damaged")),
             }
-            self.runs.push(Run::open(&*self.storage, path, header)?);
+            let mut run = Run::new(path, header);
+            // Damage is found before anything is done with the set.
+            run.open(&*self.storage)?;
+            self.runs.push(run);
         }
         let end = self.runs_end();
         if end < committed {
@@ -248,12 +263,6 @@ impl DigestStore {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// The bytes on the disk.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.runs.iter().map(|run| run.header.file_bytes()).sum()
     }
 
     /// Sets how many digests are gathered in memory, 2^20 if this is not called.
@@ -286,10 +295,21 @@ impl DigestStore {
         self.recent_set.clear();
         let mut digests = mem::take(&mut self.recent);
         digests.sort_unstable();
-        self.write(header, [Ok(digests)])
+        self.write(header, [Ok(digests)])?;
+        let committed = self.committed_runs();
+        if self.runs.len() - committed >= MOST_UNCOMMITTED {
+            self.merge_within(committed)?;
+        }
+        Ok(())
     }
 
-    /// Writes a run, and opens it behind the others.
+    /// The number of runs up to the last merge.
+    fn committed_runs(&self) -> usize {
+        let is_committed = |run: &Run| run.header.end() <= self.committed;
+        self.runs.partition_point(is_committed)
+    }
+
+    /// Writes a run, behind the others.
     fn write(
         &mut self,
         header: RunHeader,
@@ -297,7 +317,7 @@ impl DigestStore {
     ) -> Result<(), JournalError> {
         write_run(&*self.storage, &self.folder, header, parts)?;
         let path = self.folder.join(header.name());
-        self.runs.push(Run::open(&*self.storage, path, header)?);
+        self.runs.push(Run::new(path, header));
         Ok(())
     }
 
@@ -310,29 +330,41 @@ impl DigestStore {
         Ok(self.runs_end())
     }
 
-    /// Merges runs, now that the digests up to the last [`flush`](Self::flush) are committed.
+    /// Merges runs, now that all commits that may be opened again have all digests of this set.
     ///
     /// # Errors
-    /// [`JournalError::Io`] if the storage fails, [`JournalError::Segments`] if a run is damaged. The
-    /// commit stands.
-    pub fn committed(&mut self) -> Result<(), JournalError> {
-        let Some(last) = self.runs.last() else {
-            return Ok(());
-        };
-        let (mut from, mut count) = (self.runs.len() - 1, last.header.count);
-        while from > 0 && self.runs[from - 1].header.count <= GROWTH.saturating_mul(count) {
-            from -= 1;
-            count += self.runs[from].header.count;
-        }
-        if from + 1 == self.runs.len() {
-            return Ok(());
+    /// [`JournalError::Io`] if the storage fails, [`JournalError::Segments`] if a run is damaged.
+    ///
+    /// # Panics
+    /// If digests were appended since the last [`flush`](Self::flush).
+    pub fn merge(&mut self) -> Result<(), JournalError> {
+        assert!(self.recent.is_empty(), "a set that was flushed");
+        self.committed = self.runs_end();
+        self.merge_within(0)
+    }
+
+    /// Merges the last runs, of those from this one on, so that each has more than twice the digests
+    /// of all behind it.
+    fn merge_within(&mut self, first: usize) -> Result<(), JournalError> {
+        let (mut from, mut behind) = (self.runs.len(), 0);
+        for index in (first..self.runs.len()).rev() {
+            let count = self.runs[index].header.count;
+            if count <= GROWTH.saturating_mul(behind) {
+                from = index;
+            }
+            behind += count;
         }
         let mut merged = self.runs.split_off(from);
+        let Some(first) = merged.first() else {
+            return Ok(());
+        };
         let header = RunHeader {
             store: self.id,
-            first: merged[0].header.first,
-            count,
+            first: first.header.first,
+            count: merged.iter().map(|run| run.header.count).sum(),
         };
+        let mut opening = merged.iter_mut();
+        opening.try_for_each(|run| run.open(&*self.storage))?;
         self.write(header, merge(&mut merged))?;
         for run in merged {
             self.storage.remove(&run.path).at(&run.path)?;
@@ -361,8 +393,11 @@ impl DigestStore {
                 found(index);
             }
         }
-        let mut runs = self.runs.iter_mut();
-        runs.try_for_each(|run| run.find(sorted, found))
+        for run in &mut self.runs {
+            run.open(&*self.storage)?;
+            run.find(sorted, found)?;
+        }
+        Ok(())
     }
 }
 
@@ -377,12 +412,20 @@ impl DigestSet for DigestStore {
         Self::find(self, sorted, found)
     }
 
-    fn insert(&mut self, digest: KeyDigest) -> Result<(), JournalError> {
-        self.append(digest)
+    fn insert_all(&mut self, digests: &[KeyDigest]) -> Result<(), JournalError> {
+        digests.iter().try_for_each(|digest| self.append(*digest))
     }
 }
 
-/// The digests of all runs in ascending order, in parts.
+/// What is wrong with a file that has the name of a run.
+fn of_another_set(path: &Path) -> JournalError {
+    damaged(
+        path,
+        "is of another set of keys: remove its folder, if its state was removed",
+    )
+}
+
+/// The digests of all runs, which are open, in ascending order, in parts.
 fn merge(runs: &mut [Run]) -> impl Iterator<Item = Result<Vec<KeyDigest>, JournalError>> {
     let count: u64 = runs.iter().map(|run| run.header.count).sum();
     // Digests are uniform.

@@ -21,6 +21,9 @@ use crate::error::{At, JournalError};
 use crate::segment::Output;
 use crate::storage::{ReadFile, Storage};
 
+/// The extension of a run that is not complete.
+pub(super) const ASIDE: &str = "new";
+
 const MAGIC: u64 = u64::from_le_bytes(*b"ECHOKEYS");
 
 const HEADER_BYTES: u64 = 40;
@@ -63,11 +66,18 @@ impl RunHeader {
         format!("{:016x}-{:016x}.run", self.first, self.end())
     }
 
-    /// The numbers of the first digest and behind the last one in a name.
-    pub(super) fn numbers_in(name: &str) -> Option<(u64, u64)> {
+    /// The header of the run of a store that has this name.
+    pub(super) fn of_name(store: u64, name: &str) -> Option<Self> {
         let (first, end) = name.strip_suffix(".run")?.split_once('-')?;
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
-        Some((number(first)?, number(end)?))
+        let (first, end) = (number(first)?, number(end)?);
+        let header = Self {
+            store,
+            first,
+            // No disk holds more, and their bytes would be no number.
+            count: end.checked_sub(first).filter(|count| *count < 1 << 56)?,
+        };
+        (header.name() == name && header.count > 0).then_some(header)
     }
 
     fn blocks(&self) -> u64 {
@@ -108,8 +118,7 @@ impl RunHeader {
         else {
             return Ok(None);
         };
-        let has_end = first.checked_add(count).is_some();
-        Ok(has_end.then_some(Self {
+        Ok(Some(Self {
             store,
             first,
             count,
@@ -147,7 +156,7 @@ pub(super) fn write_run(
     parts: impl IntoIterator<Item = Result<Vec<KeyDigest>, JournalError>>,
 ) -> Result<(), JournalError> {
     let path = folder.join(header.name());
-    let aside = folder.join(format!("{}.new", header.name()));
+    let aside = folder.join(format!("{}.{ASIDE}", header.name()));
     let write = || {
         let mut output = Output::new(storage.create(&aside).at(&aside)?);
         output.write_all(&header.to_bytes()).at(&aside)?;
@@ -186,11 +195,12 @@ pub(super) fn write_run(
     written
 }
 
-/// A run that is read. Its index is in memory: 8 bytes for 255 digests.
+/// A run. Its file is opened with the first digest that is looked for, and then its index is in
+/// memory: 8 bytes for 255 digests.
 pub(super) struct Run {
     pub(super) header: RunHeader,
     pub(super) path: PathBuf,
-    file: Box<dyn ReadFile>,
+    file: Option<Box<dyn ReadFile>>,
     index: Vec<u64>,
     /// The blocks that were read last: their numbers, and their bytes.
     read: (u64, u64),
@@ -198,33 +208,40 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Opens the run that has this header, and reads its index.
+    /// The run that has this header.
+    pub(super) const fn new(path: PathBuf, header: RunHeader) -> Self {
+        Self {
+            header,
+            path,
+            file: None,
+            index: Vec::new(),
+            read: (0, 0),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Opens the file, unless it is open, and reads its index.
     ///
     /// # Errors
     /// [`JournalError`] if it is damaged, or of the storage.
-    pub(super) fn open(
-        storage: &dyn Storage,
-        path: PathBuf,
-        header: RunHeader,
-    ) -> Result<Self, JournalError> {
-        if storage.size(&path).at(&path)? != header.file_bytes() {
-            return Err(damaged(&path, "has another length than its header says"));
+    pub(super) fn open(&mut self, storage: &dyn Storage) -> Result<(), JournalError> {
+        if self.file.is_some() {
+            return Ok(());
         }
-        let mut file = storage.read(&path).at(&path)?;
+        let (path, header) = (&self.path, self.header);
+        if storage.size(path).at(path)? != header.file_bytes() {
+            return Err(damaged(path, "has another length than its header says"));
+        }
+        let mut file = storage.read(path).at(path)?;
         let begin = HEADER_BYTES + header.block_begin(header.blocks());
         let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(begin)).at(&path)?;
-        file.read_to_end(&mut bytes).at(&path)?;
-        let index = opened(INDEX, &bytes).ok_or_else(|| damaged(&path, "its index is damaged"))?;
+        file.seek(SeekFrom::Start(begin)).at(path)?;
+        file.read_to_end(&mut bytes).at(path)?;
+        let index = opened(INDEX, &bytes).ok_or_else(|| damaged(path, "its index is damaged"))?;
         let numbers = index.chunks_exact(8).map(|bytes| number_at(bytes, 0));
-        Ok(Self {
-            index: numbers.collect(),
-            header,
-            path,
-            file,
-            read: (0, 0),
-            bytes: Vec::new(),
-        })
+        self.index = numbers.collect();
+        self.file = Some(file);
+        Ok(())
     }
 
     /// The digests of a block. It is one of those that were read last, or is read, and more behind it
@@ -254,8 +271,9 @@ impl Run {
     fn read_blocks(&mut self, first: u64, end: u64) -> io::Result<()> {
         let (begin, end) = (self.header.block_begin(first), self.header.block_begin(end));
         self.bytes.resize((end - begin) as usize, 0);
-        self.file.seek(SeekFrom::Start(HEADER_BYTES + begin))?;
-        match self.file.read_exact(&mut self.bytes) {
+        let file = self.file.as_mut().ok_or(ErrorKind::NotFound)?;
+        file.seek(SeekFrom::Start(HEADER_BYTES + begin))?;
+        match file.read_exact(&mut self.bytes) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Err(io::Error::other("has become shorter"))
             }
@@ -269,7 +287,7 @@ impl Run {
         &self.bytes[begin..self.bytes.len().min(begin + BLOCK_BYTES as usize)]
     }
 
-    /// Finds which of these digests are in the run, in ascending order.
+    /// Finds which of these digests are in the run, which is open. They are in ascending order.
     ///
     /// # Errors
     /// [`JournalError`] if a block is damaged, or of the storage.
@@ -298,7 +316,7 @@ impl Run {
         Ok(())
     }
 
-    /// Appends the digests from number `from` on whose first word is at most `last`. Returns the
+    /// Appends the digests of this run, which is open, from number `from` on whose first word is at most `last`. Returns the
     /// number of the next one.
     ///
     /// # Errors

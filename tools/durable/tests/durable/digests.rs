@@ -65,7 +65,7 @@ proptest! {
             if commits {
                 committed = store.flush().unwrap();
                 prop_assert_eq!(committed, next);
-                store.committed().unwrap();
+                store.merge().unwrap();
                 let keys = Path::new("keys");
                 DigestStore::verify(storage.clone(), keys, &digester(), committed).unwrap();
             }
@@ -81,36 +81,73 @@ proptest! {
     }
 }
 
+/// The keys that a program appends between its commits.
+const APPENDED: [std::ops::Range<u64>; 5] = [0..160, 200..290, 400..403, 600..604, 800..1000];
+
+/// Opens the set at this commit, and checks what it has.
+fn check(storage: &SimulatedStorage, committed: u64, told: usize) {
+    let storage: Arc<dyn Storage> = Arc::new(storage.clone());
+    let mut store = open_with(&storage, committed, 70);
+    let kept = found(&mut store, 0..1100);
+    let keys = APPENDED.into_iter().flatten();
+    let expected = keys.take(committed as usize).collect();
+    assert_eq!(kept, expected, "after {told} operations");
+}
+
 #[test]
 fn every_crash_leaves_the_digests_of_the_last_commit() {
     let simulated = SimulatedStorage::new();
     let storage: Arc<dyn Storage> = Arc::new(simulated.clone());
     let mut store = open_with(&storage, 0, 70);
-    // What the caller has committed, and the operations before and after it was.
+    // What the caller has committed, and the operations before.
     let mut commits = vec![(0, 0)];
-    for (count, key) in [160, 90, 3, 4, 200].into_iter().zip((0..).step_by(200)) {
-        for key in key..key + count {
-            store.append(digest(key)).unwrap();
-        }
+    for keys in APPENDED {
+        store.merge().unwrap();
+        keys.for_each(|key| store.append(digest(key)).unwrap());
         let committed = store.flush().unwrap();
         commits.push((simulated.operations(), committed));
-        store.committed().unwrap();
     }
-    let keys = [160, 90, 3, 4, 200].into_iter().zip((0_u64..).step_by(200));
-    let keys: Vec<u64> = keys.flat_map(|(count, key)| key..key + count).collect();
+    store.merge().unwrap();
     let mut states = 0;
     for state in simulated.crash_states() {
-        // The commit of the caller is durable once its operations are, and may be that before.
-        let mut done = commits.iter().rev();
-        let (_, committed) = done.find(|(at, _)| *at <= state.operations).unwrap();
-        let storage: Arc<dyn Storage> = Arc::new(state.storage);
-        let mut store = open_with(&storage, *committed, 70);
-        let kept = found(&mut store, 0..1000);
-        let expected = keys[..*committed as usize].iter().copied().collect();
-        assert_eq!(kept, expected, "after {} operations", state.operations);
+        let (at, mut done) = (state.operations, commits.iter().rev());
+        let (_, committed) = *done.find(|(before, _)| *before <= at).unwrap();
+        check(&state.storage, committed, at);
+        // Opening it has removed files, and may be cut short, too.
+        for again in state.storage.crash_states().filter(|_| states % 29 == 0) {
+            check(&again.storage, committed, at);
+        }
         states += 1;
     }
     assert!(states > 100, "{states} states");
+}
+
+#[test]
+fn runs_stay_few_and_only_what_was_committed_is_merged() {
+    let storage: Arc<dyn Storage> = Arc::new(SimulatedStorage::new());
+    let names = || storage.list(Path::new("keys")).unwrap().len();
+    let mut store = open_with(&storage, 0, 10);
+    // Far more than may be open, or lie about, at a time.
+    (0..3005).for_each(|key| store.append(digest(key)).unwrap());
+    assert!(names() <= 64, "{} files", names());
+    let committed = store.flush().unwrap();
+    store.merge().unwrap();
+    assert!(names() <= 3, "{} files", names());
+    let few = names();
+    (3005..3900).for_each(|key| store.append(digest(key)).unwrap());
+    store.flush().unwrap();
+    drop(store);
+    // The second commit has failed.
+    let mut store = open_with(&storage, committed, 10);
+    assert_eq!(names(), few);
+    assert_eq!(found(&mut store, 0..4000), (0..3005).collect());
+    for key in 3005..3020 {
+        store.append(digest(key)).unwrap();
+        store.flush().unwrap();
+        store.merge().unwrap();
+    }
+    assert!((2..=6).contains(&names()), "{} files", names());
+    assert_eq!(found(&mut store, 0..4000), (0..3020).collect());
 }
 
 #[test]
@@ -153,6 +190,17 @@ fn damage_is_an_error_and_no_other_answer() {
     let other = KeyDigester::keyed([4; 16]);
     let error = open(&other, 3000).unwrap_err().to_string();
     assert!(error.contains("another set of keys"), "{error}");
+    // Names of others are left alone.
+    for name in ["1-2.run", "notes", "0000000000000bb8-0000000000000bb9.run"] {
+        fs::write(folder.join(name), "theirs").unwrap();
+    }
+    let error = open(&digester(), 3000).unwrap_err().to_string();
+    assert!(error.contains("another set of keys"), "{error}");
+    fs::remove_file(folder.join("0000000000000bb8-0000000000000bb9.run")).unwrap();
+    open(&digester(), 3000).unwrap();
+    for name in ["1-2.run", "notes"] {
+        assert_eq!(fs::read(folder.join(name)).unwrap(), b"theirs");
+    }
     // Nothing of it was changed.
     assert_eq!(fs::read(&run).unwrap(), bytes);
     DigestStore::verify(storage.clone(), &folder, &digester(), 3000).unwrap();

@@ -155,8 +155,9 @@ pub struct InputFile {
     pub is_compressed: bool,
     /// The length of the last record, in the last chunk, if it has no terminator; 0 if it has one.
     pub unended: u64,
-    /// The length of the file, in the last chunk, if an unfinished record is left to the next run.
-    pub left_at: Option<u64>,
+    /// The length of the file, in the last chunk, if an unfinished record is left to the next run;
+    /// and that of the record.
+    pub left_at: Option<(u64, usize)>,
 }
 
 /// The header in front of the records of a chunk, and what the stream has of its own.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use echoless::SpecError;
 use echoless::state::ReplacementFile;
-use echoless_durable::is_of_journal;
+use echoless_durable::{KEYS_FOLDER, is_of_journal};
 use same_file::Handle;
 
 use super::descriptors::check_stdout;
@@ -417,8 +417,11 @@ pub fn check_outside_of_state(folder: &Path, path: &Path) -> Result<(), Failure>
     // A link to a file that is not there creates it.
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| linked(path));
     let parent = resolved.parent().filter(|parent| *parent != Path::new(""));
-    let is_inside = same_file::is_same_file(parent.unwrap_or(Path::new(".")), folder);
-    if resolved.file_name().is_some_and(is_of_journal) && is_inside.unwrap_or(false) {
+    let is_inside = |folder: &Path| {
+        same_file::is_same_file(parent.unwrap_or(Path::new(".")), folder).unwrap_or(false)
+    };
+    let is_own = resolved.file_name().is_some_and(is_of_journal) && is_inside(folder);
+    if is_own || is_inside(&folder.join(KEYS_FOLDER)) {
         return Err(of_state(path.display().to_string(), folder));
     }
     Ok(())

@@ -6,9 +6,7 @@ use super::gather::Gathered;
 use super::sources::OpenInput;
 use crate::chunk::Chunk;
 use crate::compression::codec::Codec;
-use crate::failure;
 use crate::fault::Fault;
-use crate::files::Source;
 use crate::format::{Format, LastEnd};
 use crate::keys::{RecordReading, SharedFormat, format_of_chunk};
 use crate::reading::BufferSizes;
@@ -84,13 +82,7 @@ impl Cutter {
     /// Cuts what was read of the input behind its last whole record, and keeps the rest as its
     /// tail. The input ends with the chunk if that [`is_last`](crate::chunk::InputPart::is_last).
     /// Returns whether there is anything in the chunk.
-    pub(super) fn cut(
-        &mut self,
-        chunk: &mut Chunk,
-        input: &mut OpenInput,
-        source: &Source,
-        read: Gathered,
-    ) -> bool {
+    pub(super) fn cut(&mut self, chunk: &mut Chunk, input: &mut OpenInput, read: Gathered) -> bool {
         let Gathered { len, at_end, .. } = read;
         chunk.input.file.is_compressed = input.file.codec().is_some();
         let belied = input.file.belied_codec().filter(|_| chunk.input.is_first);
@@ -101,8 +93,8 @@ impl Cutter {
         let unfinished = &chunk.bytes.buffer[chunk.bytes.mark..len];
         let leaves = at_end && self.leaves(format, input, unfinished);
         if leaves {
-            warn_of_unfinished(source, unfinished.len());
-            chunk.input.file.left_at = Some(input.file.file_position());
+            let left_at = (input.file.file_position(), unfinished.len());
+            chunk.input.file.left_at = Some(left_at);
         }
         // The end of a cut input is none of its last record.
         let ends_whole = at_end && !read.is_cut && !leaves;
@@ -195,19 +187,6 @@ impl Cutter {
             None => self.terminator,
         };
     }
-}
-
-/// Warns of a last record that has no terminator yet.
-fn warn_of_unfinished(source: &Source, bytes: usize) {
-    let (last, are, them, they_are) = match bytes {
-        1 => ("byte has", "is", "it", "it is"),
-        _ => ("bytes have", "are", "them", "they are"),
-    };
-    failure::warn(&format!(
-        "{}: its last {bytes} {last} no newline yet, and {are} left to the next run, which reads \
-         {them} with what follows, or as {they_are} if nothing does",
-        source.name()
-    ));
 }
 
 /// The length of the last of these records.

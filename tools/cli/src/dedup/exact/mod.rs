@@ -138,19 +138,20 @@ impl<'a> ExactRun<'a> {
             return Ok(ControlFlow::Break(end));
         }
         let found = suspects.estimate();
-        let each = DIGEST_BYTES + ExactSet::bytes_of(set_window(config), 1);
+        let names = found.saturating_mul(DIGEST_BYTES);
+        let needed = names.saturating_add(ExactSet::bytes_of(set_window(config), names / 16));
         // `--repeated` needs the names of all duplicates at once.
         let rounds = match config.content.is_repeated() {
             true => 1,
-            false => (found.saturating_mul(each)).div_ceil(shape.bytes()),
+            false => needed.div_ceil(shape.bytes()),
         };
         let mut delivery = lock(delivery);
-        let stored = delivery.stored_keys();
+        let stored = delivery.stored_keys().and_then(|keys| keys.as_ref());
         let run = Self {
             versions,
             suspects,
             stores: stored.is_some(),
-            has_stored: stored.as_ref().is_some_and(|keys| !keys.store.is_empty()),
+            has_stored: stored.is_some_and(|keys| !keys.store.is_empty()),
             digester: stored.map_or_else(KeyDigester::random, |keys| keys.digester.clone()),
             found,
             rounds: rounds.clamp(1, MOST_ROUNDS),
@@ -194,8 +195,13 @@ impl<'a> ExactRun<'a> {
                 if end.signal.is_some() {
                     return Ok(end);
                 }
-                if let Some(keys) = lock(delivery).stored_keys() {
+                // Not with the lock: statistics are asked for meanwhile.
+                let keys = lock(delivery).stored_keys().and_then(Option::take);
+                if let Some(mut keys) = keys {
                     names.find_stored(&mut keys.store, |number| set.insert(number))?;
+                    if let Some(place) = lock(delivery).stored_keys() {
+                        *place = Some(keys);
+                    }
                 }
             }
             names.keep_digests(is_last && self.stores);

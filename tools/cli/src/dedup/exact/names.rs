@@ -95,6 +95,8 @@ impl KeyNames {
         let mut names = mem::take(&mut chunk.keys.names);
         names.clear();
         names.resize(chunk.keys.hashes.len(), UNNAMED);
+        let mut all = mem::take(&mut chunk.keys.digests);
+        all.clear();
         let mut digests = Vec::with_capacity(BLOCK);
         for (block, hashes) in chunk.keys.hashes.chunks(BLOCK).enumerate() {
             let first = block * BLOCK;
@@ -106,7 +108,15 @@ impl KeyNames {
             }
             let wanted = &wanted[..count];
             digests.clear();
-            reader.digest_keys(chunk, &self.digester, wanted, &mut digests);
+            if self.keeps_digests {
+                let mut keys = [0; BLOCK];
+                (keys.iter_mut().zip(first..)).for_each(|(key, number)| *key = number);
+                let keys = &keys[..hashes.len()];
+                reader.digest_keys(chunk, &self.digester, keys, &mut all);
+                digests.extend(wanted.iter().map(|key| all[*key]));
+            } else {
+                reader.digest_keys(chunk, &self.digester, wanted, &mut digests);
+            }
             self.table.prefetch(&digests);
             for (index, digest) in wanted.iter().zip(&digests) {
                 let number = self.table.number(*digest);
@@ -115,13 +125,7 @@ impl KeyNames {
             }
         }
         chunk.keys.names = names;
-        if self.keeps_digests {
-            let mut all = mem::take(&mut chunk.keys.digests);
-            let keys: Vec<usize> = (0..chunk.keys.hashes.len()).collect();
-            all.clear();
-            reader.digest_keys(chunk, &self.digester, &keys, &mut all);
-            chunk.keys.digests = all;
-        }
+        chunk.keys.digests = all;
         Ok(())
     }
 

@@ -1,25 +1,29 @@
 //! The keys that runs of a state have passed on, for the exact runs after them.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use echoless::hash::KeyDigester;
 use echoless_durable::storage::RealStorage;
-use echoless_durable::{DigestStore, JournalError};
+use echoless_durable::{DigestStore, JournalError, KEYS_FOLDER};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 use serde::{Deserialize, Serialize};
 
-/// The folder of the keys in that of the state.
-const FOLDER: &str = "keys";
-
 /// Which keys belong to a commit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SavedKeys {
     /// The secret key of the digests.
     secret: [u8; 16],
     /// The number of keys.
     pub(crate) count: u64,
+}
+
+impl fmt::Debug for SavedKeys {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SavedKeys({}, secret)", self.count)
+    }
 }
 
 impl SavedKeys {
@@ -31,6 +35,11 @@ impl SavedKeys {
         }
     }
 
+    /// What may be shown of them.
+    pub(in crate::dedup) fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "keys": self.count })
+    }
+
     /// Reads all keys of a state.
     ///
     /// # Errors
@@ -39,7 +48,7 @@ impl SavedKeys {
         let digester = KeyDigester::keyed(self.secret);
         DigestStore::verify(
             Arc::new(RealStorage),
-            &state.join(FOLDER),
+            &state.join(KEYS_FOLDER),
             &digester,
             self.count,
         )
@@ -62,7 +71,7 @@ impl StoredKeys {
     pub(in crate::dedup) fn open(state: &Path, saved: SavedKeys) -> Result<Self, JournalError> {
         let digester = KeyDigester::keyed(saved.secret);
         let storage = Arc::new(RealStorage);
-        let store = DigestStore::open(storage, &state.join(FOLDER), &digester, saved.count)?;
+        let store = DigestStore::open(storage, &state.join(KEYS_FOLDER), &digester, saved.count)?;
         Ok(Self {
             digester,
             store,
@@ -90,11 +99,11 @@ impl StoredKeys {
         Ok(self.saved.clone())
     }
 
-    /// Merges files, once the run is committed.
+    /// Merges files. What is stored was committed twice.
     ///
     /// # Errors
-    /// [`JournalError`] of the storage. The commit stands.
-    pub(in crate::dedup) fn committed(&mut self) -> Result<(), JournalError> {
-        self.store.committed()
+    /// [`JournalError`] of the storage.
+    pub(in crate::dedup) fn merge(&mut self) -> Result<(), JournalError> {
+        self.store.merge()
     }
 }

@@ -39,6 +39,8 @@ pub(in crate::dedup) struct Suspects {
     slots: u64,
     /// The fresh keys, evicted ones that came back among them.
     fresh: AtomicU64,
+    /// All keys of the stream.
+    observed: AtomicU64,
 }
 
 impl Suspects {
@@ -52,6 +54,7 @@ impl Suspects {
             lines: shape.lines,
             slots: shape.width.slots().into(),
             fresh: AtomicU64::new(0),
+            observed: AtomicU64::new(0),
         })
     }
 
@@ -117,13 +120,16 @@ impl Suspects {
         }
         let fresh = keys.len() as u64 - verdicts.count_duplicates();
         self.fresh.fetch_add(fresh, Ordering::Relaxed);
+        let observed = keys.len() as u64;
+        self.observed.fetch_add(observed, Ordering::Relaxed);
     }
 
-    /// Estimates how many keys are suspects, without those that share the hash of another one. No
-    /// thread marks any more.
+    /// Estimates how many keys of the stream are suspects, without those that share the hash of
+    /// another one. No thread marks any more.
     pub(super) fn estimate(&self) -> u64 {
+        let observed = self.observed.load(Ordering::Relaxed) as f64;
         let mut of_full_lines = self.fresh.load(Ordering::Relaxed) as f64;
-        let mut of_marks = 0.0;
+        let (mut of_marks, mut full_lines) = (0.0, 0.0);
         for word in self.words.iter().take(self.lines as usize) {
             let word = word.load(Ordering::Relaxed);
             let (marks, fresh) = (f64::from((word & ALL).count_ones()), (word / FRESH) as f64);
@@ -131,9 +137,13 @@ impl Suspects {
                 of_full_lines -= fresh;
                 // Each mark is that of a key, and any other key may have one by chance.
                 of_marks += marks + (fresh - marks).max(0.0) * marks / f64::from(PARTS);
+            } else {
+                full_lines += 1.0;
             }
         }
-        (of_marks + of_full_lines) as u64
+        // Of the keys that a full line had before, the stream has few.
+        let of_full_lines = of_full_lines.min(observed * full_lines / self.lines as f64);
+        (of_marks + of_full_lines).min(observed) as u64
     }
 
     /// Whether this key has to be compared.

@@ -553,7 +553,7 @@ impl SavedInputs {
         };
         input.end = chunk.input.file.end;
         input.unended = chunk.input.file.unended;
-        input.left_at = chunk.input.file.left_at;
+        input.left_at = chunk.input.file.left_at.map(|(length, _)| length);
         // A chunk that closes its input may have no bytes.
         if chunk.bytes.filled == 0 {
             return;

@@ -186,6 +186,7 @@ impl Restart {
             },
             inputs: self.inputs,
             progress: self.progress,
+            is_whole: self.keys.is_some(),
             keys: self.keys,
         })
     }
@@ -259,8 +260,10 @@ pub(in crate::dedup) struct RunState {
     commit: SavedRun,
     inputs: SavedInputs,
     progress: Progress,
-    /// The keys of an exact run. It is committed as a whole: its filter is at the end of the stream
+    /// Whether the run is exact. It is committed as a whole: its filter is at the end of the stream
     /// before the first record is written.
+    is_whole: bool,
+    /// The keys of an exact run.
     keys: Option<StoredKeys>,
 }
 
@@ -327,8 +330,8 @@ impl RunState {
         self.commit.header.as_ref()?.record.as_deref()
     }
 
-    /// Notes a chunk that was delivered, and appends its keys to the journal. Of its input,
-    /// `position` and `lines` are done.
+    /// Notes a chunk that was delivered, and appends its keys to the journal, or those of an exact
+    /// run that are fresh to its keys. Of its input, `position` and `lines` are done.
     ///
     /// # Errors
     /// [`Failure`] if the journal cannot be written, or a commit has failed.
@@ -364,6 +367,7 @@ impl RunState {
         }
         match &mut self.keys {
             Some(keys) => keys.append(chunk)?,
+            None if self.is_whole => {}
             None => self.log(chunk)?,
         }
         self.is_cut = false;
@@ -390,8 +394,8 @@ impl RunState {
     }
 
     /// The keys of an exact run.
-    pub(in crate::dedup) const fn stored_keys(&mut self) -> Option<&mut StoredKeys> {
-        self.keys.as_mut()
+    pub(in crate::dedup) const fn stored_keys(&mut self) -> &mut Option<StoredKeys> {
+        &mut self.keys
     }
 
     /// Notes the header of the stream: as it is written, and the names of its fields.
@@ -424,12 +428,15 @@ impl RunState {
         self.take_failure()?;
         if self.has_begun {
             // Where no run can go on, what has happened is found at the next chunk.
-            if self.awaits_header || self.keys.is_some() {
+            if self.awaits_header {
                 return Ok(());
             }
             let has_changed = outputs.follow()?;
             if has_changed {
                 self.committer.sync_outputs(outputs.durable_files()?)?;
+            }
+            if self.is_whole {
+                return outputs.check_followed();
             }
             if has_changed || self.has_new_inputs {
                 self.commit(sums, outputs)?;
@@ -443,12 +450,16 @@ impl RunState {
         self.commit(sums, outputs)?;
         self.committer.wait()?;
         self.has_begun = true;
+        if let Some(keys) = &mut self.keys {
+            // The last two commits have the same keys.
+            keys.merge()?;
+        }
         outputs.cut()
     }
 
     /// Whether a run can go on behind the last chunk. If not, the commit before stands.
     const fn can_go_on(&self) -> bool {
-        self.has_begun && !self.awaits_header && self.keys.is_none()
+        self.has_begun && !self.awaits_header && !self.is_whole
     }
 
     /// Commits what was delivered, if it is time for that.
@@ -462,7 +473,7 @@ impl RunState {
     ) -> Result<(), Failure> {
         self.take_failure()?;
         let is_time = self.changed && self.committed.elapsed() >= self.interval;
-        let is_time = is_time && self.keys.is_none();
+        let is_time = is_time && !self.is_whole;
         if is_time && !self.is_cut && !self.awaits_header && !self.committer.is_busy() {
             self.commit(sums, outputs)?;
         }
@@ -543,6 +554,12 @@ impl RunState {
         if !self.has_begun {
             return Ok(());
         }
+        if self.is_whole && self.changed {
+            failure::warn(
+                "the run did not end, so the state has none of it: the next one writes its records \
+                 again",
+            );
+        }
         let last = durable.journal.last_commit().clone();
         let mut commit = SavedRun::decode(&last.bytes).map_err(Failure::Panic)?;
         outputs.note_closed(&mut commit.outputs);
@@ -566,13 +583,6 @@ impl RunState {
             self.read_again = 0;
             self.commit(sums, outputs)?;
         }
-        let keys = self.keys.take();
-        self.leave(outputs)?;
-        if let Some(Err(error)) = keys.map(|mut keys| keys.committed()) {
-            failure::warn(&format!(
-                "{error}: the state is complete, and its keys are in more files"
-            ));
-        }
-        Ok(())
+        self.leave(outputs)
     }
 }

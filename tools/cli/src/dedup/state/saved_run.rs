@@ -98,7 +98,11 @@ impl SavedRun {
 
     /// What is text of the commit.
     pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::to_value(self).unwrap_or_default()
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(keys) = &self.exact {
+            value["exact"] = keys.json();
+        }
+        value
     }
 
     /// Reads the bytes of a commit.
