@@ -76,7 +76,7 @@ impl Suspects {
         for (word, line) in self.words[first as usize..].iter().zip(lines) {
             let occupied = line.0.iter().map(|word| occupied(*word)).sum::<u64>();
             let marks = if occupied == self.slots { ALL } else { 0 };
-            word.store(occupied * FRESH | marks, Ordering::Relaxed);
+            word.store((occupied * FRESH) | marks, Ordering::Relaxed);
             fresh += occupied;
         }
         self.fresh.fetch_add(fresh, Ordering::Relaxed);
