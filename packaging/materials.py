@@ -46,6 +46,8 @@ def main(folder, *packages):
         # Of programs beside a library that are not linked, such as xz.
         files = {file for file in files if file.suffix not in CODE and "GPL" not in file.name}
         texts = {file.read_text(errors="replace").strip() for file in files}
+        # Where that is one of two licences, the other one is taken.
+        texts = {text for text in texts if not text.startswith("GNU GENERAL PUBLIC LICENSE")}
         for text in sorted(texts) or [f"Licence: {licence}. The package has no text of it."]:
             users.setdefault(text, []).append(f"{name} {version}")
 

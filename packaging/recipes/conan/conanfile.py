@@ -26,7 +26,7 @@ class Echoless(ConanFile):
         copy(self, "include/*", self.build_folder, self.package_folder)
         copy(self, f"lib/{library}", self.build_folder, self.package_folder)
         for licence in ("LICENSE-*", "THIRD-PARTY.txt"):
-            copy(self, licence, self.build_folder, f"{self.package_folder}/licenses")
+            copy(self, licence, f"{self.build_folder}/share/doc/echoless", f"{self.package_folder}/licenses")
 
     def package_info(self):
         self.cpp_info.libs = ["echoless"]

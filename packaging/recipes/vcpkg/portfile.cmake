@@ -11,5 +11,5 @@ vcpkg_extract_source_archive(SOURCE_PATH ARCHIVE "${ARCHIVE}")
 file(INSTALL "${SOURCE_PATH}/include" DESTINATION "${CURRENT_PACKAGES_DIR}")
 file(INSTALL "${SOURCE_PATH}/lib" DESTINATION "${CURRENT_PACKAGES_DIR}")
 vcpkg_fixup_pkgconfig()
-vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE-MIT" "${SOURCE_PATH}/LICENSE-APACHE"
-  "${SOURCE_PATH}/THIRD-PARTY.txt")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/share/doc/echoless/LICENSE-MIT" "${SOURCE_PATH}/share/doc/echoless/LICENSE-APACHE"
+  "${SOURCE_PATH}/share/doc/echoless/THIRD-PARTY.txt")
