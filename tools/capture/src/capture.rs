@@ -26,6 +26,9 @@ use crate::pcapng;
 /// What a block may be late beyond its time-out: a tick of the system and the way to its timer.
 const SLACK: Duration = Duration::from_millis(30);
 
+/// A frame that could go for so long, in nanoseconds, waits for its turn and for no other one.
+const LATE: u64 = 10_000_000;
+
 /// The shortest wait for a frame that is held, so that those behind it are read together.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
@@ -271,10 +274,12 @@ impl Capture {
         (sockets, [held, drained, look].into_iter().flatten().min())
     }
 
-    /// Whether half of a buffer waits to be read, so that the kernel soon drops frames.
+    /// Whether half of a buffer waits to be read, so that the kernel soon drops frames, and not
+    /// because the first of them is held for those of another interface.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        self.interfaces.iter().any(Interface::is_behind)
+        let is_late = |due: u64| due.saturating_add(LATE) < now();
+        self.due.is_none_or(is_late) && self.interfaces.iter().any(Interface::is_behind)
     }
 
     /// Finds out, behind a wait, what has become of the interfaces.

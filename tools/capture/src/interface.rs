@@ -9,7 +9,7 @@ use echoless_packets::LinkType;
 
 use crate::block::{Frame, Position};
 use crate::filter;
-use crate::options::{InterfaceCounts, Notice, Options};
+use crate::options::{InterfaceCounts, Notice, Options, is_absent};
 use crate::ring::Ring;
 use crate::socket::{Hardware, PacketSocket, pass};
 
@@ -84,7 +84,10 @@ impl Interface {
         let (socket, Hardware { index, mtu, .. }, link_type) = find(name)?;
         match &options.filter {
             Some(filter) => {
-                socket.attach(&filter::compile(name, link_type, options.snap_len, filter)?)?;
+                let program = filter::compile(name, link_type, options.snap_len, filter);
+                // It may have been removed meanwhile.
+                let program = program.map_err(|error| find(name).err().unwrap_or(error))?;
+                socket.attach(&program)?;
             }
             None => socket.attach(&pass(options.snap_len))?,
         }
@@ -104,6 +107,12 @@ impl Interface {
         };
         let ring = begin().map_err(|error: io::Error| match error.kind() {
             ErrorKind::InvalidInput => io::Error::other(error),
+            _ if [libc::ENODEV, libc::ENXIO]
+                .map(Some)
+                .contains(&error.raw_os_error()) =>
+            {
+                io::Error::new(ErrorKind::NotFound, "was removed while it was opened")
+            }
             _ => error,
         })?;
         Ok(Self {
@@ -132,10 +141,8 @@ impl Interface {
     pub(crate) fn reopen(&mut self, options: &Options) -> io::Result<bool> {
         let opened = match Self::open(&self.name, options, Arc::clone(&self.counts)) {
             Ok(opened) => opened,
-            Err(error) => match error.kind() {
-                ErrorKind::NotFound | ErrorKind::NetworkDown => return Ok(false),
-                _ => return Err(error),
-            },
+            Err(error) if is_absent(&error) => return Ok(false),
+            Err(error) => return Err(error),
         };
         if opened.link_type != self.link_type {
             let problem = format!("{}: came again with another link header", self.name);

@@ -61,6 +61,8 @@ mod socket;
 pub use capture::Capture;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Capture, Sender};
-pub use options::{InterfaceCounts, InterfaceError, LEAST_BUFFER, MOST_SNAP_LEN, Notice, Options};
+pub use options::{
+    InterfaceCounts, InterfaceError, LEAST_BUFFER, MOST_SNAP_LEN, Notice, Options, is_absent,
+};
 #[cfg(target_os = "linux")]
 pub use sender::Sender;

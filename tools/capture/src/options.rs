@@ -1,6 +1,6 @@
 //! What is captured, and what is counted and said of it.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -44,6 +44,12 @@ pub struct InterfaceError {
     pub interface: String,
     /// Why, in words that follow the name; [`io::ErrorKind::InvalidInput`] is the filter.
     pub source: io::Error,
+}
+
+/// Whether this is the error of an interface that is not there, or down.
+#[must_use]
+pub fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NetworkDown)
 }
 
 /// What people should know of the interfaces.

@@ -1,28 +1,31 @@
 //! Answers `GET /metrics` and `GET /health`, one connection after the other.
 //!
 //! That is all of HTTP that a scrape needs, so no server of a crate stands between: each has
-//! threads, queues and limits of its own. A client that stops has a few seconds, and then the next
-//! one is answered.
+//! threads, queues and limits of its own. A client that says nothing has a moment, and one that stops
+//! in the middle two seconds; then the next one is answered.
 
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Scope};
+use std::thread::{self, Scope, Thread};
 use std::time::{Duration, Instant};
 
 use echoless::SpecError;
 
 use crate::{Fields, text};
 
-/// How long a client may take for its request.
+/// How long a client may take for its request, once it has begun with it.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long it may take to begin.
+const FIRST_PATIENCE: Duration = Duration::from_millis(250);
+
+/// Between two looks for a client, and for the end while one is read.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// The most bytes of a request.
 const LONGEST_REQUEST: usize = 8 << 10;
-
-/// The pause after a connection that failed before it began, as without a free descriptor.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Parses `ADDRESS:PORT`, or a port of 127.0.0.1.
 ///
@@ -59,6 +62,8 @@ impl Endpoint {
     /// That of the system, such as an address in use.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
+        // Its end must not depend on a connection: the address may be gone by then.
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         Ok(Self { listener, address })
     }
@@ -78,88 +83,101 @@ impl Endpoint {
         scope: &'scope Scope<'scope, '_>,
         mut fields: impl FnMut() -> Fields + Send + 'scope,
     ) -> io::Result<Served> {
-        let mut address = self.address;
-        match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-            _ => {}
-        }
-        let is_over = Arc::new(AtomicBool::new(false));
-        let served = Served {
-            address,
-            is_over: Arc::clone(&is_over),
-        };
-        thread::Builder::new()
+        let over = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&over);
+        let served = thread::Builder::new()
             .name("echoless-metrics".into())
             .spawn_scoped(scope, move || {
-                for client in self.listener.incoming() {
-                    // Relaxed: the connection that ends the wait comes behind it.
-                    if is_over.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    match client {
+                // Relaxed: the flag publishes nothing else.
+                let is_over = || is_over.load(Ordering::Relaxed);
+                while !is_over() {
+                    match self.listener.accept() {
                         // A client that goes away has no use for the error.
-                        Ok(client) => drop(answer(client, &mut fields)),
-                        Err(_) => thread::sleep(PAUSE),
+                        Ok((client, _)) => drop(answer(client, &is_over, &mut fields)),
+                        // No client, or no free descriptor for it.
+                        Err(_) => thread::park_timeout(BETWEEN_LOOKS),
                     }
                 }
             })?;
-        Ok(served)
+        Ok(Served {
+            thread: served.thread().clone(),
+            is_over: over,
+        })
     }
 }
 
 /// Ends the answers when it is dropped.
 #[derive(Debug)]
 pub struct Served {
-    address: SocketAddr,
+    thread: Thread,
     is_over: Arc<AtomicBool>,
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // Ends the wait for a client.
-        let _ = TcpStream::connect_timeout(&self.address, PATIENCE);
+        self.thread.unpark();
     }
 }
 
-fn answer(mut client: TcpStream, fields: &mut impl FnMut() -> Fields) -> io::Result<()> {
+fn answer(
+    mut client: TcpStream,
+    is_over: &impl Fn() -> bool,
+    fields: &mut impl FnMut() -> Fields,
+) -> io::Result<()> {
+    // Some systems pass that of the listener on.
+    client.set_nonblocking(false)?;
     client.set_write_timeout(Some(PATIENCE))?;
-    let request = read_request(&mut client)?;
+    let request = read_request(&mut client, is_over)?;
     let mut words = request.split(' ');
-    let (status, kind, body) = match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics")) => ("200 OK", OPEN_METRICS, text(&fields())),
-        (Some("GET"), Some("/health")) => ("200 OK", PLAIN, "ok\n".to_owned()),
-        (Some("GET"), Some(_)) => {
+    let (method, target) = (words.next(), words.next().unwrap_or_default());
+    let path = target.split('?').next();
+    let (status, kind, body) = match (method, path) {
+        _ if request.len() >= LONGEST_REQUEST => {
+            let body = format!("expected less than {LONGEST_REQUEST} bytes\n");
+            ("431 Request Header Fields Too Large", PLAIN, body)
+        }
+        (Some("GET" | "HEAD"), Some("/metrics")) => ("200 OK", OPEN_METRICS, text(&fields())),
+        (Some("GET" | "HEAD"), Some("/health")) => ("200 OK", PLAIN, "ok\n".to_owned()),
+        (Some("GET" | "HEAD"), Some(_)) => {
             let body = "expected /metrics or /health\n".to_owned();
             ("404 Not Found", PLAIN, body)
         }
         (_, _) => ("405 Method Not Allowed", PLAIN, "expected GET\n".to_owned()),
     };
     let length = body.len();
-    let head = format!(
+    let mut answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
          Connection: close\r\n\r\n"
     );
-    client.write_all((head + &body).as_bytes())
+    if method != Some("HEAD") {
+        answer += &body;
+    }
+    client.write_all(answer.as_bytes())
 }
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Reads a request to the empty line at its end.
-fn read_request(client: &mut TcpStream) -> io::Result<String> {
-    let until = Instant::now() + PATIENCE;
+/// Reads a request to the empty line behind its head.
+fn read_request(client: &mut TcpStream, is_over: &impl Fn() -> bool) -> io::Result<String> {
+    let began = Instant::now();
     let (mut request, mut part) = (Vec::new(), [0; 1024]);
-    while !request.ends_with(b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
-        let left = until.saturating_duration_since(Instant::now());
-        // No time is an error, of which the next line would make endless patience.
-        client.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-        let read = client.read(&mut part)?;
-        if read == 0 || left.is_zero() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+    client.set_read_timeout(Some(BETWEEN_LOOKS))?;
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
+        let patience = match request.is_empty() {
+            true => FIRST_PATIENCE,
+            false => PATIENCE,
+        };
+        if is_over() || began.elapsed() > patience {
+            return Err(ErrorKind::TimedOut.into());
         }
-        request.extend_from_slice(&part[..read]);
+        match client.read(&mut part) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => request.extend_from_slice(&part[..read]),
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(String::from_utf8_lossy(&request).into_owned())
 }
@@ -204,7 +222,9 @@ mod tests {
                     "404",
                     "expected /metrics or /health\n",
                 ),
-                ("POST /metrics HTTP/1.1\r\n\r\n", "405", "expected GET\n"),
+                ("GET /health?x=y HTTP/1.1\r\n\r\n", "200", "ok\n"),
+                ("HEAD /health HTTP/1.1\r\n\r\n", "200", ""),
+                ("POST /metrics HTTP/1.1\r\n\r\na=b", "405", "expected GET\n"),
                 ("\0\r\n\r\n", "405", "expected GET\n"),
             ] {
                 let answer = ask(address, request);
@@ -214,9 +234,15 @@ mod tests {
                 );
                 assert!(answer.ends_with(&format!("\r\n\r\n{body}")), "{answer}");
             }
+            let long = format!("GET /health HTTP/1.1\r\nA: {}", "a".repeat(LONGEST_REQUEST));
+            assert!(ask(address, &long[..LONGEST_REQUEST]).starts_with("HTTP/1.1 431 "));
+            // Clients that say nothing, or not all, delay neither others for long nor the end.
+            let _silent = [(); 3].map(|()| TcpStream::connect(address).unwrap());
+            assert!(ask(address, "GET /health HTTP/1.1\r\n\r\n").ends_with("ok\n"));
+            let mut slow = TcpStream::connect(address).unwrap();
+            slow.write_all(b"GET /").unwrap();
             drop(served);
         });
         assert_eq!(scrapes, 2);
-        assert!(TcpStream::connect(address).is_err());
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 use std::thread::{self, Scope};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use echoless::transport::Wait;
 use echoless::{
@@ -278,6 +278,7 @@ fn serve<'scope, 'env: 'scope>(
         failure::warn(&format!("metrics at http://{address}/metrics"));
     }
     let (mut last, mut due) = (Report::default(), Instant::now());
+    let mut fields = Fields::default();
     let served = endpoint.serve(scope, move || {
         let now = Instant::now();
         if due <= now {
@@ -285,7 +286,19 @@ fn serve<'scope, 'env: 'scope>(
             last = report();
             due = now + 100 * now.elapsed();
         }
-        lock(delivery).fields_so_far(last)
+        // While an output takes nothing more, what was there before is shown.
+        for _ in 0..200 {
+            match delivery.try_lock() {
+                Ok(mut delivery) => fields = delivery.fields_so_far(last),
+                Err(TryLockError::WouldBlock) => {
+                    thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                Err(TryLockError::Poisoned(_)) => {}
+            }
+            break;
+        }
+        fields.clone()
     });
     served.map(Some).map_err(Failure::file("a thread"))
 }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use echoless::SpecError;
-use echoless_capture::{Capture, InterfaceCounts, Notice, Options, Sender};
+use echoless_capture::{Capture, InterfaceCounts, Notice, Options, Sender, is_absent};
 use echoless_packets::LinkType;
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::{self, Failure, lock};
@@ -25,7 +25,7 @@ use crate::dedup::{Fields, Observer, RunCounts, Words};
 use crate::packets::user::User;
 
 /// Between two looks for interfaces that are awaited.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// A capture that the options ask for.
 #[derive(Debug)]
@@ -99,8 +99,7 @@ impl LiveCapture {
                 Ok(capture) => break capture,
                 Err(error) => error,
             };
-            let may_come = [ErrorKind::NotFound, ErrorKind::NetworkDown];
-            if !self.options.waits || !may_come.contains(&error.source.kind()) {
+            if !self.options.waits || !is_absent(&error.source) {
                 return Err(match (&self.options.filter, error.source.kind()) {
                     (Some(filter), ErrorKind::InvalidInput) => {
                         let allowed = format!("an expression of libpcap ({})", error.source);

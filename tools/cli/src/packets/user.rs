@@ -15,11 +15,13 @@ impl User {
     /// The user of this name.
     ///
     /// # Errors
-    /// [`SpecError`] if there is none.
+    /// [`SpecError`] if there is none, or it is root.
     #[cfg(unix)]
     pub(crate) fn find(option: &'static str, name: &str) -> Result<Self, SpecError> {
+        let allowed = "the name of a user other than root";
         let found = nix::unistd::User::from_name(name).ok().flatten();
-        let found = found.ok_or_else(|| SpecError::new(option, name, "the name of a user"))?;
+        let found = found.filter(|found| !found.uid.is_root());
+        let found = found.ok_or_else(|| SpecError::new(option, name, allowed))?;
         let name = name.into();
         Ok(Self { name, found })
     }
@@ -46,8 +48,7 @@ impl User {
             initgroups(&CString::new(self.name.as_str())?, self.found.gid)?;
             setgid(self.found.gid)?;
             setuid(self.found.uid)?;
-            let stays_root = !self.found.uid.is_root() && setuid(0.into()).is_ok();
-            match stays_root {
+            match setuid(0.into()).is_ok() {
                 true => Err(io::Error::other("the process can become root again")),
                 false => Ok(()),
             }
