@@ -223,7 +223,8 @@ mod unix {
         );
         let aside = test.topic("aside");
         let said = test.run(&["--reject", &aside]);
-        assert_says(&said, &["4 records: 4 fresh", "; 1 rejected", "lag 0"]);
+        // How many the run before has passed on depends on what came with one fetch.
+        assert_says(&said, &["; 1 rejected", "lag 0"]);
         assert_eq!(
             (test.keys("out"), test.keys("aside")),
             (["a", "b", "d"].map(String::from).to_vec(), vec!["c".into()])
