@@ -10,7 +10,7 @@ use echoless::transport::Wait;
 use echoless::{
     BuildError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning, Report, report_of,
 };
-use echoless_metrics::{Endpoint, Served};
+use echoless_metrics::{Endpoint, Fields, Served};
 use echoless_records::failure::{self, Failure, catch_panics, lock};
 use echoless_records::files::Source;
 use echoless_records::signals::{Requests, Stop};
