@@ -94,7 +94,9 @@ pub struct Verified<F, S> {
     digester: KeyDigester,
     /// The hashes of a batch.
     hashes: Vec<KeyHash>,
-    /// Those of its digests that are looked up, and then those that are added.
+    /// Its digests.
+    digests: Vec<KeyDigest>,
+    /// Those of them that are looked up, and then those that are added.
     suspects: Vec<KeyDigest>,
     /// Those that the set has, or a key before in the batch.
     seen: HashSet<KeyDigest>,
@@ -129,6 +131,7 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
             hasher,
             digester,
             hashes: Vec::new(),
+            digests: Vec::new(),
             suspects: Vec::new(),
             seen: HashSet::new(),
         })
@@ -153,11 +156,13 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
         self.filter.observe(&self.hashes, verdicts);
         // An eviction in this batch counts for all of it.
         let is_complete = self.filter.counters().evictions == Some(0);
-        let is_suspect = |verdicts: &Verdicts, key| !is_complete || verdicts.is_duplicate(key);
-        let digest = |key: usize| self.digester.digest(&keys[key]);
+        self.digests.clear();
+        let digests = keys.iter().map(|key| self.digester.digest(key));
+        self.digests.extend(digests);
         self.suspects.clear();
-        let suspects = (0..keys.len()).filter(|key| is_suspect(verdicts, *key));
-        self.suspects.extend(suspects.map(digest));
+        let suspects = self.digests.iter().enumerate();
+        let suspects = suspects.filter(|(key, _)| !is_complete || verdicts.is_duplicate(*key));
+        self.suspects.extend(suspects.map(|(_, digest)| *digest));
         self.suspects.sort_unstable();
         self.suspects.dedup();
         self.seen.clear();
@@ -166,20 +171,16 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
             seen.insert(suspects[found]);
         })?;
         self.suspects.clear();
-        for key in 0..keys.len() {
-            let digest = digest(key);
-            let is_fresh = self.seen.insert(digest);
+        for (key, digest) in self.digests.iter().enumerate() {
+            let is_fresh = self.seen.insert(*digest);
             if is_fresh {
-                self.suspects.push(digest);
+                self.suspects.push(*digest);
             }
-            verdicts.set(
-                key,
-                if is_fresh {
-                    Verdict::Fresh
-                } else {
-                    Verdict::Duplicate
-                },
-            );
+            let verdict = match is_fresh {
+                true => Verdict::Fresh,
+                false => Verdict::Duplicate,
+            };
+            verdicts.set(key, verdict);
         }
         self.set.insert_all(&self.suspects)
     }

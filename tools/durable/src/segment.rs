@@ -27,25 +27,29 @@ pub const KEYS_FOLDER: &str = "keys";
 /// The name of the file that is locked.
 pub(crate) const LOCK: &str = "lock";
 
+/// What is behind the name of a file until it is complete.
+pub(crate) const ASIDE: &str = ".new";
+
 /// The name of a segment.
 pub(crate) fn name_of(number: u64) -> String {
     format!("segment-{number:010}")
 }
 
-/// The name of a segment that is not complete.
-pub(crate) fn aside_of(number: u64) -> String {
-    format!("{}.new", name_of(number))
+/// The name of a file until it is complete.
+pub(crate) fn aside_of(name: &str) -> String {
+    format!("{name}{ASIDE}")
 }
 
 /// The number in the name of a segment, and whether it is complete.
 pub(crate) fn number_of(name: &OsStr) -> Option<(u64, bool)> {
     let name = name.to_str()?;
     let digits = name.strip_prefix("segment-")?;
-    let number = digits.strip_suffix(".new").unwrap_or(digits).parse().ok()?;
-    if name == name_of(number) {
+    let number = digits.strip_suffix(ASIDE).unwrap_or(digits).parse().ok()?;
+    let complete = name_of(number);
+    if name == complete {
         Some((number, true))
     } else {
-        (name == aside_of(number)).then_some((number, false))
+        (name == aside_of(&complete)).then_some((number, false))
     }
 }
 
@@ -142,25 +146,39 @@ pub(crate) fn create(
     header: &Header,
     fill: impl FnOnce(&mut StateWriter<Output>) -> Result<(), StateError>,
 ) -> Result<StateWriter<Output>, JournalError> {
-    let path = folder.join(name_of(header.segment));
-    let aside = folder.join(aside_of(header.segment));
-    let create = || {
-        let output = Output::new(storage.create(&aside).at(&aside)?);
-        let mut writer = StateWriter::new(output, header).at(&aside)?;
-        fill(&mut writer).at(&aside)?;
-        writer.output_mut().sync().at(&aside)?;
+    create_whole(
+        storage,
+        folder,
+        &name_of(header.segment),
+        |output, aside| {
+            let mut writer = StateWriter::new(output, header).at(aside)?;
+            fill(&mut writer).at(aside)?;
+            writer.output_mut().sync().at(aside)?;
+            Ok(writer)
+        },
+    )
+}
+
+/// Writes a file beside the others, and gives it its name once it is durable. `fill` gets the file,
+/// and its path until then, and syncs it.
+pub(crate) fn create_whole<T>(
+    storage: &dyn Storage,
+    folder: &Path,
+    name: &str,
+    fill: impl FnOnce(Output, &Path) -> Result<T, JournalError>,
+) -> Result<T, JournalError> {
+    let (path, aside) = (folder.join(name), folder.join(aside_of(name)));
+    let output = Output::new(storage.create(&aside).at(&aside)?);
+    let filled = fill(output, &aside).and_then(|filled| {
         storage.rename(&aside, &path).at(&path)?;
-        storage.sync_folder(folder).at(folder)?;
-        Ok(writer)
-    };
-    let result = create();
-    if result.is_err() {
-        // The error is the one to report. A segment whose name may not be durable must not be
-        // continued after all, so it goes away.
-        let _ = storage.remove(&aside);
-        let _ = storage.remove(&path);
-    }
-    result
+        Ok(filled)
+    });
+    // The error is the one to report.
+    let filled = filled.inspect_err(|_| drop(storage.remove(&aside)))?;
+    // A file whose name may not be durable must not be continued after all, so it goes away.
+    let synced = storage.sync_folder(folder).at(folder);
+    synced.inspect_err(|_| drop(storage.remove(&path)))?;
+    Ok(filled)
 }
 
 /// Which commits a journal may end with, of which `None` is its beginning. Without a function, any:

@@ -3,6 +3,7 @@
 
 use std::mem;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use echoless::Report;
@@ -144,8 +145,8 @@ impl<'a> Delivery<'a> {
     }
 
     /// The keys that earlier runs of the state have passed on, if it is one of exact runs.
-    pub(super) fn stored_keys(&mut self) -> Option<&mut Option<StoredKeys>> {
-        self.state.as_mut().map(RunState::stored_keys)
+    pub(super) fn stored_keys(&self) -> Option<Arc<StoredKeys>> {
+        self.state.as_ref().and_then(RunState::stored_keys)
     }
 
     /// How often to call [`work_in_pause`](Self::work_in_pause) while the stream pauses.

@@ -23,8 +23,9 @@ use std::sync::Arc;
 use echoless::hash::{KeyDigest, KeyDigester};
 use echoless::verified::DigestSet;
 
-use self::run::{ASIDE, Run, RunHeader, damaged, write_run};
+use self::run::{Run, RunHeader, damaged, write_run};
 use crate::error::{At, JournalError};
+use crate::segment::ASIDE;
 use crate::storage::Storage;
 
 /// The digests that are gathered in memory, of which a run is made.
@@ -63,6 +64,7 @@ const MOST_UNCOMMITTED: usize = 64;
 /// ```
 /// use std::sync::Arc;
 /// use echoless::hash::KeyDigester;
+/// use echoless::verified::DigestSet;
 /// use echoless_durable::storage::RealStorage;
 /// use echoless_durable::{DigestStore, JournalError};
 /// # let temporary = tempfile::tempdir().expect("a folder");
@@ -151,7 +153,7 @@ impl DigestStore {
         for path in &leftover {
             // Another set may have been here.
             let header = RunHeader::read(&*store.storage, path)?;
-            let is_aside = path.extension().is_some_and(|extension| extension == ASIDE);
+            let is_aside = path.to_string_lossy().ends_with(ASIDE);
             if header.map_or(!is_aside, |header| header.store != store.id) {
                 return Err(of_another_set(path));
             }
@@ -213,9 +215,7 @@ impl DigestStore {
             let Some(name) = name.to_str() else {
                 continue;
             };
-            let complete = name
-                .strip_suffix(ASIDE)
-                .and_then(|name| name.strip_suffix('.'));
+            let complete = name.strip_suffix(ASIDE);
             match RunHeader::of_name(self.id, complete.unwrap_or(name)) {
                 Some(_) if complete.is_some() => leftover.push(self.folder.join(name)),
                 Some(header) => named.push(header),
@@ -371,16 +371,12 @@ impl DigestStore {
         }
         self.storage.sync_folder(&self.folder).at(&self.folder)
     }
+}
 
-    /// Finds which of these digests are in the set. They are in ascending order, and `found` gets
-    /// the index of each that is, in no order.
-    ///
-    /// # Errors
-    /// [`JournalError::Io`] if the storage fails, [`JournalError::Segments`] if a run is damaged.
-    ///
-    /// # Panics
-    /// If debug assertions are on and the digests are not in order.
-    pub fn find(
+impl DigestSet for DigestStore {
+    type Error = JournalError;
+
+    fn find(
         &mut self,
         sorted: &[KeyDigest],
         found: &mut dyn FnMut(usize),
@@ -398,18 +394,6 @@ impl DigestStore {
             run.find(sorted, found)?;
         }
         Ok(())
-    }
-}
-
-impl DigestSet for DigestStore {
-    type Error = JournalError;
-
-    fn find(
-        &mut self,
-        sorted: &[KeyDigest],
-        found: &mut dyn FnMut(usize),
-    ) -> Result<(), JournalError> {
-        Self::find(self, sorted, found)
     }
 
     fn insert_all(&mut self, digests: &[KeyDigest]) -> Result<(), JournalError> {

@@ -18,11 +18,8 @@ use echoless::hash::KeyDigest;
 use echoless::state::checksum;
 
 use crate::error::{At, JournalError};
-use crate::segment::Output;
+use crate::segment::create_whole;
 use crate::storage::{ReadFile, Storage};
-
-/// The extension of a run that is not complete.
-pub(super) const ASIDE: &str = "new";
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ECHOKEYS");
 
@@ -155,11 +152,8 @@ pub(super) fn write_run(
     header: RunHeader,
     parts: impl IntoIterator<Item = Result<Vec<KeyDigest>, JournalError>>,
 ) -> Result<(), JournalError> {
-    let path = folder.join(header.name());
-    let aside = folder.join(format!("{}.{ASIDE}", header.name()));
-    let write = || {
-        let mut output = Output::new(storage.create(&aside).at(&aside)?);
-        output.write_all(&header.to_bytes()).at(&aside)?;
+    create_whole(storage, folder, &header.name(), |mut output, aside| {
+        output.write_all(&header.to_bytes()).at(aside)?;
         let (mut block, mut index) = (Vec::new(), Vec::new());
         let (mut number, mut count) = (0, 0);
         for part in parts {
@@ -173,7 +167,7 @@ pub(super) fn write_run(
                 count += 1;
                 if count % BLOCK_DIGESTS == 0 || count == header.count {
                     seal(number, &mut block);
-                    output.write_all(&block).at(&aside)?;
+                    output.write_all(&block).at(aside)?;
                     block.clear();
                     number += 1;
                 }
@@ -181,18 +175,9 @@ pub(super) fn write_run(
         }
         debug_assert_eq!(count, header.count, "as many as in the header");
         seal(INDEX, &mut index);
-        output.write_all(&index).at(&aside)?;
-        output.sync().at(&aside)?;
-        storage.rename(&aside, &path).at(&path)?;
-        storage.sync_folder(folder).at(folder)
-    };
-    let written = write();
-    if written.is_err() {
-        // The error is the one to report. A name that may not be durable must not be relied on.
-        let _ = storage.remove(&aside);
-        let _ = storage.remove(&path);
-    }
-    written
+        output.write_all(&index).at(aside)?;
+        output.sync().at(aside)
+    })
 }
 
 /// A run. Its file is opened with the first digest that is looked for, and then its index is in

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use echoless::hash::{KeyDigest, KeyDigester};
+use echoless::verified::DigestSet;
 use echoless_durable::DigestStore;
 use echoless_durable::storage::{RealStorage, Storage};
 use proptest::collection::vec;

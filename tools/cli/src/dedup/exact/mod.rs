@@ -29,7 +29,7 @@ mod table;
 mod verdicts;
 
 use std::ops::ControlFlow;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use echoless::hash::KeyDigester;
 use echoless::{FingerprintGeometry, OrderedFilter};
@@ -69,10 +69,8 @@ pub(crate) struct ExactCounts {
 pub(super) enum ExactStage<'a> {
     /// The filter finds the suspects.
     Find(&'a Suspects),
-    /// They get names, by which the keys of earlier runs are found.
+    /// They get names, by which they are compared, and the keys of earlier runs are found.
     Name(&'a KeyNames, &'a Suspects),
-    /// They are compared.
-    Compare(&'a KeyNames, &'a Suspects),
 }
 
 impl ExactStage<'_> {
@@ -83,9 +81,7 @@ impl ExactStage<'_> {
     pub(super) fn read(self, reader: &mut KeyReader, chunk: &mut Chunk) -> Result<(), Failure> {
         match self {
             Self::Find(_) => Ok(()),
-            Self::Name(names, suspects) | Self::Compare(names, suspects) => {
-                names.name(suspects, reader, chunk)
-            }
+            Self::Name(names, suspects) => names.name(suspects, reader, chunk),
         }
     }
 
@@ -103,8 +99,8 @@ pub(super) struct ExactRun<'a> {
     versions: &'a Versions,
     suspects: Suspects,
     digester: KeyDigester,
-    /// Whether the fresh keys are stored, and whether there are some of earlier runs.
-    stores: bool,
+    /// The keys of earlier runs, if the fresh ones are stored, too.
+    stored: Option<Arc<StoredKeys>>,
     has_stored: bool,
     /// How many suspects there are, estimated.
     found: u64,
@@ -146,13 +142,15 @@ impl<'a> ExactRun<'a> {
             false => needed.div_ceil(shape.bytes()),
         };
         let mut delivery = lock(delivery);
-        let stored = delivery.stored_keys().and_then(|keys| keys.as_ref());
+        let stored = delivery.stored_keys();
         let run = Self {
             versions,
             suspects,
-            stores: stored.is_some(),
-            has_stored: stored.is_some_and(|keys| !keys.store.is_empty()),
-            digester: stored.map_or_else(KeyDigester::random, |keys| keys.digester.clone()),
+            has_stored: stored.as_ref().is_some_and(|keys| !keys.is_empty()),
+            digester: stored
+                .as_ref()
+                .map_or_else(KeyDigester::random, |keys| keys.digester.clone()),
+            stored,
             found,
             rounds: rounds.clamp(1, MOST_ROUNDS),
             failure,
@@ -185,7 +183,7 @@ impl<'a> ExactRun<'a> {
             let beside = names.memory_bytes() + self.suspects.memory_bytes();
             let mut set = set(config).with_room(names.slots(), beside)?;
             let failure = &mut self.failure;
-            if self.has_stored {
+            if let Some(stored) = self.stored.as_ref().filter(|_| self.has_stored) {
                 lock(delivery).begin_naming();
                 let naming = Pass {
                     direction,
@@ -195,21 +193,15 @@ impl<'a> ExactRun<'a> {
                 if end.signal.is_some() {
                     return Ok(end);
                 }
-                // Not with the lock: statistics are asked for meanwhile.
-                let keys = lock(delivery).stored_keys().and_then(Option::take);
-                if let Some(mut keys) = keys {
-                    names.find_stored(&mut keys.store, |number| set.insert(number))?;
-                    if let Some(place) = lock(delivery).stored_keys() {
-                        *place = Some(keys);
-                    }
-                }
+                // Without the lock of the delivery: statistics are asked for meanwhile.
+                names.find_stored(&mut stored.store(), |number| set.insert(number))?;
             }
-            names.keep_digests(is_last && self.stores);
+            names.keep_digests(is_last && self.stored.is_some());
             lock(delivery).begin_round(round == 0, is_last);
             *filter = share(whole(Box::new(set)), cores.len());
             let judging = Pass {
                 direction,
-                exact: Some(ExactStage::Compare(&names, &self.suspects)),
+                exact: Some(ExactStage::Name(&names, &self.suspects)),
             };
             if is_last {
                 return parallel::pass(config, judging, filter, cores, delivery);

@@ -3,6 +3,7 @@
 use std::mem;
 
 use echoless::hash::KeyDigester;
+use echoless::verified::DigestSet;
 use echoless::{BuildError, KeyHash};
 use echoless_durable::{DigestStore, JournalError};
 use echoless_records::chunk::Chunk;

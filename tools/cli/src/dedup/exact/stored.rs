@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use echoless::hash::KeyDigester;
 use echoless_durable::storage::RealStorage;
 use echoless_durable::{DigestStore, JournalError, KEYS_FOLDER};
 use echoless_records::chunk::Chunk;
-use echoless_records::failure::Failure;
+use echoless_records::failure::{Failure, lock};
 use serde::{Deserialize, Serialize};
 
 /// Which keys belong to a commit.
@@ -55,12 +55,13 @@ impl SavedKeys {
     }
 }
 
-/// The digest of each key that the runs of a state have found fresh.
+/// The digest of each key that the runs of a state have found fresh. A pass looks keys up while the
+/// delivery has them, too.
 #[derive(Debug)]
 pub(in crate::dedup) struct StoredKeys {
     pub(super) digester: KeyDigester,
-    pub(super) store: DigestStore,
-    saved: SavedKeys,
+    secret: [u8; 16],
+    store: Mutex<DigestStore>,
 }
 
 impl StoredKeys {
@@ -68,24 +69,33 @@ impl StoredKeys {
     ///
     /// # Errors
     /// [`JournalError`] if some are missing or damaged.
-    pub(in crate::dedup) fn open(state: &Path, saved: SavedKeys) -> Result<Self, JournalError> {
+    pub(in crate::dedup) fn open(state: &Path, saved: &SavedKeys) -> Result<Self, JournalError> {
         let digester = KeyDigester::keyed(saved.secret);
         let storage = Arc::new(RealStorage);
         let store = DigestStore::open(storage, &state.join(KEYS_FOLDER), &digester, saved.count)?;
         Ok(Self {
             digester,
-            store,
-            saved,
+            secret: saved.secret,
+            store: Mutex::new(store),
         })
+    }
+
+    pub(super) fn store(&self) -> MutexGuard<'_, DigestStore> {
+        lock(&self.store)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.store().is_empty()
     }
 
     /// Adds the fresh keys of a chunk that has its digests and all verdicts.
     ///
     /// # Errors
     /// [`Failure`] of the storage.
-    pub(in crate::dedup) fn append(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+    pub(in crate::dedup) fn append(&self, chunk: &Chunk) -> Result<(), Failure> {
+        let mut store = self.store();
         for key in chunk.verdicts.of_keys.fresh() {
-            self.store.append(chunk.keys.digests[key])?;
+            store.append(chunk.keys.digests[key])?;
         }
         Ok(())
     }
@@ -94,16 +104,18 @@ impl StoredKeys {
     ///
     /// # Errors
     /// [`JournalError`] of the storage.
-    pub(in crate::dedup) fn flush(&mut self) -> Result<SavedKeys, JournalError> {
-        self.saved.count = self.store.flush()?;
-        Ok(self.saved.clone())
+    pub(in crate::dedup) fn flush(&self) -> Result<SavedKeys, JournalError> {
+        Ok(SavedKeys {
+            secret: self.secret,
+            count: self.store().flush()?,
+        })
     }
 
     /// Merges files. What is stored was committed twice.
     ///
     /// # Errors
     /// [`JournalError`] of the storage.
-    pub(in crate::dedup) fn merge(&mut self) -> Result<(), JournalError> {
-        self.store.merge()
+    pub(in crate::dedup) fn merge(&self) -> Result<(), JournalError> {
+        self.store().merge()
     }
 }

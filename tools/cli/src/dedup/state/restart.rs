@@ -32,7 +32,7 @@ pub(in crate::dedup) struct Restart {
     /// Whether inputs begin that the state does not know.
     has_new_inputs: bool,
     progress: Progress,
-    keys: Option<StoredKeys>,
+    keys: Option<Arc<StoredKeys>>,
 }
 
 impl Restart {
@@ -82,7 +82,7 @@ impl Restart {
             None => None,
             Some(_) => {
                 let saved = commit.exact.get_or_insert_with(SavedKeys::none);
-                Some(StoredKeys::open(&state.folder, saved.clone())?)
+                Some(Arc::new(StoredKeys::open(&state.folder, saved)?))
             }
         };
         let mut inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
@@ -186,7 +186,6 @@ impl Restart {
             },
             inputs: self.inputs,
             progress: self.progress,
-            is_whole: self.keys.is_some(),
             keys: self.keys,
         })
     }
@@ -260,11 +259,9 @@ pub(in crate::dedup) struct RunState {
     commit: SavedRun,
     inputs: SavedInputs,
     progress: Progress,
-    /// Whether the run is exact. It is committed as a whole: its filter is at the end of the stream
+    /// The keys of an exact run. It is committed as a whole: its filter is at the end of the stream
     /// before the first record is written.
-    is_whole: bool,
-    /// The keys of an exact run.
-    keys: Option<StoredKeys>,
+    keys: Option<Arc<StoredKeys>>,
 }
 
 impl RunState {
@@ -365,9 +362,8 @@ impl RunState {
         if !chunk.layout.terminator.is_empty() {
             self.commit.terminator = String::from_utf8_lossy(chunk.layout.terminator).into();
         }
-        match &mut self.keys {
+        match &self.keys {
             Some(keys) => keys.append(chunk)?,
-            None if self.is_whole => {}
             None => self.log(chunk)?,
         }
         self.is_cut = false;
@@ -394,8 +390,8 @@ impl RunState {
     }
 
     /// The keys of an exact run.
-    pub(in crate::dedup) const fn stored_keys(&mut self) -> &mut Option<StoredKeys> {
-        &mut self.keys
+    pub(in crate::dedup) fn stored_keys(&self) -> Option<Arc<StoredKeys>> {
+        self.keys.clone()
     }
 
     /// Notes the header of the stream: as it is written, and the names of its fields.
@@ -435,7 +431,7 @@ impl RunState {
             if has_changed {
                 self.committer.sync_outputs(outputs.durable_files()?)?;
             }
-            if self.is_whole {
+            if self.keys.is_some() {
                 return outputs.check_followed();
             }
             if has_changed || self.has_new_inputs {
@@ -450,7 +446,7 @@ impl RunState {
         self.commit(sums, outputs)?;
         self.committer.wait()?;
         self.has_begun = true;
-        if let Some(keys) = &mut self.keys {
+        if let Some(keys) = &self.keys {
             // The last two commits have the same keys.
             keys.merge()?;
         }
@@ -459,7 +455,7 @@ impl RunState {
 
     /// Whether a run can go on behind the last chunk. If not, the commit before stands.
     const fn can_go_on(&self) -> bool {
-        self.has_begun && !self.awaits_header && !self.is_whole
+        self.has_begun && !self.awaits_header && self.keys.is_none()
     }
 
     /// Commits what was delivered, if it is time for that.
@@ -473,7 +469,7 @@ impl RunState {
     ) -> Result<(), Failure> {
         self.take_failure()?;
         let is_time = self.changed && self.committed.elapsed() >= self.interval;
-        let is_time = is_time && !self.is_whole;
+        let is_time = is_time && self.keys.is_none();
         if is_time && !self.is_cut && !self.awaits_header && !self.committer.is_busy() {
             self.commit(sums, outputs)?;
         }
@@ -507,7 +503,7 @@ impl RunState {
         let bytes_in = &mut self.commit.counts.bytes_in;
         *bytes_in = bytes_in.saturating_sub(self.read_again);
         self.commit.audit = sums.audit.save();
-        if let Some(keys) = &mut self.keys {
+        if let Some(keys) = &self.keys {
             self.commit.exact = Some(keys.flush()?);
         }
         if outputs.follow()? {
@@ -554,7 +550,7 @@ impl RunState {
         if !self.has_begun {
             return Ok(());
         }
-        if self.is_whole && self.changed {
+        if self.keys.is_some() && self.changed {
             failure::warn(
                 "the run did not end, so the state has none of it: the next one writes its records \
                  again",
