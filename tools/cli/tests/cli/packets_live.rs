@@ -18,15 +18,21 @@ fn capture(packets: &str, more: &[&str]) -> Vec<u8> {
     echoless(&all, b"").bytes()
 }
 
+/// A network with these pairs of interfaces, and a capture to send there: its folder and its path.
+fn feed(pairs: &[&str], file: &[u8]) -> Option<(Network, Folder, String)> {
+    let network = Network::new(pairs, &["tcpreplay"])?;
+    let folder = Folder::new();
+    folder.write("sent", file);
+    let sent = folder.path("sent").display().to_string();
+    Some((network, folder, sent))
+}
+
 #[test]
 fn the_output_is_that_of_the_file() {
-    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+    let file = capture("3000", &[]);
+    let Some((network, folder, sent)) = feed(&["a0-a1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = capture("3000", &[]);
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     // The times are others, so the window is one of packets.
     let window = "--window-packets 400 --ignore mac,vlan,ttl,checksum";
     for (which, more) in [
@@ -63,13 +69,10 @@ fn the_output_is_that_of_the_file() {
 
 #[test]
 fn interfaces_are_one_stream_in_the_order_of_time() {
-    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
+    let file = echoless("gen packets -n 1000", b"").bytes();
+    let Some((network, _folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = echoless("gen packets -n 1000", b"").bytes();
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     for (group, kept) in [("none", 1000), ("interface", 2000)] {
         let args =
             format!("--interface a1 --interface b1 --packets 2000 --window 1h --group {group}");
@@ -104,13 +107,10 @@ fn interfaces_are_one_stream_in_the_order_of_time() {
 
 #[test]
 fn a_quiet_interface_costs_no_packets() {
-    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
+    let file = echoless("gen packets -n 1500", b"").bytes();
+    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = echoless("gen packets -n 1500", b"").bytes();
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     let stats = folder.path("stats").display().to_string();
     for (more, rate) in [("--buffer 4MiB", 500), ("--immediate", 1500)] {
         let live = "--interface a1 --interface b1 --packets 1500 --duration 30s";
@@ -128,13 +128,10 @@ fn a_quiet_interface_costs_no_packets() {
 
 #[test]
 fn a_filter_selects_by_tags_that_the_kernel_has_taken_out() {
-    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+    let file = capture("2000", &[]);
+    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = capture("2000", &[]);
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     let tagged = |frame: &Vec<u8>| frame[12..14] == [0x81, 0];
     let mut expected = frames(&file);
     expected.retain(tagged);
@@ -169,13 +166,10 @@ fn a_filter_selects_by_tags_that_the_kernel_has_taken_out() {
 
 #[test]
 fn signals_and_durations_end_a_run_with_all_that_came() {
-    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+    let file = capture("500", &[]);
+    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = capture("500", &[]);
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     let all = "--interface a1 --from link --ignore none --window-packets 1";
     let expected = frames(
         &packets(
@@ -213,13 +207,10 @@ fn signals_and_durations_end_a_run_with_all_that_came() {
 
 #[test]
 fn an_interface_that_is_removed_is_an_error_behind_whole_outputs() {
-    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
+    let file = echoless("gen packets -n 300", b"").bytes();
+    let Some((network, _folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = echoless("gen packets -n 300", b"").bytes();
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     // Another one goes on.
     let args = "--interface a1 --interface b1 --packets 600 --window 1h";
     let run = LiveRun::start(network.packets("", args));
@@ -294,13 +285,10 @@ fn a_removed_interface_is_told_at_once() {
 
 #[test]
 fn an_interface_that_goes_down_is_captured_again_once_it_is_up() {
-    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+    let file = echoless("gen packets -n 300", b"").bytes();
+    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = echoless("gen packets -n 300", b"").bytes();
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     let args = "--interface a1 --packets 600 --from link --window-packets 1";
     let run = LiveRun::start(network.packets("", args));
     network.replay("a0", &sent);
@@ -317,14 +305,11 @@ fn an_interface_that_goes_down_is_captured_again_once_it_is_up() {
 
 #[test]
 fn an_interface_that_comes_back_is_captured_again_if_it_is_awaited() {
-    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
-        return;
-    };
-    let folder = Folder::new();
     // All of them fit in a pipe, which is read at the end.
     let file = echoless("gen packets -n 50", b"").bytes();
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
+    let Some((network, folder, sent)) = feed(&["a0-a1"], &file) else {
+        return;
+    };
     let stats = folder.path("stats").display().to_string();
     let args =
         format!("--interface a1 --packets 150 --from link --window-packets 1 --stats {stats}");
@@ -369,13 +354,10 @@ fn an_interface_that_comes_back_is_captured_again_if_it_is_awaited() {
 
 #[test]
 fn a_run_that_is_behind_passes_packets_unjudged_if_it_may() {
-    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
+    let file = capture("2500", &["--frame-bytes", "200"]);
+    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = capture("2500", &["--frame-bytes", "200"]);
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     let stats = folder.path("stats").display().to_string();
     let window = "--window-packets 400 --ignore mac,vlan,ttl,checksum";
     for (overload, more) in [("pass", ""), ("drop", ""), ("pass", "--to b0")] {
@@ -406,14 +388,11 @@ fn a_run_that_is_behind_passes_packets_unjudged_if_it_may() {
 
 #[test]
 fn packets_that_wait_for_those_of_a_quiet_interface_are_judged() {
-    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
-        return;
-    };
-    let folder = Folder::new();
     // More than half of a buffer, faster than a frame is held for.
     let file = capture("2500", &["--frame-bytes", "200"]);
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
+    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
+        return;
+    };
     let stats = folder.path("stats").display().to_string();
     let live = "--interface a1 --interface b1 --packets 2500 --buffer 1MiB --overload pass";
     let args = format!("{live} --window-packets 400 --stats {stats} -o -");
@@ -428,13 +407,10 @@ fn packets_that_wait_for_those_of_a_quiet_interface_are_judged() {
 
 #[test]
 fn a_run_becomes_a_user_once_it_captures() {
-    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+    let file = capture("500", &[]);
+    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = capture("500", &[]);
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     let run = LiveRun::start(network.packets("", "--interface a1 --user nobody --packets 500"));
     let status = std::fs::read_to_string(format!("/proc/{}/status", run.child.id())).unwrap();
     let field = |name: &str| {
@@ -476,13 +452,10 @@ fn checksums_that_are_not_computed_are_told_once() {
 
 #[test]
 fn rotated_files_are_whole_and_hold_what_one_file_would() {
-    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
+    let file = capture("1000", &["--frame-bytes", "100"]);
+    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = capture("1000", &["--frame-bytes", "100"]);
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     let window = "--window-packets 400 --ignore mac,vlan,ttl,checksum";
     let expected = frames(&packets(&window.split_whitespace().collect::<Vec<_>>(), &file).bytes());
     // Some have a tag of 4 bytes; what is around one is 44 bytes, and what is in front of all 84.
@@ -669,13 +642,10 @@ fn lost_packets_are_counted() {
 
 #[test]
 fn packets_that_pass_leave_by_another_interface() {
-    let Some(network) = Network::new(&["a0-a1", "b0-b1"], &["tcpreplay"]) else {
+    let file = capture("1000", &[]);
+    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
         return;
     };
-    let folder = Folder::new();
-    let file = capture("1000", &[]);
-    folder.write("sent", &file);
-    let sent = folder.path("sent").display().to_string();
     let stats = folder.path("stats").display().to_string();
     let window = "--window-packets 400 --ignore mac,vlan,ttl,checksum";
     for which in ["", "--invert", "--tag"] {
