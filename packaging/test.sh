@@ -33,7 +33,7 @@ inside() {
   root "$1"
   local layers
   layers=$(mktemp -d "$roots/layer.XXXX")
-  mkdir "$layers"/{upper,work,root}
+  mkdir "$layers"/{upper,work,merged}
   { cat <<'SETUP'
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
@@ -52,14 +52,14 @@ cd /tmp
 SETUP
     cat; } >"$layers/script"
   unshare --mount --pid --fork --kill-child bash -euc '
-    mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
-    mkdir -p "$2"/root/{files,echoless,go}
-    mount --bind "$3" "$2/root/files"
-    mount -o bind,ro . "$2/root/echoless"
-    mount --bind "$(go env GOROOT)" "$2/root/go"
-    mount -t proc proc "$2/root/proc"
-    cp "$2/script" "$2/root/tmp/script"
-    packages=$4 version=$5 chroot "$2/root" bash /tmp/script' - "$roots/$1" "$layers" "$files" "$2" "$version"
+    mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/merged"
+    mkdir -p "$2"/merged/{files,echoless,go}
+    mount --bind "$3" "$2/merged/files"
+    mount -o bind,ro . "$2/merged/echoless"
+    mount --bind "$(go env GOROOT)" "$2/merged/go"
+    mount -t proc proc "$2/merged/proc"
+    cp "$2/script" "$2/merged/tmp/script"
+    packages=$4 version=$5 chroot "$2/merged" bash /tmp/script' - "$roots/$1" "$layers" "$files" "$2" "$version"
   rm -rf "$layers"
 }
 

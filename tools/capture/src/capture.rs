@@ -312,7 +312,7 @@ impl Capture {
     pub fn take_notices(&mut self) -> Vec<Notice> {
         let mut notices = std::mem::take(&mut self.notices);
         for interface in &mut self.interfaces {
-            notices.extend(interface.take_oddities());
+            notices.extend(interface.take_offload_notices());
         }
         notices
     }

@@ -1,5 +1,11 @@
 //! What takes the place of a capture, and of a sender, on systems that have none yet.
 
+#![allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    reason = "those of the capture that there is"
+)]
+
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -11,7 +17,6 @@ use crate::options::{InterfaceCounts, InterfaceError, Notice, Options};
 #[derive(Debug)]
 pub enum Capture {}
 
-#[allow(missing_docs, clippy::missing_errors_doc)]
 impl Capture {
     pub fn open(options: &Options, _: &[Arc<InterfaceCounts>]) -> Result<Self, InterfaceError> {
         Err(unsupported(options.interfaces.concat()))
@@ -53,7 +58,6 @@ impl Capture {
 #[derive(Debug)]
 pub enum Sender {}
 
-#[allow(missing_docs, clippy::missing_errors_doc)]
 impl Sender {
     pub fn open(interface: &str) -> Result<Self, InterfaceError> {
         Err(unsupported(interface.into()))

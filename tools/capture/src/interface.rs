@@ -37,11 +37,11 @@ pub(crate) enum Change {
 
 /// What this machine makes of frames, so that they may be no copies of others.
 #[derive(Debug, Clone, Copy, Default)]
-struct Oddities {
+struct Offloads {
     /// Frames longer than the MTU.
-    joined: bool,
+    joined_frames: bool,
     /// Frames without their checksum.
-    unsummed: bool,
+    partial_checksums: bool,
 }
 
 /// An interface, and how far its ring is read.
@@ -65,8 +65,8 @@ pub(crate) struct Interface {
     /// Since when it is removed.
     pub(crate) gone: Option<Instant>,
     /// What it has that copies elsewhere do not, and what of that is said.
-    has: Oddities,
-    told: Oddities,
+    has: Offloads,
+    told: Offloads,
     pub(crate) counts: Arc<InterfaceCounts>,
 }
 
@@ -127,8 +127,8 @@ impl Interface {
             seen_empty: 0,
             was_down: false,
             gone: None,
-            has: Oddities::default(),
-            told: Oddities::default(),
+            has: Offloads::default(),
+            told: Offloads::default(),
             counts,
         })
     }
@@ -210,12 +210,12 @@ impl Interface {
         };
         let most = self.mtu.saturating_add(LINK_BYTES);
         let is_joined = frame.original_len > most && self.link_type == LinkType::ETHERNET;
-        let is_unsummed = frame.has_partial_checksum;
+        let is_partial = frame.has_partial_checksum;
         if !take(&frame) {
             return Ok(false);
         }
-        self.has.joined |= is_joined;
-        self.has.unsummed |= is_unsummed;
+        self.has.joined_frames |= is_joined;
+        self.has.partial_checksums |= is_partial;
         self.counts.add_frame();
         self.head = next;
         if next.is_none() {
@@ -269,13 +269,16 @@ impl Interface {
     }
 
     /// What came for the first time since the last call.
-    pub(crate) fn take_oddities(&mut self) -> impl Iterator<Item = Notice> {
+    pub(crate) fn take_offload_notices(&mut self) -> impl Iterator<Item = Notice> {
         let (has, told) = (self.has, self.told);
         self.told = has;
         let joined = Notice::JoinedFrames as fn(String) -> Notice;
         let named = [
-            (has.joined && !told.joined, joined),
-            (has.unsummed && !told.unsummed, Notice::PartialChecksums),
+            (has.joined_frames && !told.joined_frames, joined),
+            (
+                has.partial_checksums && !told.partial_checksums,
+                Notice::PartialChecksums,
+            ),
         ];
         let begun = named.into_iter().filter(|(begins, _)| *begins);
         begun.map(|(_, notice)| notice(self.name.clone()))

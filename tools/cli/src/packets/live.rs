@@ -118,7 +118,7 @@ impl LiveCapture {
             thread::sleep(BETWEEN_LOOKS);
         };
         *lock(&self.opened) = Some(capture);
-        self.user.as_ref().map_or(Ok(()), User::become_it)
+        self.user.as_ref().map_or(Ok(()), User::drop_privileges)
     }
 
     /// What the feed reads, once.

@@ -38,13 +38,13 @@ impl User {
     /// # Errors
     /// [`Failure`] without the permission, or if the process could become root again.
     #[cfg(unix)]
-    pub(crate) fn become_it(&self) -> Result<(), Failure> {
+    pub(crate) fn drop_privileges(&self) -> Result<(), Failure> {
         use std::ffi::CString;
         use std::io;
 
         use nix::unistd::{initgroups, setgid, setuid};
 
-        let become_it = || {
+        let drop_privileges = || {
             initgroups(&CString::new(self.name.as_str())?, self.found.gid)?;
             setgid(self.found.gid)?;
             setuid(self.found.uid)?;
@@ -53,12 +53,12 @@ impl User {
                 false => Ok(()),
             }
         };
-        become_it().map_err(Failure::file(format!("--user {}", self.name)))
+        drop_privileges().map_err(Failure::file(format!("--user {}", self.name)))
     }
 
     /// There is no such user.
     #[cfg(not(unix))]
-    pub(crate) fn become_it(&self) -> Result<(), Failure> {
+    pub(crate) fn drop_privileges(&self) -> Result<(), Failure> {
         Err(Failure::option("--user", &self.name))
     }
 }
