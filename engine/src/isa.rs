@@ -140,10 +140,6 @@ pub trait HotLoop {
 
 /// A kernel as a type: possession proves that the CPU has the instruction set.
 pub trait TargetIsa: Copy {
-    /// Whether the vectors are long enough to find the lines of a block faster than one by one.
-    /// Where they are not, one loop fewer is compiled for each rule.
-    const FINDS_LINES: bool;
-
     /// Runs a loop, compiled for the instruction set.
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output;
 }

@@ -22,8 +22,8 @@ pub struct Arguments {
     /// Kernels to measure. Default: all that this machine supports.
     #[arg(long, value_delimiter = ',')]
     pub(super) kernels: Vec<Kernel>,
-    /// Blocks of 64 keys that filters prefetch ahead, 1 to 3, perhaps the cache, and perhaps that
-    /// lines are found in vectors: 2, 2,l2 or 2,l2,vectors. Default: what each filter measures.
+    /// Blocks of 64 keys that filters prefetch ahead, 1 to 3, and perhaps the cache: 2 or 2,l2.
+    /// Default: what each filter measures.
     #[arg(long, value_name = "BLOCKS")]
     pub(super) lookahead: Option<LookAhead>,
     /// Measure each filter with every look-ahead in turn, and without a fixed one: a table of the

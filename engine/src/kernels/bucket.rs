@@ -15,6 +15,12 @@ use crate::memory::{CacheLevel, Line, prefetch};
 /// The number of lines of a [`Page`]: 4 KiB, the smallest page of the memory.
 pub(crate) const PAGE_LINES: usize = 64;
 
+/// The most lines of a line form: 2^32, which is 256 GiB.
+///
+/// The high bits of a hash select the line. Up to this number they are at most the upper half of
+/// the hash, and positions within a line may come from the lower half.
+pub(crate) const MOST_LINES: u64 = 1 << 32;
+
 /// The lines of a page.
 pub(crate) type Page = [Line; PAGE_LINES];
 
@@ -176,8 +182,17 @@ impl LineRange {
         key.line(self.total).wrapping_sub(self.first) as usize
     }
 
-    /// The positions of a block of keys among fewer than 2^32 lines, as
-    /// [`position`](Self::position) computes them.
+    /// As [`positions_of`](Self::positions_of), among 2^32 lines, whose number has one bit more.
+    #[cold]
+    #[inline(never)]
+    fn positions_of_most(self, keys: &[KeyHash], positions: &mut BlockPositions) {
+        for (key, position) in keys.iter().zip(&mut positions.0) {
+            *position = self.position(*key) as u32;
+        }
+    }
+
+    /// The positions of a block of keys among at most 2^32 lines, as [`position`](Self::position)
+    /// computes them.
     ///
     /// The line is the high word of the 128-bit product `key * total`. Vectors have no such
     /// product, but they have 32 x 32 -> 64 bits, and two of these are enough for a 32-bit `total`:
@@ -189,13 +204,16 @@ impl LineRange {
     /// The line is the upper half of that sum. The compiler vectorises the loop.
     #[inline(always)]
     pub(super) fn positions_of(self, keys: &[KeyHash], positions: &mut BlockPositions) {
-        debug_assert!(self.total >> 32 == 0);
+        debug_assert!(self.total <= MOST_LINES);
+        if self.total == MOST_LINES {
+            return self.positions_of_most(keys, positions);
+        }
         let total = u64::from(self.total as u32);
         for (key, position) in keys.iter().zip(&mut positions.0) {
             let low = ((key.0 & 0xffff_ffff) * total) >> 32;
             let line = ((key.0 >> 32) * total + low) >> 32;
             // For a line before the range this wraps to 2^32 - (first - line), which is past the
-            // end of the range, since `total` is below 2^32: the bounds check of the visit panics.
+            // end of the range, since `total` is at most 2^32: the bounds check of the visit panics.
             *position = line.wrapping_sub(self.first) as u32;
         }
     }
@@ -214,7 +232,7 @@ mod tests {
                 prop_oneof![Just(0), Just(u64::MAX), any::<u64>()].prop_map(KeyHash),
                 0..=BLOCK,
             ),
-            total in prop_oneof![1..=8_u64, 1..1_u64 << 21, 1..1_u64 << 32],
+            total in prop_oneof![1..=8_u64, 1..1_u64 << 21, 1..1_u64 << 32, Just(MOST_LINES)],
             first in any::<prop::sample::Selector>(),
         ) {
             let range = LineRange { total, first: first.select([0, total / 3, total - 1]) };

@@ -85,8 +85,6 @@ macro_rules! token {
         }
 
         impl $crate::isa::TargetIsa for $token {
-            const FINDS_LINES: bool = true;
-
             #[inline]
             fn run<L: $crate::isa::HotLoop>(self, hot_loop: L) -> L::Output {
                 debug_assert!($kernel.is_available());

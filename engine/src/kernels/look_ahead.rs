@@ -1,8 +1,8 @@
 //! How far the loops look ahead, and how a filter measures which look-ahead is best.
 //!
-//! A line must be in a cache when it is visited. Which cache to prefetch into, how many keys ahead,
-//! and whether to find the lines of a block in vectors depends on the CPU, on how much of the
-//! filter its caches hold, and on how long a visit takes. No table of CPUs is right for long, so a
+//! A line must be in a cache when it is visited. Which cache to prefetch into, and how many keys
+//! ahead, depends on the CPU, on how much of the filter its caches hold, and on how long a visit
+//! takes. No table of CPUs is right for long, so a
 //! filter measures: now and then it times one batch with the best candidate so far and the next
 //! batch with another one.
 //!
@@ -35,8 +35,7 @@ use crate::sync::unmodelled::{Arc, AtomicU32, Mutex, MutexGuard, Ordering};
 const FIELD: &str = "lookahead";
 
 /// The texts of look-aheads.
-const ALLOWED: &str = "1, 2 or 3 blocks of 64 keys, then perhaps a cache, then perhaps vectors, \
-                       as in 2,l1 or 2,l2,vectors";
+const ALLOWED: &str = "1, 2 or 3 blocks of 64 keys, then perhaps a cache, as in 2 or 2,l2";
 
 /// The number of lines from which filters measure, 512 KiB: smaller ones lie in the L2 cache, where
 /// every candidate is about as fast.
@@ -54,14 +53,13 @@ const BETTER: f64 = 0.97;
 /// A candidate that takes more than this in its first pair is passed over.
 const FAR_BEHIND: f64 = 1.15;
 
-/// The batches between two pairs, at first and at most. A round of twelve candidates then takes
+/// The batches between two pairs, at first and at most. A round of six candidates then takes
 /// less than a hundredth of the time of the first million keys, and a thousandth later.
 const FIRST_PAUSE: u32 = 14;
 const LONGEST_PAUSE: u32 = 254;
 
-/// How many blocks of 64 keys a filter prefetches ahead, into which cache, and whether it finds the
-/// lines of a block in vectors. Filters of 512 KiB and more measure which is best while they work;
-/// see [`Report::look_ahead`](crate::Report::look_ahead). Verdicts do not depend on it.
+/// How many blocks of 64 keys a filter prefetches ahead, and into which cache. Filters of 512 KiB
+/// and more measure which is best while they work; see [`Report::look_ahead`](crate::Report::look_ahead). Verdicts do not depend on it.
 ///
 /// # Examples
 /// ```
@@ -75,24 +73,17 @@ const LONGEST_PAUSE: u32 = 254;
 pub struct LookAhead {
     blocks: u8,
     cache: CacheLevel,
-    in_vectors: bool,
 }
 
 /// Every look-ahead.
-const ALL: [LookAhead; 12] = {
-    const BLOCKS: [u8; 3] = [2, 1, 3];
-    let mut all = [LookAhead::INITIAL; 12];
-    let mut index = 0;
-    while index < all.len() {
-        let cache = match index / 2 % 2 {
-            0 => CacheLevel::L1,
-            _ => CacheLevel::L2,
-        };
-        all[index] = LookAhead::new(BLOCKS[index / 4], cache, index % 2 == 0);
-        index += 1;
-    }
-    all
-};
+const ALL: [LookAhead; 6] = [
+    LookAhead::new(2, CacheLevel::L1),
+    LookAhead::new(2, CacheLevel::L2),
+    LookAhead::new(1, CacheLevel::L1),
+    LookAhead::new(1, CacheLevel::L2),
+    LookAhead::new(3, CacheLevel::L1),
+    LookAhead::new(3, CacheLevel::L2),
+];
 
 /// The look-ahead of all filters of this process: the index among those of
 /// [`LookAhead::all`], and 1; or 0 if it is not fixed.
@@ -103,15 +94,11 @@ impl LookAhead {
     pub(crate) const MOST_BLOCKS: usize = 3;
 
     /// The look-ahead of filters that do not measure, and the first one of those that do.
-    pub(crate) const INITIAL: Self = Self::new(2, CacheLevel::L1, true);
+    pub(crate) const INITIAL: Self = ALL[0];
 
-    pub(crate) const fn new(blocks: u8, cache: CacheLevel, in_vectors: bool) -> Self {
+    pub(crate) const fn new(blocks: u8, cache: CacheLevel) -> Self {
         debug_assert!(blocks >= 1 && blocks as usize <= Self::MOST_BLOCKS);
-        Self {
-            blocks,
-            cache,
-            in_vectors,
-        }
+        Self { blocks, cache }
     }
 
     /// Every look-ahead, the initial one first.
@@ -158,15 +145,9 @@ impl LookAhead {
     pub(crate) const fn cache(self) -> CacheLevel {
         self.cache
     }
-
-    /// Whether to find the lines of a block in vectors.
-    #[inline(always)]
-    pub(crate) const fn in_vectors(self) -> bool {
-        self.in_vectors
-    }
 }
 
-/// `2`, or with the cache `2,l1` or `2,l2`, or with lines found in vectors `2,l2,vectors`.
+/// `2`, or with the cache `2,l1` or `2,l2`.
 impl FromStr for LookAhead {
     type Err = SpecError;
 
@@ -183,15 +164,8 @@ impl FromStr for LookAhead {
             Some("l2") => Some(CacheLevel::L2),
             Some(_) => None,
         };
-        let in_vectors = match parts.next() {
-            None => Some(false),
-            Some("vectors") => Some(true),
-            Some(_) => None,
-        };
-        match (blocks, cache, in_vectors, parts.next()) {
-            (Some(blocks), Some(cache), Some(in_vectors), None) => {
-                Ok(Self::new(blocks, cache, in_vectors))
-            }
+        match (blocks, cache, parts.next()) {
+            (Some(blocks), Some(cache), None) => Ok(Self::new(blocks, cache)),
             _ => Err(SpecError::new(FIELD, text, ALLOWED)),
         }
     }
@@ -204,19 +178,13 @@ impl fmt::Display for LookAhead {
             CacheLevel::L1 => "L1",
             CacheLevel::L2 => "L2",
         };
-        write!(formatter, "{} {unit} into {cache}", self.blocks)?;
-        if self.in_vectors {
-            formatter.write_str(", lines found in vectors")?;
-        }
-        Ok(())
+        write!(formatter, "{} {unit} into {cache}", self.blocks)
     }
 }
 
 /// What the candidates of a loop differ in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tunes {
-    /// Blocks ahead, cache, and vectors.
-    Everything,
     /// Blocks ahead and cache.
     BlocksAndCache,
     /// The cache: the loop prefetches its whole batch.
@@ -225,16 +193,10 @@ pub(crate) enum Tunes {
 
 impl Tunes {
     fn candidates(self) -> Vec<LookAhead> {
-        let blocks: &[u8] = match self {
-            Self::Everything | Self::BlocksAndCache => &[1, 2, 3],
-            Self::Cache => &[2],
+        let among = |one: &LookAhead| match self {
+            Self::BlocksAndCache => true,
+            Self::Cache => one.blocks == LookAhead::INITIAL.blocks,
         };
-        let vectors: &[bool] = match self {
-            Self::Everything => &[true, false],
-            Self::BlocksAndCache | Self::Cache => &[true],
-        };
-        let among =
-            |one: &LookAhead| blocks.contains(&one.blocks) && vectors.contains(&one.in_vectors);
         ALL.iter().copied().filter(among).collect()
     }
 }
@@ -271,7 +233,8 @@ impl Tuner {
         Self::of_kind(TypeId::of::<L>(), lines, tunes)
     }
 
-    fn of_kind(of_loop: TypeId, lines: u64, tunes: Tunes) -> Self {
+    /// The same for a loop that is known by a type.
+    pub(crate) fn of_kind(of_loop: TypeId, lines: u64, tunes: Tunes) -> Self {
         let measured = || {
             let kind = (of_loop, lines.ilog2(), tunes);
             let mut registry = REGISTRY.lock().ok()?;
@@ -586,14 +549,14 @@ mod tests {
     fn filters_of_one_kind_and_size_class_share_what_they_measure() {
         struct Loop;
         let [one, other, larger] = [LEAST_LINES, LEAST_LINES + 5, 2 * LEAST_LINES].map(|lines| {
-            let tuner = Tuner::new::<Loop>(lines, Tunes::Everything);
+            let tuner = Tuner::new::<Loop>(lines, Tunes::BlocksAndCache);
             tuner.measured.expect("a large filter measures")
         });
         assert!(Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &larger));
         let cache = Tuner::new::<Loop>(LEAST_LINES, Tunes::Cache);
         let cache = cache.measured.expect("a large filter measures");
-        assert_eq!((one.candidates.len(), cache.candidates.len()), (12, 2));
-        let small = Tuner::new::<Loop>(LEAST_LINES - 1, Tunes::Everything);
+        assert_eq!((one.candidates.len(), cache.candidates.len()), (6, 2));
+        let small = Tuner::new::<Loop>(LEAST_LINES - 1, Tunes::BlocksAndCache);
         assert!(small.measured.is_none() && small.measured().is_none());
         assert_eq!(small.best(), LookAhead::INITIAL);
     }
@@ -645,7 +608,6 @@ mod tests {
             ("1", "1 block into L1"),
             ("3,l1", "3 blocks into L1"),
             ("2,l2", "2 blocks into L2"),
-            ("2,l1,vectors", "2 blocks into L1, lines found in vectors"),
         ] {
             assert_eq!(text.parse::<LookAhead>().unwrap().to_string(), shown);
         }
@@ -658,14 +620,14 @@ mod tests {
             "1,l3",
             ",l1",
             "1,l1,",
-            "1,l1,vectors,",
+            "2,l2,vectors",
         ] {
             let error = text.parse::<LookAhead>().unwrap_err();
             assert_eq!(
                 error.to_string(),
                 format!(
                     "invalid lookahead={text}: expected 1, 2 or 3 blocks of 64 keys, then perhaps \
-                     a cache, then perhaps vectors, as in 2,l1 or 2,l2,vectors"
+                     a cache, as in 2 or 2,l2"
                 )
             );
         }

@@ -20,9 +20,9 @@ mod select;
 mod slot;
 
 pub use batch::Outcome;
-pub(crate) use batch::{BLOCK, BatchCounts, BatchLoop, BlockLoop, LineStep, SingleVisit};
+pub(crate) use batch::{BLOCK, BatchCounts, BatchLoop, KnownPositions, LineStep, SingleVisit};
 pub use bucket::{Bucket, LineRange};
-pub(crate) use bucket::{PAGE_LINES, Page, PageKey};
+pub(crate) use bucket::{MOST_LINES, PAGE_LINES, Page, PageKey};
 pub(crate) use dispatch::ForKernel;
 pub use dispatch::{LineOps, Token};
 pub use look_ahead::LookAhead;

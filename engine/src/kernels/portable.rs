@@ -14,9 +14,6 @@ use crate::memory::Line;
 pub(crate) struct Portable;
 
 impl TargetIsa for Portable {
-    /// Where another kernel is better, this one is a reference.
-    const FINDS_LINES: bool = cfg!(not(target_arch = "x86_64"));
-
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         hot_loop.run()

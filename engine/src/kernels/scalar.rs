@@ -10,8 +10,6 @@ use crate::memory::Line;
 pub struct Scalar;
 
 impl TargetIsa for Scalar {
-    const FINDS_LINES: bool = false;
-
     #[inline]
     fn run<L: HotLoop>(self, hot_loop: L) -> L::Output {
         hot_loop.run()

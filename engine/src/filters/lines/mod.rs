@@ -24,9 +24,9 @@ mod rule_lines;
 mod rule_loop;
 
 pub use crate::kernels::LineRange;
+pub(crate) use crate::kernels::MOST_LINES;
 pub use clock::Clock;
 pub use line_filter::{LineFilter, Progress};
-pub(crate) use plan::MOST_LINES;
 pub use plan::{LineAllocation, LinePlan};
 
 use super::replacement;

@@ -9,12 +9,6 @@ use crate::kernels::LineRange;
 use crate::memory::{LINE_BYTES, check_available};
 use crate::partition::{Partitioned, Partitioning};
 
-/// The most lines of a line form: 2^32, which is 256 GiB.
-///
-/// The high bits of a hash select the line. Up to this number they are at most the upper half of
-/// the hash, and positions within a line may come from the lower half (see `layout`).
-pub(crate) const MOST_LINES: u64 = 1 << 32;
-
 /// The lines that one filter or partition will own, with the kernel and the seed to build it with.
 #[derive(Debug, Clone, Copy)]
 pub struct LineAllocation {

@@ -9,7 +9,7 @@ use super::expiry::Expiry;
 use super::line_filter::{LineFilter, Progress};
 use super::plan::LineAllocation;
 use super::rule::{Counts, Rule};
-use super::rule_loop::{RuleBatch, RuleLoop, for_kernel, observe_one};
+use super::rule_loop::{RuleBatch, RuleLoops, for_kernel, observe_one};
 use crate::error::BuildError;
 use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
@@ -25,8 +25,7 @@ struct RuleLines<R: Rule> {
     range: LineRange,
     rule: R,
     kernel: DetectedKernel,
-    /// Chosen once, when the filter is built.
-    rule_loop: Box<dyn RuleLoop<R>>,
+    loops: RuleLoops<R>,
     counts: Counts,
     /// The lines that have not expired in this era of the clock; `None` if all have.
     expiry: Option<Expiry<R>>,
@@ -56,11 +55,11 @@ impl<R: Rule> RuleLines<R> {
         self.counts.evictions += counts.evictions;
     }
 
-    /// Observes keys at the clock as it is, or each at its own tick, of the current era of the clock
-    /// or before it.
-    fn observe_keys(&mut self, keys: &[KeyHash], ticks: Option<&[u64]>, duplicates: &mut [u64]) {
+    /// Observes keys each at its own tick, of the current era of the clock or before it, or without
+    /// ticks at the clock as it is.
+    fn observe_keys(&mut self, keys: &[KeyHash], ticks: &[u64], duplicates: &mut [u64]) {
         self.prepare(keys);
-        let counts = self.rule_loop.observe(RuleBatch {
+        let counts = self.loops.observe(RuleBatch {
             rule: self.rule,
             lines: &mut self.lines,
             range: self.range,
@@ -69,9 +68,9 @@ impl<R: Rule> RuleLines<R> {
             duplicates,
         });
         self.count(keys, counts);
-        if let Some(ticks) = ticks {
-            // The loop moved a copy of the clock, which ended at the latest tick.
-            self.rule.follow(ticks.iter().copied().max().unwrap_or(0));
+        if let Some(latest) = ticks.iter().max() {
+            // The loop moved a copy of the clock.
+            self.rule.follow(*latest);
         }
     }
 
@@ -95,7 +94,7 @@ impl<R: Rule> RuleLines<R> {
             let end = in_era.map_or(keys.len(), |count| from + count / 64 * 64);
             if end > from {
                 let words = &mut duplicates[from / 64..end.div_ceil(64)];
-                self.observe_keys(&keys[from..end], Some(&ticks[from..end]), words);
+                self.observe_keys(&keys[from..end], &ticks[from..end], words);
                 from = end;
                 continue;
             }
@@ -156,7 +155,7 @@ impl<R: Rule> Filter for RuleLines<R> {
         match (batch.keys(), duplicates) {
             ([], _) => {}
             ([key], [word]) => *word = u64::from(self.observe_key(*key)),
-            (keys, duplicates) => self.observe_keys(keys, None, duplicates),
+            (keys, duplicates) => self.observe_keys(keys, &[], duplicates),
         }
     }
 
@@ -165,7 +164,7 @@ impl<R: Rule> Filter for RuleLines<R> {
     }
 
     fn prefetch(&self, keys: &[KeyHash]) {
-        let cache = self.rule_loop.look_ahead().cache();
+        let cache = self.loops.look_ahead().cache();
         for key in keys {
             R::Bucket::prefetch(&self.lines, self.range.position(*key), *key, cache);
         }
@@ -213,7 +212,7 @@ impl<R: Rule> Filter for RuleLines<R> {
     fn report_on(&self, tally: Tally) -> Report {
         Report {
             kernel: Some(self.kernel.kernel()),
-            look_ahead: self.rule_loop.measured_look_ahead(),
+            look_ahead: self.loops.measured_look_ahead(),
             ..self.rule.estimates(tally)
         }
     }
@@ -369,7 +368,7 @@ impl LineAllocation {
             range: self.range,
             rule,
             kernel: self.kernel,
-            rule_loop: for_kernel(self.kernel, self.range.total),
+            loops: for_kernel(self.kernel, self.range.total),
             counts: Counts::default(),
             expiry: None,
             holds_times: false,

@@ -1,16 +1,18 @@
 //! The loops of a rule, compiled for every kernel that it runs on.
 //!
-//! [`for_kernel`] selects the loops of a batch once, when a filter is built; a single key selects
-//! its code again, by the kernel ([`observe_one`]):
+//! [`for_kernel`] selects the loop of batches once, when a filter is built; a single key selects its
+//! code again, by the kernel ([`observe_one`]):
 //!
 //! ```text
-//! observe_batch -> RuleLoop::observe (two dynamic calls for a batch)
-//!   -> BatchLoop or BlockLoop, for kernel O  prefetch, one line per key, pack verdicts
-//!        -> RuleStep::visit -> R::visit      inlined: the rule on the line, by the operations of O
+//! observe_batch -> RuleLoops::observe              times the batch now and then
+//!   -> RuleLoop::observe (a dynamic call for a batch)
+//!     -> BatchLoop, for kernel O                   prefetch, one line per key, pack verdicts
+//!        -> RuleStep::visit -> R::visit            inlined: the rule on the line, by O's operations
 //! observe_batch of one key -> observe_one (a dynamic call, and branches on the kernel)
 //!   -> SingleVisit, for kernel O -> RuleStep::visit -> R::visit
 //! ```
 
+use std::any::TypeId;
 use std::fmt;
 use std::iter::empty;
 use std::marker::PhantomData;
@@ -20,8 +22,8 @@ use crate::hash::KeyHash;
 use crate::isa::DetectedKernel;
 use crate::kernels::scalar::Scalar;
 use crate::kernels::{
-    BLOCK, BatchCounts, BatchLoop, BlockLoop, ForKernel, LineOps, LineRange, LineStep, LookAhead,
-    Outcome, SingleVisit, Tuner, Tunes,
+    BLOCK, BatchCounts, BatchLoop, ForKernel, KnownPositions, LineOps, LineRange, LineStep,
+    LookAhead, Outcome, SingleVisit, Tuner, Tunes,
 };
 use crate::memory::Line;
 
@@ -31,100 +33,110 @@ pub(super) struct RuleBatch<'a, R> {
     pub(super) lines: &'a mut [Line],
     pub(super) range: LineRange,
     pub(super) keys: &'a [KeyHash],
-    pub(super) ticks: Option<&'a [u64]>,
+    /// For a rule with a clock, the tick of each key, all of them in one era; or none, if the clock
+    /// stays.
+    pub(super) ticks: &'a [u64],
     pub(super) duplicates: &'a mut [u64],
 }
 
-/// The batch loop of a rule, compiled for one kernel.
-pub(super) trait RuleLoop<R: Rule>: fmt::Debug + Send + Sync {
-    /// Observes keys, for a rule with a clock also each at its own tick, all of them in one era.
-    fn observe(&self, batch: RuleBatch<'_, R>) -> BatchCounts;
-
-    /// The look-ahead of the next batch.
-    fn look_ahead(&self) -> LookAhead;
-
-    /// The same, if it was chosen by measuring.
-    fn measured_look_ahead(&self) -> Option<LookAhead>;
-}
-
-/// The token of the kernel, which proves that this CPU has its instructions, and how far to look
-/// ahead.
+/// The loops of a rule in one filter, and how far they look ahead.
 #[derive(Debug)]
-struct KernelLoop<O> {
-    ops: O,
+pub(super) struct RuleLoops<R> {
+    on_kernel: Box<dyn RuleLoop<R>>,
     /// In batches of more than a block.
     batches: Tuner,
     /// In batches of up to a block.
     blocks: Tuner,
+    positions: Box<KnownPositions>,
 }
 
-impl<O: LineOps, R: Rule> RuleLoop<R> for KernelLoop<O> {
-    fn observe(&self, batch: RuleBatch<'_, R>) -> BatchCounts {
-        let (ops, rule) = (self.ops, batch.rule);
-        match batch.ticks {
-            None => {
-                let ticks = empty();
-                self.run(batch, RuleStep { ops, rule, ticks })
-            }
-            // For other rules, this loop is not compiled.
-            Some(ticks) if R::HAS_CLOCK => {
-                let ticks = ticks.iter();
-                self.run(batch, RuleStep { ops, rule, ticks })
-            }
-            Some(_) => unreachable!("ticks for a rule without a clock"),
-        }
+impl<R: Rule> RuleLoops<R> {
+    /// Observes keys, for a rule with a clock also each at its own tick.
+    pub(super) fn observe(&mut self, batch: RuleBatch<'_, R>) -> BatchCounts {
+        let keys = batch.keys.len();
+        let tuner = if keys > BLOCK {
+            &self.batches
+        } else {
+            &self.blocks
+        };
+        let (on_kernel, positions) = (&*self.on_kernel, &mut *self.positions);
+        tuner.run(keys, |look_ahead| {
+            on_kernel.observe(batch, look_ahead, positions)
+        })
     }
 
-    fn look_ahead(&self) -> LookAhead {
+    /// The look-ahead of the next batch.
+    pub(super) fn look_ahead(&self) -> LookAhead {
         self.batches.best()
     }
 
-    fn measured_look_ahead(&self) -> Option<LookAhead> {
+    /// The same, if it was chosen by measuring.
+    pub(super) fn measured_look_ahead(&self) -> Option<LookAhead> {
         self.batches.measured()
     }
 }
 
-impl<O: LineOps> KernelLoop<O> {
-    /// Runs a batch through the loop for its length.
-    #[inline]
-    fn run<R, S: LineStep>(&self, batch: RuleBatch<'_, R>, step: S) -> BatchCounts {
-        let RuleBatch {
-            lines,
-            range,
-            keys,
-            duplicates,
-            ..
-        } = batch;
-        if keys.len() > BLOCK {
-            let run = |look_ahead| {
-                self.ops.run(BatchLoop {
-                    lines,
-                    range,
-                    keys,
-                    duplicates,
-                    look_ahead,
-                    step,
-                })
-            };
-            self.batches.run(keys.len(), run)
-        } else {
-            let run = |look_ahead: LookAhead| {
-                self.ops.run(BlockLoop {
-                    lines,
-                    range,
-                    keys,
-                    duplicates,
-                    cache: look_ahead.cache(),
-                    step,
-                })
-            };
-            self.blocks.run(keys.len(), run)
+/// The batch loop of a rule, compiled for one kernel.
+trait RuleLoop<R: Rule>: fmt::Debug + Send + Sync {
+    /// Observes keys.
+    fn observe(
+        &self,
+        batch: RuleBatch<'_, R>,
+        look_ahead: LookAhead,
+        positions: &mut KnownPositions,
+    ) -> BatchCounts;
+}
+
+/// The token of the kernel, which proves that this CPU has its instructions.
+#[derive(Debug)]
+struct OnKernel<O>(O);
+
+impl<O: LineOps, R: Rule> RuleLoop<R> for OnKernel<O> {
+    fn observe(
+        &self,
+        batch: RuleBatch<'_, R>,
+        look_ahead: LookAhead,
+        positions: &mut KnownPositions,
+    ) -> BatchCounts {
+        let (ops, rule) = (self.0, batch.rule);
+        match batch.ticks {
+            [] => {
+                let ticks = empty();
+                self.run(batch, RuleStep { ops, rule, ticks }, look_ahead, positions)
+            }
+            // For other rules, this loop is not compiled.
+            ticks if R::HAS_CLOCK => {
+                let ticks = ticks.iter();
+                self.run(batch, RuleStep { ops, rule, ticks }, look_ahead, positions)
+            }
+            _ => unreachable!("ticks for a rule without a clock"),
         }
     }
 }
 
-/// A rule and its kernel, as a step of the batch loop that moves the clock of the rule to the tick
-/// of each key.
+impl<O: LineOps> OnKernel<O> {
+    #[inline]
+    fn run<R, S: LineStep>(
+        &self,
+        batch: RuleBatch<'_, R>,
+        step: S,
+        look_ahead: LookAhead,
+        positions: &mut KnownPositions,
+    ) -> BatchCounts {
+        self.0.run(BatchLoop {
+            lines: batch.lines,
+            range: batch.range,
+            keys: batch.keys,
+            duplicates: batch.duplicates,
+            look_ahead,
+            positions,
+            step,
+        })
+    }
+}
+
+/// A rule and its kernel, as a step of the loops that moves the clock of the rule to the tick of
+/// each key.
 struct RuleStep<O, R, T> {
     ops: O,
     rule: R,
@@ -135,8 +147,6 @@ struct RuleStep<O, R, T> {
 
 impl<'a, O: LineOps, R: Rule, T: Iterator<Item = &'a u64>> LineStep for RuleStep<O, R, T> {
     type Bucket = R::Bucket;
-
-    const FINDS_LINES: bool = O::FINDS_LINES;
 
     #[inline(always)]
     fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
@@ -152,9 +162,15 @@ impl<'a, O: LineOps, R: Rule, T: Iterator<Item = &'a u64>> LineStep for RuleStep
     }
 }
 
-/// The batch loops of a rule for a kernel, in a filter of so many lines, all partitions together.
-pub(super) fn for_kernel<R: Rule>(kernel: DetectedKernel, lines: u64) -> Box<dyn RuleLoop<R>> {
-    on_kernel::<R, _>(kernel, ForRule(lines, PhantomData))
+/// The loops of a rule for a kernel, in a filter of so many lines, all partitions together.
+pub(super) fn for_kernel<R: Rule>(kernel: DetectedKernel, lines: u64) -> RuleLoops<R> {
+    let (on_kernel, of_loop) = on_kernel::<R, _>(kernel, ForRule(PhantomData));
+    RuleLoops {
+        on_kernel,
+        batches: Tuner::of_kind(of_loop, lines, Tunes::BlocksAndCache),
+        blocks: Tuner::of_kind(of_loop, lines, Tunes::Cache),
+        positions: Box::new(KnownPositions::new()),
+    }
 }
 
 /// Observes a single key in its bucket.
@@ -202,22 +218,13 @@ impl<R: Rule> ForKernel for OneKey<'_, R> {
     }
 }
 
-/// Picks the batch loop of a rule by the kernel.
-struct ForRule<R>(u64, PhantomData<R>);
+/// Picks the batch loop of a rule by the kernel, with the type that it shares what it measures by.
+struct ForRule<R>(PhantomData<R>);
 
 impl<R: Rule> ForKernel for ForRule<R> {
-    type Output = Box<dyn RuleLoop<R>>;
+    type Output = (Box<dyn RuleLoop<R>>, TypeId);
 
-    fn call<O: LineOps>(self, ops: O) -> Box<dyn RuleLoop<R>> {
-        let tunes = if O::FINDS_LINES {
-            Tunes::Everything
-        } else {
-            Tunes::BlocksAndCache
-        };
-        Box::new(KernelLoop {
-            ops,
-            batches: Tuner::new::<(O, R)>(self.0, tunes),
-            blocks: Tuner::new::<(O, R)>(self.0, Tunes::Cache),
-        })
+    fn call<O: LineOps>(self, ops: O) -> Self::Output {
+        (Box::new(OnKernel(ops)), TypeId::of::<(O, R)>())
     }
 }

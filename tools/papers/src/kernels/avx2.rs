@@ -261,6 +261,8 @@ macro_rules! vectors {
         impl LaneOps for $token {
             type Lanes = __m128i;
 
+            const SIDE_BY_SIDE: bool = true;
+
             #[inline(always)]
             fn lanes(self, numbers: &Numbers) -> __m128i {
                 const { assert!(size_of::<Numbers>() == size_of::<__m128i>()) };

@@ -70,6 +70,9 @@ impl Spread {
 pub(crate) trait LaneOps: TargetIsa {
     type Lanes: Copy;
 
+    /// Whether all filters of a line side by side are faster than one after the other.
+    const SIDE_BY_SIDE: bool;
+
     fn lanes(self, numbers: &Numbers) -> Self::Lanes;
 
     /// 16 bits of `words` in each lane, as a fraction of 1, times the number in `below`.
@@ -89,6 +92,8 @@ pub(crate) trait LaneOps: TargetIsa {
 /// Plain numbers: the definition of the operations. `avx2.rs` has the vectors.
 impl LaneOps for Scalar {
     type Lanes = Numbers;
+
+    const SIDE_BY_SIDE: bool = false;
 
     #[inline(always)]
     fn lanes(self, numbers: &Numbers) -> Numbers {

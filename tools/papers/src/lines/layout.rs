@@ -277,7 +277,7 @@ impl<C: FilterCount> Ranges<C> {
     #[inline(always)]
     fn side_by_side<O: BitOps>(&self) -> Option<&SideBySide> {
         // The number of filters first: where it is a constant, one of the two ways is left out.
-        if O::FINDS_LINES && self.count.get() as usize <= LANES {
+        if O::SIDE_BY_SIDE && self.count.get() as usize <= LANES {
             self.side_by_side.as_ref()
         } else {
             None
@@ -457,10 +457,6 @@ mod tests {
 
     use super::super::random::Salt;
     use super::*;
-    use echoless::extend::TargetIsa;
-
-    // Positions filter by filter are then what the layouts below compute.
-    const _: () = assert!(!Scalar::FINDS_LINES);
 
     /// The cells of a key in lanes and filter by filter. `None` if there are no lanes.
     fn cells<const D: u32>(count: u32, bits: u32, key: KeyHash) -> Option<[Line; 2]> {
@@ -491,6 +487,8 @@ mod tests {
                         prop_assert_eq!(in_lanes, each, "{} in {}, 2^{}", count, bits, log2);
                     }
                     let ranges = Ranges::in_bits(count, bits);
+                    // So positions of this kernel are computed filter by filter.
+                    prop_assert!(ranges.side_by_side::<Scalar>().is_none());
                     let arrival = Arrival {
                         ops: Scalar,
                         key,
