@@ -14,7 +14,7 @@ use std::error::Error;
 
 use echoless::{
     Batch, Engine, ExchangeError, Filter, KeyHash, KeyHasher, Partitioned, Partitioning, Port,
-    Report, Tally, Verdicts,
+    Tally, Verdicts,
 };
 
 /// Keeps every key.
@@ -42,10 +42,6 @@ impl Filter for Exact {
 
     fn tally(&self) -> Tally {
         Tally::new((self.keys.capacity() * size_of::<KeyHash>()) as u64)
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
     }
 }
 

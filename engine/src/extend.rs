@@ -11,7 +11,7 @@
 //! ```
 //! use echoless::extend::{FilterRow, Head, Named, Rows, register};
 //! use echoless::spec::{Facts, Form};
-//! use echoless::{Batch, Filter, FilterSpec, KeyHash, Report, Tally, Verdict};
+//! use echoless::{Batch, Filter, FilterSpec, KeyHash, Tally, Verdict};
 //!
 //! struct Nothing(u64);
 //!
@@ -22,7 +22,6 @@
 //!     fn contains(&self, _: KeyHash) -> bool { false }
 //!     fn clear(&mut self) {}
 //!     fn tally(&self) -> Tally { Tally::new(self.0) }
-//!     fn report_on(&self, tally: Tally) -> Report { Report::new(tally) }
 //! }
 //!
 //! static FAMILY: [FilterRow; 1] = [FilterRow {

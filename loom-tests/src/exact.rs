@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::panic::resume_unwind;
 
-use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally, Verdicts};
+use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Tally, Verdicts};
 
 /// The key at which [`Exact`] panics. [`key`] never returns it.
 pub const PANICS: KeyHash = KeyHash::from_uniform(u64::MAX >> 1);
@@ -47,10 +47,6 @@ impl Filter for Exact {
         let mut tally = Tally::default();
         tally.fresh = Some(self.0.len() as u64);
         tally
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::verdicts::Verdicts;
 /// use echoless::{
 ///     Batch, Engine, Filter, KeyHash, LossPolicy, Partitioned, Partitioning, Verdicts,
 /// };
-/// # use echoless::{Report, Tally};
+/// # use echoless::{Tally};
 /// #[derive(Clone)]
 /// struct Brittle;
 /// impl Filter for Brittle {
@@ -41,7 +41,6 @@ use crate::verdicts::Verdicts;
 /// #   fn contains(&self, _: KeyHash) -> bool { false }
 /// #   fn clear(&mut self) {}
 /// #   fn tally(&self) -> Tally { Tally::default() }
-/// #   fn report_on(&self, tally: Tally) -> Report { Report::new(tally) }
 /// }
 /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle; 2])?;
 /// let (engine, mut ports) =

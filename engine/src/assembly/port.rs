@@ -209,7 +209,7 @@ impl Port {
     /// The retry of a batch, half of which was lost with its partition.
     /// ```
     /// # use std::collections::HashSet;
-    /// # use echoless::{Batch, Report, Tally};
+    /// # use echoless::{Batch, Tally};
     /// use echoless::{ExchangeError, Engine, Filter, KeyHash, Partitioned, Partitioning, Verdicts};
     /// /// An exact filter, which panics as long as it is broken.
     /// #[derive(Clone, Default)]
@@ -225,7 +225,6 @@ impl Port {
     /// #     fn contains(&self, _: KeyHash) -> bool { false }
     /// #     fn clear(&mut self) {}
     /// #     fn tally(&self) -> Tally { Tally::default() }
-    /// #     fn report_on(&self, tally: Tally) -> Report { Report::new(tally) }
     /// # }
     /// let broken = Brittle { broken: true, ..Brittle::default() };
     /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle::default(), broken])?;

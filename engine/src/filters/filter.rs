@@ -23,7 +23,7 @@ use crate::verdicts::{Verdict, Verdicts};
 /// An exact filter, for the tests of other filters. Its memory is not fixed.
 /// ```
 /// use std::collections::HashSet;
-/// use echoless::{Batch, Filter, KeyHash, KeyHasher, Report, Tally, Verdict};
+/// use echoless::{Batch, Filter, KeyHash, KeyHasher, Tally, Verdict};
 ///
 /// struct Exact(HashSet<KeyHash>);
 ///
@@ -42,10 +42,6 @@ use crate::verdicts::{Verdict, Verdicts};
 ///
 ///     fn tally(&self) -> Tally {
 ///         Tally::new(8 * self.0.capacity() as u64)
-///     }
-///
-///     fn report_on(&self, tally: Tally) -> Report {
-///         Report::new(tally)
 ///     }
 /// }
 ///
@@ -80,9 +76,11 @@ pub trait Filter: Send + Sync {
     /// read the whole memory of the filter.
     fn tally(&self) -> Tally;
 
-    /// The report of the whole filter that this one is a partition of; [`Report::new`] if the
-    /// filter estimates nothing. `tally` is the sum of the tallies of all partitions.
-    fn report_on(&self, tally: Tally) -> Report;
+    /// The report of the whole filter that this one is a partition of. `tally` is the sum of the
+    /// tallies of all partitions. Filters implement it if they estimate anything.
+    fn report_on(&self, tally: Tally) -> Report {
+        Report::new(tally)
+    }
 
     /// The memory of the filter's state, in bytes. Filters implement it if their tally reads
     /// memory.

@@ -220,7 +220,7 @@ impl Verdicts {
     /// A batch of which one partition was lost.
     /// ```
     /// use echoless::{Engine, Filter, KeyHash, Partitioned, Partitioning, Verdicts};
-    /// # use echoless::{Batch, Report, Tally};
+    /// # use echoless::{Batch, Tally};
     /// struct Brittle; // a filter that panics at the greatest key; all others are fresh
     /// # impl Filter for Brittle {
     /// #     fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
@@ -231,7 +231,6 @@ impl Verdicts {
     /// #     fn contains(&self, _: KeyHash) -> bool { false }
     /// #     fn clear(&mut self) {}
     /// #     fn tally(&self) -> Tally { Tally::default() }
-    /// #     fn report_on(&self, tally: Tally) -> Report { Report::new(tally) }
     /// # }
     /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle, Brittle])?;
     /// let (engine, mut ports) = Engine::builder(halves).build()?;

@@ -62,10 +62,6 @@ impl Filter for Exact {
     fn tally(&self) -> Tally {
         Tally::default()
     }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
-    }
 }
 
 /// A filter that panics in its next pass if the switch is on, and turns it off.

@@ -2,8 +2,8 @@
 //! them.
 
 use echoless::{
-    Batch, Engine, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Report, Tally,
-    Verdict, Verdicts,
+    Batch, Engine, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Tally, Verdict,
+    Verdicts,
 };
 
 /// Sets every bit of every word.
@@ -22,10 +22,6 @@ impl Filter for SetsAllBits {
 
     fn tally(&self) -> Tally {
         Tally::default()
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::panic::resume_unwind;
 
-use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
+use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Tally};
 
 /// A filter that returns Fresh for every key, and calls `each_batch` first. A lookup calls
 /// `each_lookup`.
@@ -51,10 +51,6 @@ impl<S: Send + Sync> Filter for Stub<S> {
 
     fn tally(&self) -> Tally {
         Tally::default()
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
     }
 }
 

@@ -216,9 +216,7 @@ impl Chunk {
 
 #[cfg(test)]
 mod tests {
-    use echoless::{
-        Batch, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Report, Tally,
-    };
+    use echoless::{Batch, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Tally};
     use proptest::prelude::*;
 
     use super::parts::KEPT_RECORDS;
@@ -292,10 +290,6 @@ mod tests {
 
         fn tally(&self) -> Tally {
             Tally::default()
-        }
-
-        fn report_on(&self, tally: Tally) -> Report {
-            Report::new(tally)
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use echoless::{
     Batch, Engine, ExchangeError, Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher,
-    Partitioned, Partitioning, Port, Report, Tally, Verdict,
+    Partitioned, Partitioning, Port, Tally, Verdict,
 };
 use echoless_tokio::{Batching, Dedup};
 use proptest::prelude::*;
@@ -285,10 +285,6 @@ impl Filter for Fragile {
 
     fn tally(&self) -> Tally {
         Tally::default()
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
     }
 }
 

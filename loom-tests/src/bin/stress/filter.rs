@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
+use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Tally};
 
 /// A set of keys that outlives the filter, so that a filter that replaces it goes on with it.
 pub(crate) type Keys = Arc<Mutex<HashSet<KeyHash>>>;
@@ -47,9 +47,5 @@ impl Filter for Exact {
 
     fn tally(&self) -> Tally {
         Tally::default()
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
     }
 }

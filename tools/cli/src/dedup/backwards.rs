@@ -418,10 +418,6 @@ impl Filter for NoFilter {
     fn tally(&self) -> Tally {
         Tally::default()
     }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A filter without errors over the names of keys.
 
-use echoless::{Batch, Filter, KeyHash, Report, Tally};
+use echoless::{Batch, Filter, KeyHash, Tally};
 use echoless_records::failure::Failure;
 
 use super::names::UNNAMED;
@@ -132,9 +132,5 @@ impl Filter for ExactSet {
             evictions: Some(0),
             ..Tally::new(self.beside_bytes + 8 * self.seen.len() as u64)
         }
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        Report::new(tally)
     }
 }

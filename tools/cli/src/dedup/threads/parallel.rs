@@ -291,7 +291,7 @@ mod tests {
     use std::panic::{self, AssertUnwindSafe, catch_unwind};
     use std::time::Instant;
 
-    use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Report, Tally};
+    use echoless::{Batch, Filter, KeyHash, Partitioned, Partitioning, Tally};
 
     use super::*;
     use crate::args::{Command, parse_from};
@@ -320,10 +320,6 @@ mod tests {
 
         fn tally(&self) -> Tally {
             Tally::default()
-        }
-
-        fn report_on(&self, tally: Tally) -> Report {
-            Report::new(tally)
         }
     }
 
