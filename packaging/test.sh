@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs command, libraries, wheel, Go module and jar of a release in a bare Debian without Rust, does
-# there what their READMEs show, and removes them: `.ci/release --test [FOLDER]`. The sdist, the jar
-# for Flink and the recipes are not tried, and the .rpm on Debian alone. It needs root, debootstrap,
-# Go, lintian, rpmlint and network. Of each Debian a folder stays in target/release-roots, and what a
-# test changes in it is gone afterwards.
+# there what their READMEs show, and removes them: `.ci/release --test [FOLDER]`. The sdist is built
+# there with the Rust of this machine. The recipes are not tried, and the .rpm on Debian alone. It
+# needs root, debootstrap, Go, Maven, Rust, lintian, rpmlint and network. Of each Debian a folder stays
+# in target/release-roots, and what a test changes in it is gone afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,7 +28,8 @@ root() {
 }
 
 # Runs the script of standard input in the Debian $1 with the packages $2. It has the files of the
-# release in /files, the repository in /echoless, Go in /go, and `untouched` fails if a file remains.
+# release in /files, the repository in /echoless, Go in /go and Rust in /rust. `untouched` fails if a
+# file remains.
 inside() {
   root "$1"
   local layers
@@ -41,7 +42,7 @@ if [ -n "$packages" ]; then
   apt-get -qq update
   apt-get -qq install -y --no-install-recommends $packages >/dev/null
 fi
-everything() { find / -xdev -regex '/\(tmp\|root\|var/cache\|var/log\|var/lib/apt\)' -prune -o -print | sort; }
+everything() { find / -xdev -regex '/\(tmp\|root\|cargo\|var/cache\|var/log\|var/lib/apt\)' -prune -o -print | sort; }
 none() { [ -z "$("$@" 2>/dev/null)" ]; }
 none command -v cargo rustc
 untouched() { diff /tmp/before <(everything); }
@@ -53,10 +54,12 @@ SETUP
     cat; } >"$layers/script"
   unshare --mount --pid --fork --kill-child bash -euc '
     mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/merged"
-    mkdir -p "$2"/merged/{files,echoless,go}
+    mkdir -p "$2"/merged/{files,echoless,go,rust,cargo/registry}
     mount --bind "$3" "$2/merged/files"
     mount -o bind,ro . "$2/merged/echoless"
     mount --bind "$(go env GOROOT)" "$2/merged/go"
+    mount -o bind,ro "$(rustc --print sysroot)" "$2/merged/rust"
+    mount -o bind,ro "${CARGO_HOME:-$HOME/.cargo}/registry" "$2/merged/cargo/registry"
     mount -t proc proc "$2/merged/proc"
     cp "$2/script" "$2/merged/tmp/script"
     packages=$4 version=$5 chroot "$2/merged" bash /tmp/script' - "$roots/$1" "$layers" "$files" "$2" "$version"
@@ -81,6 +84,14 @@ command_packages() {
 apt-get -qq install -y /files/echoless_*.deb >/dev/null 2>&1
 [ "$(printf 'a\nb\na\n' | echoless dedup -q)" = "$(printf 'a\nb')" ]
 dpkg --verify echoless
+apt-get -qq purge -y echoless >/dev/null 2>&1
+untouched
+EOS
+  step "an enabled unit of the .deb, in bookworm"
+  inside bookworm systemd <<'EOS'
+apt-get -qq install -y /files/echoless_*.deb >/dev/null 2>&1
+systemctl --quiet enable echoless-packets@eth0.service
+[ -n "$(find /etc/systemd -name 'echoless-packets@eth0.service')" ]
 apt-get -qq purge -y echoless >/dev/null 2>&1
 untouched
 EOS
@@ -142,13 +153,12 @@ untouched
 EOS
 }
 
-python() {
-  step "the wheel, in bookworm with Python 3.11: the examples of its README"
-  target/tools/bin/pip -q --disable-pip-version-check download --only-binary=:all: \
-    --python-version 3.11 --dest "$roots/wheels" numpy polars
-  inside bookworm "python3 python3-venv" <<'EOS'
+# Installs the file $1 of the release with the packages $2, and runs the examples of the README.
+python_package() {
+  inside bookworm "python3 python3-venv $2" < <(sed "s|@FILE@|$1|" <<'EOS'
+export PATH=$PATH:/rust/bin CARGO_HOME=/cargo CARGO_NET_OFFLINE=true
 python3 -m venv venv
-venv/bin/pip -q install --no-index --find-links /echoless/target/release-roots/wheels /files/*.whl polars
+venv/bin/pip -q install --no-index --find-links /echoless/target/release-roots/wheels /files/@FILE@ polars
 # Without the folder of the sources, and without what runs the command.
 cd / && /tmp/venv/bin/python -m doctest /echoless/tools/python/README.md
 /tmp/venv/bin/pip -q uninstall -y echoless
@@ -156,6 +166,18 @@ none find /tmp/venv -name '*echoless*'
 rm -r /tmp/venv
 untouched
 EOS
+  )
+}
+
+python() {
+  step "the wheel, in bookworm with Python 3.11: the examples of its README"
+  target/tools/bin/pip -q --disable-pip-version-check install twine==7.0.0
+  target/tools/bin/twine check --strict "$files"/*.whl "$files/echoless-$version.tar.gz"
+  target/tools/bin/pip -q --disable-pip-version-check download --only-binary=:all: \
+    --python-version 3.11 --dest "$roots/wheels" numpy polars maturin==1.16.0
+  python_package '*.whl' ""
+  step "the sdist, built there with the Rust of this machine"
+  python_package "echoless-$version.tar.gz" "gcc libc6-dev"
 }
 
 go_module() {
@@ -197,8 +219,8 @@ checkers() {
   rpmlint -c packaging/rpmlint.toml "$files"/*.rpm
 }
 
-# What is larger has debug information, or code that nobody calls. A third of the command are a
-# thousand hot loops: each rule and width of slots, for four instruction sets.
+# What is larger has debug information, or code that nobody calls. Much of the command are its hot
+# loops: each rule and width of slots, for four instruction sets.
 sizes() {
   step "sizes in MB, and their limits"
   local unpacked
@@ -207,7 +229,7 @@ sizes() {
   tar -C "$unpacked" -xf "$files/echoless-c-$version-x86_64-linux.tar.gz"
   stat -c '%s %n' "$unpacked"/*/echoless "$unpacked"/*/lib/libecholess.so."$version" "$files"/*.whl \
     "$files/echoless-$version.jar" | awk '
-      { limit = $2 ~ /whl$/ ? 5 : $2 ~ /(jar|so[.0-9]*)$/ ? 4 : 16; sub(/.*\//, "", $2)
+      { limit = $2 ~ /whl$/ ? 5 : $2 ~ /(jar|so[.0-9]*)$/ ? 4 : 13; sub(/.*\//, "", $2)
         printf "%-60s %5.2f %d%s\n", $2, $1 / 1e6, limit, ($1 > limit * 1e6) ? " EXCEEDED" : ""
         if ($1 > limit * 1e6) failed = 1 }
       END { exit failed }' || failed=1
