@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs command, libraries, wheel, Go module and jar of a release in a bare Debian without Rust, does
 # there what their READMEs show, and removes them: `.ci/release --test [FOLDER]`. The sdist is built
-# there with the Rust of this machine. The recipes are not tried, and the .rpm on Debian alone. It
-# needs root, debootstrap, Go, Maven, Rust, lintian, rpmlint and network. Of each Debian a folder stays
-# in target/release-roots, and what a test changes in it is gone afterwards.
+# there with the Rust of this machine. The jar for Flink and the recipes are not tried, and the .rpm
+# on Debian alone. It needs root, debootstrap, Go, Rust, lintian, rpmlint, network, and target/tools
+# of `.ci/release`. Of each Debian a folder stays in target/release-roots, and what a test changes in
+# it is gone afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,8 +29,8 @@ root() {
 }
 
 # Runs the script of standard input in the Debian $1 with the packages $2. It has the files of the
-# release in /files, the repository in /echoless, Go in /go and Rust in /rust. `untouched` fails if a
-# file remains.
+# release in /files, the repository in /echoless, Go in /go, and with a third argument Rust in /rust.
+# `untouched` fails if a file remains.
 inside() {
   root "$1"
   local layers
@@ -58,11 +59,13 @@ SETUP
     mount --bind "$3" "$2/merged/files"
     mount -o bind,ro . "$2/merged/echoless"
     mount --bind "$(go env GOROOT)" "$2/merged/go"
-    mount -o bind,ro "$(rustc --print sysroot)" "$2/merged/rust"
-    mount -o bind,ro "${CARGO_HOME:-$HOME/.cargo}/registry" "$2/merged/cargo/registry"
+    [ -z "$6" ] || {
+      mount -o bind,ro "$(rustc --print sysroot)" "$2/merged/rust"
+      mount -o bind,ro "${CARGO_HOME:-$HOME/.cargo}/registry" "$2/merged/cargo/registry"
+    }
     mount -t proc proc "$2/merged/proc"
     cp "$2/script" "$2/merged/tmp/script"
-    packages=$4 version=$5 chroot "$2/merged" bash /tmp/script' - "$roots/$1" "$layers" "$files" "$2" "$version"
+    packages=$4 version=$5 chroot "$2/merged" bash /tmp/script' - "$roots/$1" "$layers" "$files" "$2" "$version" "${3-}"
   rm -rf "$layers"
 }
 
@@ -91,7 +94,10 @@ EOS
   inside bookworm systemd <<'EOS'
 apt-get -qq install -y /files/echoless_*.deb >/dev/null 2>&1
 systemctl --quiet enable echoless-packets@eth0.service
-[ -n "$(find /etc/systemd -name 'echoless-packets@eth0.service')" ]
+links() { find /etc/systemd -name 'echoless-packets@eth0.service'; }
+[ -n "$(links)" ]
+dpkg -i /files/echoless_*.deb >/dev/null
+[ -n "$(links)" ]
 apt-get -qq purge -y echoless >/dev/null 2>&1
 untouched
 EOS
@@ -103,6 +109,7 @@ touch /etc/echoless/follow-app.conf
 systemd-analyze verify --man=no echoless-packets@eth0.service echoless-follow@app.service
 systemd-analyze security --offline=true --no-pager echoless-{packets@eth0,follow@app}.service | grep Overall
 rm /etc/echoless/follow-app.conf
+systemctl --quiet enable echoless-packets@eth0.service
 rpm -e --nodeps echoless
 none find /usr /etc -name '*echoless*'
 EOS
@@ -153,9 +160,10 @@ untouched
 EOS
 }
 
-# Installs the file $1 of the release with the packages $2, and runs the examples of the README.
+# Installs the file $1 of the release with the packages $2, perhaps with Rust, and runs the examples of
+# the README.
 python_package() {
-  inside bookworm "python3 python3-venv $2" < <(sed "s|@FILE@|$1|" <<'EOS'
+  inside bookworm "python3 python3-venv $2" "${3-}" < <(sed "s|@FILE@|$1|" <<'EOS'
 export PATH=$PATH:/rust/bin CARGO_HOME=/cargo CARGO_NET_OFFLINE=true
 python3 -m venv venv
 venv/bin/pip -q install --no-index --find-links /echoless/target/release-roots/wheels /files/@FILE@ polars
@@ -177,7 +185,8 @@ python() {
     --python-version 3.11 --dest "$roots/wheels" numpy polars maturin==1.16.0
   python_package '*.whl' ""
   step "the sdist, built there with the Rust of this machine"
-  python_package "echoless-$version.tar.gz" "gcc libc6-dev"
+  cargo fetch --locked --quiet --manifest-path tools/python/Cargo.toml
+  python_package "echoless-$version.tar.gz" "gcc libc6-dev" with-rust
 }
 
 go_module() {
@@ -219,8 +228,8 @@ checkers() {
   rpmlint -c packaging/rpmlint.toml "$files"/*.rpm
 }
 
-# What is larger has debug information, or code that nobody calls. Much of the command are its hot
-# loops: each rule and width of slots, for four instruction sets.
+# What is larger has debug information, or code that nobody calls. Hot loops are much of the
+# command: each rule and width of slots, for four instruction sets.
 sizes() {
   step "sizes in MB, and their limits"
   local unpacked

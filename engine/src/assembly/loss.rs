@@ -29,7 +29,7 @@ use crate::verdicts::Verdicts;
 /// use echoless::{
 ///     Batch, Engine, Filter, KeyHash, LossPolicy, Partitioned, Partitioning, Verdicts,
 /// };
-/// # use echoless::{Tally};
+/// # use echoless::Tally;
 /// #[derive(Clone)]
 /// struct Brittle;
 /// impl Filter for Brittle {

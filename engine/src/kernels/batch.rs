@@ -264,9 +264,10 @@ impl<S: LineStep> HotLoop for SingleVisit<'_, S> {
     }
 }
 
-/// The batch loop, in every variant, and the loops of short batches against a plain loop.
+/// The batch loop, in every variant, and single visits against a plain loop.
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use proptest::prelude::*;
@@ -307,6 +308,12 @@ mod tests {
         (words, duplicates, evictions)
     }
 
+    thread_local! {
+        /// Those of the batches before in this thread, as in a filter; at first of no line.
+        static POSITIONS: RefCell<KnownPositions> =
+            const { RefCell::new(KnownPositions([const { BlockPositions([u32::MAX; BLOCK]) }; KNOWN])) };
+    }
+
     /// The verdicts and counts of the loop over a batch that a filter runs, with a look-ahead.
     fn batch_loop(
         look_ahead: LookAhead,
@@ -315,16 +322,18 @@ mod tests {
         keys: &[KeyHash],
     ) -> (Vec<u64>, u64, u64) {
         let mut words = vec![u64::MAX; keys.len().div_ceil(BLOCK)];
-        let batch = BatchLoop {
-            lines,
-            range,
-            keys,
-            duplicates: &mut words,
-            look_ahead,
-            positions: &mut KnownPositions::new(),
-            step: Counting,
-        };
-        let counts = batch.run();
+        let counts = POSITIONS.with_borrow_mut(|positions| {
+            let batch = BatchLoop {
+                lines,
+                range,
+                keys,
+                duplicates: &mut words,
+                look_ahead,
+                positions,
+                step: Counting,
+            };
+            batch.run()
+        });
         (words, counts.duplicates, counts.evictions)
     }
 
@@ -429,8 +438,14 @@ mod tests {
                     batch_loop(look_ahead, &mut lines, range, &keys);
                 }));
                 assert!(rejected.is_err(), "key {stray} at {index}");
+                // What it left does not show in the next batch.
+                let (mut plain, mut lines) = (vec![Line::EMPTY; 100], vec![Line::EMPTY; 100]);
+                let expected = plain_loop(&mut plain, range, &keys[..index]);
+                let counted = batch_loop(look_ahead, &mut lines, range, &keys[..index]);
+                assert_eq!(counted, expected);
+                assert!(lines == plain);
             }
-            // The loop of a short batch, and the bucket that `LineFilter` finds for a single visit.
+            // A short batch, and the bucket that `LineFilter` finds for a single visit.
             let short = &keys[index..][..1];
             let rejected = catch_unwind(AssertUnwindSafe(|| {
                 batch_loop(LookAhead::INITIAL, &mut lines, range, short);

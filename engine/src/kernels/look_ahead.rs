@@ -2,9 +2,8 @@
 //!
 //! A line must be in a cache when it is visited. Which cache to prefetch into, and how many keys
 //! ahead, depends on the CPU, on how much of the filter its caches hold, and on how long a visit
-//! takes. No table of CPUs is right for long, so a
-//! filter measures: now and then it times one batch with the best candidate so far and the next
-//! batch with another one.
+//! takes. No table of CPUs is right for long, so a filter measures: now and then it times one batch
+//! with the best candidate so far and the next batch with another one.
 //!
 //! ```text
 //! batches   | . . . . B C . . . . . B C . . . . . B C . . .    B: best so far, timed
@@ -53,13 +52,14 @@ const BETTER: f64 = 0.97;
 /// A candidate that takes more than this in its first pair is passed over.
 const FAR_BEHIND: f64 = 1.15;
 
-/// The batches between two pairs, at first and at most. A round of six candidates then takes
-/// less than a hundredth of the time of the first million keys, and a thousandth later.
+/// The batches between two pairs, at first and at most. A round of six candidates then takes less
+/// than a hundredth of the time of the first million keys, and a thousandth later.
 const FIRST_PAUSE: u32 = 14;
 const LONGEST_PAUSE: u32 = 254;
 
 /// How many blocks of 64 keys a filter prefetches ahead, and into which cache. Filters of 512 KiB
-/// and more measure which is best while they work; see [`Report::look_ahead`](crate::Report::look_ahead). Verdicts do not depend on it.
+/// and more measure which is best while they work; see
+/// [`Report::look_ahead`](crate::Report::look_ahead). Verdicts do not depend on it.
 ///
 /// # Examples
 /// ```
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_name_blocks_a_cache_and_vectors() {
+    fn texts_name_blocks_and_a_cache() {
         for (text, shown) in [
             ("1", "1 block into L1"),
             ("3,l1", "3 blocks into L1"),

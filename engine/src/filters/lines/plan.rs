@@ -25,7 +25,7 @@ pub struct LineAllocation {
 /// The size, kernel and seed of a line filter, before it is divided into allocations.
 #[derive(Debug, Clone, Copy)]
 pub struct LinePlan {
-    /// The number of lines of the whole filter, at least 1: whole buckets.
+    /// The number of lines of the whole filter, 1 to 2^32: whole buckets.
     pub lines: u64,
     /// The number of lines of a bucket, which no partition divides.
     pub bucket_lines: u64,
@@ -144,5 +144,32 @@ impl LineAllocation {
     /// The number of lines of the whole filter.
     pub const fn total_lines(self) -> u64 {
         self.range.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fingerprint::ClockedRule;
+    use super::*;
+    use crate::filters::replacement::Lru;
+    use crate::filters::units::Units;
+    use crate::kernels::MOST_LINES;
+
+    #[test]
+    fn more_lines_than_positions_can_name_are_rejected() {
+        let build = |lines| {
+            let plan = LinePlan {
+                lines,
+                bucket_lines: 1,
+                kernel: None,
+                seed: 0,
+            };
+            let rule = ClockedRule::<u32, Lru>::new(Units::new(100, 5));
+            plan.range(0..64, |allocation| allocation.build(rule))
+        };
+        assert_eq!(build(MOST_LINES).unwrap().lines().len(), 64);
+        let error = build(MOST_LINES + 1).unwrap_err();
+        let expected = "invalid lines=4294967297: expected 1 to 4294967296";
+        assert_eq!(error.to_string(), expected);
     }
 }

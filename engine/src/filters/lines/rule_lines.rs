@@ -14,7 +14,8 @@ use crate::error::BuildError;
 use crate::filters::{Batch, Filter, Ticks};
 use crate::hash::KeyHash;
 use crate::isa::{DetectedKernel, HotLoop};
-use crate::kernels::{BatchCounts, Bucket, LineRange, PAGE_LINES};
+use crate::kernels::{BatchCounts, Bucket, LineRange, MOST_LINES, PAGE_LINES};
+use crate::limits::within;
 use crate::memory::{Line, LineArray};
 use crate::report::{Cells, RateSum, Report, Tally};
 
@@ -361,8 +362,9 @@ impl LineAllocation {
     /// Allocates the lines of a rule.
     ///
     /// # Errors
-    /// [`BuildError`] if the memory is not available.
+    /// [`BuildError`] if the whole filter has more than 2^32 lines, or the memory is not available.
     pub fn build<R: Rule>(self, rule: R) -> Result<Box<dyn LineFilter>, BuildError> {
+        within("lines", self.range.total, 1..=MOST_LINES)?;
         Ok(Box::new(RuleLines {
             lines: LineArray::zeroed(self.lines)?,
             range: self.range,
