@@ -1,7 +1,7 @@
 //! Files that grow, are rotated and truncated while they are read: `--follow`.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -15,7 +15,7 @@ use crate::failure;
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// How often the folder is read until no file is renamed meanwhile.
-const LOOKS: u32 = 10;
+pub const LOOKS: u32 = 10;
 
 /// The ends of names of compressed files.
 const COMPRESSED: [&[u8]; 8] = [
@@ -188,15 +188,14 @@ impl Sibling {
     /// If the folder cannot be read.
     pub fn all(path: &Path) -> io::Result<Vec<Self>> {
         // A file that is renamed while the folder is read may be missing, or there twice.
-        let names = |files: &[Self]| {
-            let mut names: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
-            names.sort();
-            names
+        let files = |all: &[Self]| -> HashMap<PathBuf, FileId> {
+            let files = all.iter().map(|file| (file.path.clone(), file.id));
+            files.collect()
         };
         let mut all = Self::list(path)?;
         for _ in 0..LOOKS {
             let before = std::mem::replace(&mut all, Self::list(path)?);
-            if names(&before) == names(&all) {
+            if files(&before) == files(&all) {
                 break;
             }
         }
@@ -402,21 +401,27 @@ impl Between {
     }
 
     /// The files that had the name of `path` after `file`, which had it first, and the one that has
-    /// it now, all of them open.
+    /// it now, all of them open. While a file is rotated, none may have it.
     ///
     /// # Errors
     /// If the folder or a file cannot be read.
-    pub(crate) fn open_next(path: &Path, file: &File) -> io::Result<(Vec<File>, Self)> {
+    pub(crate) fn open_next(
+        path: &Path,
+        file: &File,
+    ) -> io::Result<(Vec<File>, Option<File>, Self)> {
         let id = FileId::of(&file.metadata()?);
-        for look in 0..LOOKS {
+        let mut look = 0;
+        loop {
+            look += 1;
             // First: rotated while the folder is read, it is still the last one.
             let present = match File::open(path) {
-                Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => return Err(error),
             };
             let mut siblings = Sibling::all(path)?;
-            let present_id = FileId::of(&present.metadata()?);
+            let metadata = present.as_ref().map(File::metadata).transpose()?;
+            let present_id = metadata.as_ref().and_then(FileId::of);
             siblings.retain(|sibling| Some(sibling.id) != present_id);
             let first = siblings.iter().find(|sibling| Some(sibling.id) == id);
             let between = first.map(|first| Self::after(first, &siblings));
@@ -424,12 +429,11 @@ impl Between {
             let opened: io::Result<Vec<Option<File>>> =
                 between.files.iter().map(Sibling::open).collect();
             let opened = opened?;
-            if opened.iter().all(Option::is_some) || look + 1 == LOOKS {
-                let files = opened.into_iter().flatten().chain([present]).collect();
-                return Ok((files, between));
+            if opened.iter().all(Option::is_some) || look == LOOKS {
+                let rotated = opened.into_iter().flatten().collect();
+                return Ok((rotated, present, between));
             }
         }
-        Ok((Vec::new(), Self::default()))
     }
 }
 
@@ -483,8 +487,18 @@ mod tests {
         writer.write_all(b"d").unwrap();
         new.write_all(b"e").unwrap();
         assert_eq!((at(3), at(4)), (AtEnd::Open, AtEnd::Replaced));
-        let (files, between) = Between::open_next(&path, &file).unwrap();
-        assert_eq!((files.len(), between.files.len()), (1, 0));
+        let next = || {
+            let (rotated, present, between) = Between::open_next(&path, &file).unwrap();
+            assert_eq!(rotated.len(), between.files.len());
+            (rotated.len(), present.is_some())
+        };
+        assert_eq!(next(), (0, true));
+        // Rotated once more, and no file has the name yet.
+        fs::rename(&renamed, folder.path().join("log.2")).unwrap();
+        fs::rename(&path, &renamed).unwrap();
+        assert_eq!(next(), (1, false));
+        File::create(&path).unwrap();
+        assert_eq!(next(), (1, true));
     }
 
     /// A file whose content is at least that old: its numbers are seconds.

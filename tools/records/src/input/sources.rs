@@ -289,14 +289,19 @@ impl Following {
             AtEnd::Truncated => self.note("was truncated, and is read from its start"),
             AtEnd::Replaced => {
                 let next = Between::open_next(&self.path, plain);
-                let (files, between) = next.map_err(Failure::file(name))?;
+                let (rotated, present, between) = next.map_err(Failure::file(name))?;
+                if rotated.is_empty() && present.is_none() {
+                    // The name is free for a moment. Opened by it later, the next file could be one
+                    // that came after others.
+                    return Ok(false);
+                }
                 between.warn(&self.path);
-                let present = files.len().saturating_sub(1);
-                let files = files.into_iter().enumerate();
-                earlier.extend(files.map(|(index, file)| EarlierFile {
+                let rotated = rotated.into_iter().map(|file| (file, true));
+                let files = rotated.chain(present.map(|file| (file, false)));
+                earlier.extend(files.map(|(file, is_rotated)| EarlierFile {
                     file: Arc::new(file),
                     restart: None,
-                    is_rotated: index < present,
+                    is_rotated,
                 }));
                 self.note("was replaced, and goes on in the new file");
             }

@@ -294,10 +294,9 @@ impl SavedInputs {
         self.all.iter().rposition(|input| input.name == name)
     }
 
-    /// Whether a file that was read had this number.
-    pub(super) fn has_number(&self, file: FileId) -> bool {
-        let mut inputs = self.all.iter();
-        inputs.any(|input| input.identity.file.has_number_of(file))
+    /// The numbers of the files that were read.
+    pub(super) fn numbers(&self) -> Vec<FileId> {
+        self.all.iter().map(|input| input.identity.file).collect()
     }
 
     /// Which of the inputs each of these regular files is. Each input is one of them at most. The
@@ -432,7 +431,7 @@ impl SavedInputs {
     }
 
     /// Forgets these inputs, which cannot go on.
-    pub(super) fn forget(&mut self, inputs: &HashSet<usize>, opened: &mut [OpenedInput]) {
+    pub(super) fn forget(&mut self, inputs: &BTreeSet<usize>, opened: &mut [OpenedInput]) {
         let moved = self.retain(|index, _| !inputs.contains(&index));
         for input in opened {
             input.known = input.known.and_then(|known| moved.get(&known).copied());

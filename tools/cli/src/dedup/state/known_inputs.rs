@@ -1,16 +1,16 @@
 //! Which inputs of a run the state knows, and where they go on.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use echoless_records::compression::codec::Detection;
 use echoless_records::compression::reader::PlainBytes;
 use echoless_records::failure::{self, Failure, without_controls, write_stderr};
-use echoless_records::files::follow::{Between, Sibling, UNORDERED};
+use echoless_records::files::follow::{Between, LOOKS, Sibling, UNORDERED};
 use echoless_records::files::{FileId, SAMPLE_BYTES, Source};
 use echoless_records::reading::Read;
 use echoless_records::restart::{EarlierFile, InputPosition, InputRestart, StreamRestart};
@@ -25,7 +25,7 @@ use crate::config::{Content, DedupConfig, StateConfig};
 /// 1970.
 ///
 /// # Errors
-/// [`Failure`] if an input is given twice, or cannot be read.
+/// [`Failure`] if an input is given twice, cannot be read, or is followed and rotated without end.
 pub(super) fn known_inputs(
     config: &mut DedupConfig,
     state: &StateConfig,
@@ -33,30 +33,92 @@ pub(super) fn known_inputs(
     committed: Option<u64>,
 ) -> Result<(StreamRestart, bool), Failure> {
     check_given_once(&config.sources)?;
-    let count = config.sources.len();
     let followed = match config.sources.last() {
         Some(Source::File(path)) if config.follow => Some(path.clone()),
         _ => None,
     };
-    let siblings = match &followed {
-        Some(path) => Sibling::all(path).map_err(Failure::file(path.display().to_string()))?,
-        None => Vec::new(),
-    };
+    // A file that is rotated meanwhile would be looked for under its old name, and the rest of it
+    // be lost.
+    for _ in 0..LOOKS {
+        let known = look_for_inputs(config, state, inputs, committed, followed.as_deref())?;
+        if let Some(known) = known {
+            return Ok(known);
+        }
+    }
+    let name = followed.unwrap_or_default().display().to_string();
+    let why = "files with its name are renamed all the time";
+    Err(Failure::file(name)(io::Error::other(why)))
+}
+
+/// The folder of an input that is followed, at one moment.
+struct Folder {
+    /// The other files in it.
+    siblings: Vec<Sibling>,
+    /// The file that has the name.
+    present: Option<FileId>,
+}
+
+impl Folder {
+    fn read(followed: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = followed else {
+            return Ok(Self {
+                siblings: Vec::new(),
+                present: None,
+            });
+        };
+        Ok(Self {
+            siblings: Sibling::all(path).map_err(Failure::file(path.display().to_string()))?,
+            present: fs::metadata(path).ok().as_ref().and_then(FileId::of),
+        })
+    }
+
+    /// Whether the files that may be read are still there, with their names.
+    fn is_unchanged(
+        &self,
+        followed: Option<&Path>,
+        may_be_read: impl Fn(&Sibling) -> bool,
+    ) -> Result<bool, Failure> {
+        let now = Self::read(followed)?;
+        let files = |folder: &Self| -> HashMap<PathBuf, FileId> {
+            let files = folder.siblings.iter().filter(|file| may_be_read(file));
+            files.map(|file| (file.path.clone(), file.id)).collect()
+        };
+        Ok(self.present == now.present && files(self) == files(&now))
+    }
+}
+
+/// As [`known_inputs`]. `None` if a file of the input that is followed was renamed meanwhile: then the
+/// configuration is as before.
+fn look_for_inputs(
+    config: &mut DedupConfig,
+    state: &StateConfig,
+    inputs: &mut SavedInputs,
+    committed: Option<u64>,
+    followed: Option<&Path>,
+) -> Result<Option<(StreamRestart, bool)>, Failure> {
+    let count = config.sources.len();
+    let folder_then = Folder::read(followed)?;
+    let siblings = &folder_then.siblings;
     let given = config.sources.iter().map(|source| match source {
         // Opening a pipe could end its writer.
         Source::File(path) if source.length().is_some() => Some(path.as_path()),
         Source::File(_) | Source::Stdin | Source::Spooled(_) | Source::Interfaces(_) => None,
     });
     // Not each file of a large folder is opened.
+    let numbers = inputs.numbers();
     let may_be_read = |file: &Sibling| {
-        let has_name = followed.as_ref().is_some_and(|path| file.has_name_of(path));
-        has_name || inputs.has_number(file.id)
+        let has_name = followed.is_some_and(|path| file.has_name_of(path));
+        has_name || numbers.iter().any(|number| number.has_number_of(file.id))
     };
     let folder = siblings
         .iter()
         .map(|file| may_be_read(file).then_some(file.path.as_path()));
     let paths: Vec<Option<&Path>> = given.chain(folder).collect();
-    let mut found = inputs.recognise(&paths, count)?;
+    let found = inputs.recognise(&paths, count);
+    if !folder_then.is_unchanged(followed, may_be_read)? {
+        return Ok(None);
+    }
+    let mut found = found?;
     let (detection, terminator) = match &config.content {
         Content::Records(records) => {
             let reading = &records.reading;
@@ -79,7 +141,7 @@ pub(super) fn known_inputs(
     let mut earlier = Vec::new();
     let is_quiet = config.run.quiet;
     for (index, (source, file)) in config.sources.iter().zip(&found).enumerate() {
-        if let Some(path) = &followed
+        if let Some(path) = followed
             && index + 1 == count
         {
             let following = Following {
@@ -92,10 +154,16 @@ pub(super) fn known_inputs(
                 inputs,
                 given: &found[..index],
                 present: file.as_ref(),
-                siblings: &siblings,
+                siblings,
                 in_folder: &in_folder,
             };
             let files = following.find()?;
+            if !folder_then.is_unchanged(followed, may_be_read)? {
+                return Ok(None);
+            }
+            for lost in &files.lost {
+                following.warn_of_loss(*lost);
+            }
             earlier = files.earlier;
             opened.extend(files.opened);
             inputs.forget(&files.lost, &mut opened);
@@ -156,7 +224,7 @@ pub(super) fn known_inputs(
         left_at,
         ..StreamRestart::default()
     };
-    Ok((stream, is_new))
+    Ok(Some((stream, is_new)))
 }
 
 fn note(is_quiet: bool, name: &str, note: &str) {
@@ -264,7 +332,7 @@ struct FollowedFiles {
     earlier: Vec<EarlierFile>,
     opened: Vec<OpenedInput>,
     /// The inputs that cannot go on.
-    lost: HashSet<usize>,
+    lost: BTreeSet<usize>,
 }
 
 impl FollowedFiles {
@@ -335,9 +403,6 @@ impl Following<'_> {
                     }
                 }
                 Place::Lost if Some(index) == last || saved.end.is_none() => {
-                    if saved.name == self.name() {
-                        self.warn_of_loss(index);
-                    }
                     files.lost.insert(index);
                 }
                 Place::Present | Place::Given(_) | Place::Lost => {}
@@ -442,9 +507,13 @@ impl Following<'_> {
         ));
     }
 
+    /// Warns that an input cannot go on, if it was read under this name.
     fn warn_of_loss(&self, index: usize) {
         let saved = &self.inputs.all()[index];
         let (name, bytes) = (self.name(), saved.restart.position.bytes);
+        if saved.name != name {
+            return;
+        }
         let is_same = (self.present).is_some_and(|file| file.identity.file == saved.file());
         failure::warn(&if is_same {
             format!(
