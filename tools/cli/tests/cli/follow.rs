@@ -411,6 +411,9 @@ fn killed_and_rotated_at_any_instant_nothing_is_lost_or_doubled() {
             follower.kill();
         }
         let follower = follow(&folder, &format!("{STATE} -q"));
+        // Which only this run can write, so that it catches signals once it is there.
+        folder.append("log", "last\n");
+        all += "last\n";
         follower.writes(&exact(&all));
         assert_eq!(follower.end(), "");
         assert!(rotations > 3, "{rotations}");
