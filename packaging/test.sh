@@ -2,7 +2,7 @@
 # Installs command, libraries, wheel, Go module and jar of a release in a bare Debian without Rust, does
 # there what their READMEs show, and removes them: `.ci/release --test [FOLDER]`. The sdist is built
 # there with the Rust of this machine. The jar for Flink and the recipes are not tried, and the .rpm
-# on Debian alone. It needs root, debootstrap, Go, Rust, lintian, rpmlint, network, and target/tools
+# on Debian alone. It needs root, debootstrap, Go, Rust, lintian, rpmlint, rpm, network, and target/tools
 # of `.ci/release`. Of each Debian a folder stays in target/release-roots, and what a test changes in
 # it is gone afterwards.
 set -euo pipefail
