@@ -188,18 +188,20 @@ impl Sibling {
     /// If the folder cannot be read.
     pub fn all(path: &Path) -> io::Result<Vec<Self>> {
         // A file that is renamed while the folder is read may be missing, or there twice.
-        let files = |all: &[Self]| -> HashMap<PathBuf, FileId> {
-            let files = all.iter().map(|file| (file.path.clone(), file.id));
-            files.collect()
-        };
         let mut all = Self::list(path)?;
         for _ in 0..LOOKS {
             let before = std::mem::replace(&mut all, Self::list(path)?);
-            if files(&before) == files(&all) {
+            if Self::by_path(&before) == Self::by_path(&all) {
                 break;
             }
         }
         Ok(all)
+    }
+
+    /// Which file each path is, so that two looks at a folder can be compared.
+    pub fn by_path<'a>(files: impl IntoIterator<Item = &'a Self>) -> HashMap<&'a Path, FileId> {
+        let files = files.into_iter();
+        files.map(|file| (file.path.as_path(), file.id)).collect()
     }
 
     fn list(path: &Path) -> io::Result<Vec<Self>> {
@@ -401,7 +403,8 @@ impl Between {
     }
 
     /// The files that had the name of `path` after `file`, which had it first, and the one that has
-    /// it now, all of them open. While a file is rotated, none may have it.
+    /// it now, all of them open. While a file is rotated, none may have it. No file at all if they
+    /// are renamed all the time.
     ///
     /// # Errors
     /// If the folder or a file cannot be read.
@@ -410,9 +413,7 @@ impl Between {
         file: &File,
     ) -> io::Result<(Vec<File>, Option<File>, Self)> {
         let id = FileId::of(&file.metadata()?);
-        let mut look = 0;
-        loop {
-            look += 1;
+        for _ in 0..LOOKS {
             // First: rotated while the folder is read, it is still the last one.
             let present = match File::open(path) {
                 Ok(file) => Some(file),
@@ -426,14 +427,14 @@ impl Between {
             let first = siblings.iter().find(|sibling| Some(sibling.id) == id);
             let between = first.map(|first| Self::after(first, &siblings));
             let between = between.unwrap_or_default();
-            let opened: io::Result<Vec<Option<File>>> =
-                between.files.iter().map(Sibling::open).collect();
-            let opened = opened?;
-            if opened.iter().all(Option::is_some) || look == LOOKS {
-                let rotated = opened.into_iter().flatten().collect();
+            let opened = between.files.iter().map(|file| file.open().transpose());
+            // Without one that was renamed meanwhile, none.
+            let rotated: Option<io::Result<Vec<File>>> = opened.collect();
+            if let Some(rotated) = rotated.transpose()? {
                 return Ok((rotated, present, between));
             }
         }
+        Ok((Vec::new(), None, Self::default()))
     }
 }
 

@@ -42,9 +42,9 @@ impl FileId {
         Self { device: 0, inode }
     }
 
-    /// Whether the number is that of another file, on any device.
-    pub fn has_number_of(self, other: Self) -> bool {
-        self.inode == other.inode
+    /// The number, without the device.
+    pub const fn number(self) -> u64 {
+        self.inode
     }
 }
 

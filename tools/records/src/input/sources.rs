@@ -291,8 +291,8 @@ impl Following {
                 let next = Between::open_next(&self.path, plain);
                 let (rotated, present, between) = next.map_err(Failure::file(name))?;
                 if rotated.is_empty() && present.is_none() {
-                    // The name is free for a moment. Opened by it later, the next file could be one
-                    // that came after others.
+                    // The name is free for a moment, or files are still renamed. Opened by its name
+                    // later, the next file could be one that came after others.
                     return Ok(false);
                 }
                 between.warn(&self.path);

@@ -129,7 +129,7 @@ impl SavedInput {
         let is_empty = self.identity.start.bytes == 0;
         let has_name = path == Path::new(&self.name);
         let is_other = self.identity.is_of_another_time(now);
-        let has_number = !is_other && now.file.has_number_of(self.identity.file);
+        let has_number = !is_other && now.file.number() == self.identity.file.number();
         if !is_other && now.file == self.identity.file {
             Some(Likeness::File)
         } else if has_number && (!is_empty || has_name) {
@@ -295,8 +295,9 @@ impl SavedInputs {
     }
 
     /// The numbers of the files that were read.
-    pub(super) fn numbers(&self) -> Vec<FileId> {
-        self.all.iter().map(|input| input.identity.file).collect()
+    pub(super) fn numbers(&self) -> HashSet<u64> {
+        let files = self.all.iter().map(|input| input.identity.file);
+        files.map(FileId::number).collect()
     }
 
     /// Which of the inputs each of these regular files is. Each input is one of them at most. The

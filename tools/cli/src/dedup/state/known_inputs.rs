@@ -1,9 +1,9 @@
 //! Which inputs of a run the state knows, and where they go on.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -37,10 +37,10 @@ pub(super) fn known_inputs(
         Some(Source::File(path)) if config.follow => Some(path.clone()),
         _ => None,
     };
-    // A file that is rotated meanwhile would be looked for under its old name, and the rest of it
-    // be lost.
+    // A file that is rotated meanwhile is not found by its old name, and the rest of it would be
+    // lost.
     for _ in 0..LOOKS {
-        let known = look_for_inputs(config, state, inputs, committed, followed.as_deref())?;
+        let known = find_inputs(config, state, inputs, committed, followed.as_deref())?;
         if let Some(known) = known {
             return Ok(known);
         }
@@ -72,24 +72,25 @@ impl Folder {
         })
     }
 
-    /// Whether the files that may be read are still there, with their names.
+    /// Whether the files that may be rotated ones are still there, with their names. Others in the
+    /// folder may come and go.
     fn is_unchanged(
         &self,
         followed: Option<&Path>,
-        may_be_read: impl Fn(&Sibling) -> bool,
+        may_be_rotated: impl Fn(&&Sibling) -> bool,
     ) -> Result<bool, Failure> {
         let now = Self::read(followed)?;
-        let files = |folder: &Self| -> HashMap<PathBuf, FileId> {
-            let files = folder.siblings.iter().filter(|file| may_be_read(file));
-            files.map(|file| (file.path.clone(), file.id)).collect()
-        };
-        Ok(self.present == now.present && files(self) == files(&now))
+        let [then, now_there] = [self, &now].map(|folder| {
+            let files = folder.siblings.iter().filter(&may_be_rotated);
+            Sibling::by_path(files)
+        });
+        Ok(self.present == now.present && then == now_there)
     }
 }
 
-/// As [`known_inputs`]. `None` if a file of the input that is followed was renamed meanwhile: then the
-/// configuration is as before.
-fn look_for_inputs(
+/// As [`known_inputs`]. `None` if a file of the input that is followed was renamed meanwhile: then
+/// the configuration is as before.
+fn find_inputs(
     config: &mut DedupConfig,
     state: &StateConfig,
     inputs: &mut SavedInputs,
@@ -106,16 +107,18 @@ fn look_for_inputs(
     });
     // Not each file of a large folder is opened.
     let numbers = inputs.numbers();
+    let has_number = |file: &Sibling| numbers.contains(&file.id.number());
     let may_be_read = |file: &Sibling| {
         let has_name = followed.is_some_and(|path| file.has_name_of(path));
-        has_name || numbers.iter().any(|number| number.has_number_of(file.id))
+        has_name || has_number(file)
     };
+    let may_be_rotated = |file: &&Sibling| file.is_labelled() || has_number(file);
     let folder = siblings
         .iter()
         .map(|file| may_be_read(file).then_some(file.path.as_path()));
     let paths: Vec<Option<&Path>> = given.chain(folder).collect();
     let found = inputs.recognise(&paths, count);
-    if !folder_then.is_unchanged(followed, may_be_read)? {
+    if !folder_then.is_unchanged(followed, may_be_rotated)? {
         return Ok(None);
     }
     let mut found = found?;
@@ -158,7 +161,7 @@ fn look_for_inputs(
                 in_folder: &in_folder,
             };
             let files = following.find()?;
-            if !folder_then.is_unchanged(followed, may_be_read)? {
+            if !folder_then.is_unchanged(followed, may_be_rotated)? {
                 return Ok(None);
             }
             for lost in &files.lost {
