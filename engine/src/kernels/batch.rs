@@ -310,8 +310,10 @@ mod tests {
 
     thread_local! {
         /// Those of the batches before in this thread, as in a filter; at first of no line.
-        static POSITIONS: RefCell<KnownPositions> =
-            const { RefCell::new(KnownPositions([const { BlockPositions([u32::MAX; BLOCK]) }; KNOWN])) };
+        static POSITIONS: RefCell<KnownPositions> = const {
+            let of_no_line = [const { BlockPositions([u32::MAX; BLOCK]) }; KNOWN];
+            RefCell::new(KnownPositions(of_no_line))
+        };
     }
 
     /// The verdicts and counts of the loop over a batch that a filter runs, with a look-ahead.

@@ -213,7 +213,8 @@ impl LineRange {
             let low = ((key.0 & 0xffff_ffff) * total) >> 32;
             let line = ((key.0 >> 32) * total + low) >> 32;
             // For a line before the range this wraps to 2^32 - (first - line), which is past the
-            // end of the range, since `total` is at most 2^32: the bounds check of the visit panics.
+            // end of the range, since `total` is at most 2^32: the bounds check of the visit
+            // panics.
             *position = line.wrapping_sub(self.first) as u32;
         }
     }

@@ -96,7 +96,7 @@ impl LookAhead {
     /// The look-ahead of filters that do not measure, and the first one of those that do.
     pub(crate) const INITIAL: Self = ALL[0];
 
-    pub(crate) const fn new(blocks: u8, cache: CacheLevel) -> Self {
+    const fn new(blocks: u8, cache: CacheLevel) -> Self {
         debug_assert!(blocks >= 1 && blocks as usize <= Self::MOST_BLOCKS);
         Self { blocks, cache }
     }
@@ -233,8 +233,7 @@ impl Tuner {
         Self::of_kind(TypeId::of::<L>(), lines, tunes)
     }
 
-    /// The same for a loop that is known by a type.
-    pub(crate) fn of_kind(of_loop: TypeId, lines: u64, tunes: Tunes) -> Self {
+    fn of_kind(of_loop: TypeId, lines: u64, tunes: Tunes) -> Self {
         let measured = || {
             let kind = (of_loop, lines.ilog2(), tunes);
             let mut registry = REGISTRY.lock().ok()?;

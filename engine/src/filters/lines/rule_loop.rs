@@ -1,18 +1,17 @@
 //! The loops of a rule, compiled for every kernel that it runs on.
 //!
-//! [`for_kernel`] selects the loop of batches once, when a filter is built; a single key selects its
-//! code again, by the kernel ([`observe_one`]):
+//! [`for_kernel`] selects the loop of batches once, when a filter is built; a single key selects
+//! its code again, by the kernel ([`observe_one`]):
 //!
 //! ```text
 //! observe_batch -> RuleLoops::observe              times the batch now and then
 //!   -> RuleLoop::observe (a dynamic call for a batch)
 //!     -> BatchLoop, for kernel O                   prefetch, one line per key, pack verdicts
-//!        -> RuleStep::visit -> R::visit            inlined: the rule on the line, by O's operations
+//!        -> RuleStep::visit -> R::visit            inlined: the rule on the line, by operations of O
 //! observe_batch of one key -> observe_one (a dynamic call, and branches on the kernel)
 //!   -> SingleVisit, for kernel O -> RuleStep::visit -> R::visit
 //! ```
 
-use std::any::TypeId;
 use std::fmt;
 use std::iter::empty;
 use std::marker::PhantomData;
@@ -164,13 +163,7 @@ impl<'a, O: LineOps, R: Rule, T: Iterator<Item = &'a u64>> LineStep for RuleStep
 
 /// The loops of a rule for a kernel, in a filter of so many lines, all partitions together.
 pub(super) fn for_kernel<R: Rule>(kernel: DetectedKernel, lines: u64) -> RuleLoops<R> {
-    let (on_kernel, of_loop) = on_kernel::<R, _>(kernel, ForRule(PhantomData));
-    RuleLoops {
-        on_kernel,
-        batches: Tuner::of_kind(of_loop, lines, Tunes::BlocksAndCache),
-        blocks: Tuner::of_kind(of_loop, lines, Tunes::Cache),
-        positions: Box::new(KnownPositions::new()),
-    }
+    on_kernel::<R, _>(kernel, ForRule(lines, PhantomData))
 }
 
 /// Observes a single key in its bucket.
@@ -218,13 +211,18 @@ impl<R: Rule> ForKernel for OneKey<'_, R> {
     }
 }
 
-/// Picks the batch loop of a rule by the kernel, with the type that it shares what it measures by.
-struct ForRule<R>(PhantomData<R>);
+/// Picks the batch loop of a rule by the kernel.
+struct ForRule<R>(u64, PhantomData<R>);
 
 impl<R: Rule> ForKernel for ForRule<R> {
-    type Output = (Box<dyn RuleLoop<R>>, TypeId);
+    type Output = RuleLoops<R>;
 
-    fn call<O: LineOps>(self, ops: O) -> Self::Output {
-        (Box::new(OnKernel(ops)), TypeId::of::<(O, R)>())
+    fn call<O: LineOps>(self, ops: O) -> RuleLoops<R> {
+        RuleLoops {
+            on_kernel: Box::new(OnKernel(ops)),
+            batches: Tuner::new::<(O, R)>(self.0, Tunes::BlocksAndCache),
+            blocks: Tuner::new::<(O, R)>(self.0, Tunes::Cache),
+            positions: Box::new(KnownPositions::new()),
+        }
     }
 }
