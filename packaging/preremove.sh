@@ -10,7 +10,9 @@ command -v systemctl >/dev/null || exit 0
 if [ -d /run/systemd/system ]; then
   systemctl stop 'echoless-packets@*.service' 'echoless-follow@*.service' || true
 fi
-find /etc/systemd/system -type l -name 'echoless-*@*.service' 2>/dev/null |
+# No other unit, even if its name begins alike.
+find /etc/systemd/system -type l \( -name 'echoless-packets@*.service' -o \
+  -name 'echoless-follow@*.service' \) 2>/dev/null |
   while read -r link; do
     systemctl --quiet disable "$(basename "$link")" || true
   done
