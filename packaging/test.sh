@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs command, libraries, wheel, Go module and jar of a release in a bare Debian without Rust, does
-# there what their READMEs show, and removes them: `.ci/release --test [FOLDER]`. The sdist is built
-# there with the Rust of this machine. The jar for Flink and the recipes are not tried, and the .rpm
-# on Debian alone. It needs root, debootstrap, Go, Rust, lintian, rpmlint, rpm, network, and target/tools
-# of `.ci/release`. Of each Debian a folder stays in target/release-roots, and what a test changes in
-# it is gone afterwards.
+# Installs command, libraries, wheel, Go module and jar of a release in a bare Debian without Rust,
+# does there what their READMEs show, and removes them: `.ci/release --test [FOLDER]`. The sdist is
+# built there with the Rust of this machine. The jar for Flink and the recipes are not tried, and the
+# .rpm on Debian alone. It needs root, debootstrap, Go, Rust, lintian, rpmlint, rpm, network, and
+# target/tools of `.ci/release`. Of each Debian a folder stays in target/release-roots, and what a
+# test changes in it is gone afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,8 +29,8 @@ root() {
 }
 
 # Runs the script of standard input in the Debian $1 with the packages $2. It has the files of the
-# release in /files, the repository in /echoless, Go in /go, and with a third argument Rust in /rust.
-# `untouched` fails if a file remains.
+# release in /files, the repository in /echoless, Go in /go, and with a third argument Rust in
+# /rust. `untouched` fails if a file remains.
 inside() {
   root "$1"
   local layers
@@ -160,8 +160,8 @@ untouched
 EOS
 }
 
-# Installs the file $1 of the release with the packages $2, perhaps with Rust, and runs the examples of
-# the README.
+# Installs the file $1 of the release with the packages $2, perhaps with Rust, and runs the examples
+# of the README.
 python_package() {
   inside bookworm "python3 python3-venv $2" "${3-}" < <(sed "s|@FILE@|$1|" <<'EOS'
 export PATH=$PATH:/rust/bin CARGO_HOME=/cargo CARGO_NET_OFFLINE=true

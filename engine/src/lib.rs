@@ -122,7 +122,7 @@
 //! # Panics and forks
 //! A filter that panics in an engine or an ordered filter loses its partition, and [`LossPolicy`]
 //! says what happens to its keys. That needs unwinding: with `panic = "abort"` in
-//! the profile of a program, such a panic ends the process, whatever the policy.
+//! the profile of a program, such a panic ends the process under any policy.
 //!
 //! Engines and ordered filters belong to the process that built them. A fork has none of its
 //! threads, so in a child each call of a port or a ticket returns [`ExchangeError::Forked`], and

@@ -8,7 +8,7 @@
 //! A thread takes a chunk through all stages, as the command's threads do. Stages in turns are
 //! passed in the order of the chunks, and each costs a handoff from core to core. All times are
 //! constant and the memory's bandwidth is not bounded, so this is an upper bound; a stage in turns
-//! bounds it whatever the number of cores.
+//! bounds it for any number of cores.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -9,8 +9,8 @@
 //!   report                     <-------------------------------- answer; wake
 //! ```
 //!
-//! A question that nobody answers, because the worker ends, is dropped with the mailbox, and its
-//! drop is the answer. So no thread waits forever.
+//! A question without an answer, because the worker ends, is dropped with the mailbox, and its drop
+//! is the answer. So no thread waits forever.
 
 use super::attacher::AttachableWorker;
 use super::loss::ExchangeError;

@@ -1,6 +1,6 @@
 //! The process that something was built in. A fork copies the memory of a process, with its locks
-//! and rings, but of its threads only the one that forks: in the copy, whatever waits for another
-//! thread waits forever.
+//! and rings, but of its threads only the one that forks: in the copy, a wait for another thread
+//! lasts forever.
 
 use crate::sync::{
     Ordering,

@@ -24,7 +24,7 @@
 //!   step + era - 1` units old, which is a window short of a wrap.
 //! - The words of a move follow from its two units alone. Two calls that move the clock at the same
 //!   time both sweep, which changes nothing twice, and one of them succeeds. So no call waits for
-//!   another one, and the clock never passes words that nobody has swept.
+//!   another one, and the clock never passes words that were not swept.
 //! - A call moves the clock in **steps** of at most 1/64 of a window. What it has swept is then not
 //!   in vain if others move the clock meanwhile, and a slot is removed at most a step early.
 //! - Behind an era of steps all words are swept, and the rest of a longer jump is one move, which

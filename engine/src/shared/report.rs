@@ -22,7 +22,7 @@ const LINE_WORDS: u64 = LINE_BYTES / 8;
 
 impl SharedFilter {
     /// Counters and error estimates of this filter, as those of other filters. It takes a few
-    /// milliseconds, whatever the size of the filter: rows count the slots that are occupied, and
+    /// milliseconds, for any size of the filter: rows count the slots that are occupied, and
     /// of bits and of slots with a window, whose live ones are its cells, it reads 4 MiB at most,
     /// evenly spread and always the same lines. What it derives from fewer words than all has its
     /// error in `sample_error`. While one thread clears the filter and others observe keys, all

@@ -120,7 +120,7 @@ impl Replay {
                 Some(content) => {
                     filter.load_lines(at, &content[of_block(shared.start)..of_block(shared.end)]);
                 }
-                // What was never written is empty, and takes no memory as long as nobody reads it.
+                // What was never written is empty, and takes no memory until it is read.
                 None if shared.start >= self.untouched => {}
                 None => filter.clear_lines(at..at + (shared.end - shared.start) as usize),
             }

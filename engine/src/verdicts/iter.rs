@@ -127,8 +127,8 @@ pub struct Split<'a, T> {
     pub fresh: Records<'a, T>,
     /// The records whose keys a filter has judged duplicates.
     pub duplicates: Records<'a, T>,
-    /// The records whose keys [have no verdict](Verdicts::is_unknown), whatever bit a
-    /// [policy](crate::LossPolicy) has set for them.
+    /// The records whose keys [have no verdict](Verdicts::is_unknown), with any bit
+    /// that a [policy](crate::LossPolicy) has set for them.
     pub unknown: Records<'a, T>,
 }
 

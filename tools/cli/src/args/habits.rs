@@ -64,7 +64,7 @@ const HABITS: [Habit; 27] = [
     ),
     packets(
         "-I",
-        "--from network, the default, leaves out the link header whatever its length, as -I of \
+        "--from network, the default, leaves out the link header of any length, as -I of \
          editcap with a number of bytes",
     ),
     packets(
