@@ -32,6 +32,10 @@ pub(crate) trait LineStep {
     /// What the hash of a key selects.
     type Bucket: Bucket;
 
+    /// Whether one loop serves all blocks and both caches, with branches for each key. Each of the
+    /// other three loops is a kilobyte, for each rule.
+    const ONE_LOOP: bool = false;
+
     /// Probes the bucket for the key and updates it. The batch loop calls it once for each key, in
     /// order, so a step may go through a list of its own alongside the keys.
     ///
@@ -139,6 +143,19 @@ impl<S: LineStep> HotLoop for BatchLoop<'_, S> {
             };
             let here = &positions[(round - blocks_ahead) % KNOWN].0;
             let mut bits = OutcomeBits::default();
+            if S::ONE_LOOP {
+                for index in 0..keys.len().max(next.len()) {
+                    if let Some(key) = next.get(index) {
+                        S::Bucket::prefetch(lines, fetched[index] as usize, *key, cache);
+                    }
+                    if let Some(key) = keys.get(index) {
+                        let bucket = S::Bucket::at_mut(lines, here[index] as usize);
+                        bits.push(step.visit(bucket, *key));
+                    }
+                }
+                counts.add::<S>(&bits, keys.len(), word);
+                continue;
+            }
             let whole: (Result<&[_; BLOCK], _>, Result<&[_; BLOCK], _>) =
                 (keys.try_into(), next.try_into());
             if let (Ok(keys), Ok(next)) = whole {
@@ -277,10 +294,11 @@ mod tests {
 
     /// Counts visits in the first word of a line. A key is a duplicate if its line was visited
     /// before; every third visit displaces.
-    struct Counting;
+    struct Counting<const ONE_LOOP: bool>;
 
-    impl LineStep for Counting {
+    impl<const ONE_LOOP: bool> LineStep for Counting<ONE_LOOP> {
         type Bucket = Line;
+        const ONE_LOOP: bool = ONE_LOOP;
 
         fn visit(&mut self, line: &mut Line, _: KeyHash) -> Outcome {
             line.0[0] += 1;
@@ -300,7 +318,7 @@ mod tests {
         let mut words = vec![0; keys.len().div_ceil(BLOCK)];
         let (mut duplicates, mut evictions) = (0, 0);
         for (index, key) in keys.iter().enumerate() {
-            let outcome = Counting.visit(&mut lines[range.position(*key)], *key);
+            let outcome = Counting::<false>.visit(&mut lines[range.position(*key)], *key);
             words[index / 64] |= u64::from(outcome.duplicate) << (index % 64);
             duplicates += u64::from(outcome.duplicate);
             evictions += u64::from(outcome.duplicate && outcome.displaced);
@@ -316,8 +334,22 @@ mod tests {
         };
     }
 
-    /// The verdicts and counts of the loop over a batch that a filter runs, with a look-ahead.
+    /// The verdicts and counts of the loops over a batch that a filter runs, with a look-ahead.
     fn batch_loop(
+        look_ahead: LookAhead,
+        lines: &mut [Line],
+        range: LineRange,
+        keys: &[KeyHash],
+    ) -> (Vec<u64>, u64, u64) {
+        let mut others = lines.to_vec();
+        let expected = loop_of_form::<true>(look_ahead, &mut others, range, keys);
+        let counted = loop_of_form::<false>(look_ahead, lines, range, keys);
+        assert_eq!(counted, expected);
+        assert!(lines == others);
+        counted
+    }
+
+    fn loop_of_form<const ONE_LOOP: bool>(
         look_ahead: LookAhead,
         lines: &mut [Line],
         range: LineRange,
@@ -332,7 +364,7 @@ mod tests {
                 duplicates: &mut words,
                 look_ahead,
                 positions,
-                step: Counting,
+                step: Counting::<ONE_LOOP>,
             };
             batch.run()
         });
@@ -344,7 +376,7 @@ mod tests {
         let (mut duplicates, mut evictions) = (0, 0);
         for key in keys {
             let bucket = &mut lines[range.position(*key)];
-            let (key, step) = (*key, Counting);
+            let (key, step) = (*key, Counting::<false>);
             let counts = SingleVisit { bucket, key, step }.run();
             duplicates += counts.duplicates;
             evictions += counts.evictions;
@@ -436,10 +468,12 @@ mod tests {
             batch_loop(LookAhead::INITIAL, &mut lines, range, &keys);
             keys[index] = KeyHash(stray);
             for look_ahead in LookAhead::all() {
-                let rejected = catch_unwind(AssertUnwindSafe(|| {
-                    batch_loop(look_ahead, &mut lines, range, &keys);
-                }));
-                assert!(rejected.is_err(), "key {stray} at {index}");
+                for run in [loop_of_form::<true>, loop_of_form::<false>] {
+                    let rejected = catch_unwind(AssertUnwindSafe(|| {
+                        run(look_ahead, &mut lines, range, &keys);
+                    }));
+                    assert!(rejected.is_err(), "key {stray} at {index}");
+                }
                 // What it left does not show in the next batch.
                 let (mut plain, mut lines) = (vec![Line::EMPTY; 100], vec![Line::EMPTY; 100]);
                 let expected = plain_loop(&mut plain, range, &keys[..index]);
@@ -455,7 +489,7 @@ mod tests {
             assert!(rejected.is_err(), "key {stray} alone");
             let rejected = catch_unwind(AssertUnwindSafe(|| {
                 let bucket = Line::at_mut(&mut lines, range.position(keys[index]));
-                let (key, step) = (keys[index], Counting);
+                let (key, step) = (keys[index], Counting::<false>);
                 SingleVisit { bucket, key, step }.run()
             }));
             assert!(rejected.is_err(), "a single visit of key {stray}");

@@ -17,6 +17,8 @@ impl TargetIsa for Scalar {
 }
 
 impl SlotOps for Scalar {
+    const ONE_LOOP: bool = true;
+
     #[inline(always)]
     fn token(self) -> Token {
         Token::Scalar

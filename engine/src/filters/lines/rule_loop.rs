@@ -146,6 +146,7 @@ struct RuleStep<O, R, T> {
 
 impl<'a, O: LineOps, R: Rule, T: Iterator<Item = &'a u64>> LineStep for RuleStep<O, R, T> {
     type Bucket = R::Bucket;
+    const ONE_LOOP: bool = O::ONE_LOOP;
 
     #[inline(always)]
     fn visit(&mut self, bucket: &mut R::Bucket, key: KeyHash) -> Outcome {
