@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs command, libraries, wheel, Go module and jar of a release in a bare Debian without Rust,
+# Installs command, libraries, wheel, Go module and jars of a release in a bare Debian without Rust,
 # does there what their READMEs show, and removes them: `.ci/release --test [FOLDER]`. The sdist is
-# built there with the Rust of this machine. The jar for Flink and the recipes are not tried, and the
-# .rpm on Debian alone. It needs root, debootstrap, Go, Rust, lintian, rpmlint, rpm, network, and
+# built there with the Rust of this machine. Of the recipes that for Conan is tried, and the .rpm on
+# Debian alone. It needs root, debootstrap, Go, Rust, lintian, rpmlint, rpm, network, and
 # target/tools of `.ci/release`. Of each Debian a folder stays in target/release-roots, and what a
 # test changes in it is gone afterwards.
 set -euo pipefail
@@ -222,6 +222,54 @@ untouched
 EOS
 }
 
+flink() {
+  step "Flink, in bookworm with JDK 17 and Maven: the job of its README"
+  inside bookworm "openjdk-17-jdk-headless maven" <<'EOS'
+for name in echoless echoless-flink; do
+  mvn -B -q install:install-file -Dfile=/files/$name-$version.jar -DpomFile=/files/$name-$version.pom
+done
+mkdir -p job/src/main/java/echoless/flink && cd job
+cp /echoless/tools/flink/src/test/java/echoless/flink/Example.java src/main/java/echoless/flink
+flink=$(sed -n 's/.*<flink.version>\(.*\)<.*/\1/p' /echoless/tools/flink/pom.xml)
+needs() { echo "<dependency><groupId>$1</groupId><artifactId>$2</artifactId><version>$3</version></dependency>"; }
+cat >pom.xml <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>user</groupId><artifactId>job</artifactId><version>1</version>
+  <properties><maven.compiler.release>17</maven.compiler.release></properties>
+  <dependencies>
+    $(needs echoless echoless-flink "$version")
+    $(needs org.apache.flink flink-streaming-java "$flink")
+    $(needs org.apache.flink flink-clients "$flink")
+  </dependencies>
+</project>
+POM
+mvn -B -q compile org.codehaus.mojo:exec-maven-plugin:3.6.1:exec -Dexec.executable=java \
+  -Dexec.args="--add-opens=java.base/java.util=ALL-UNNAMED -cp %classpath echoless.flink.Example" >printed
+grep '^call ' printed | diff <(printf 'call 17\ncall 18\n') -
+cd .. && rm -r job
+untouched
+EOS
+}
+
+recipes() {
+  step "the recipe for Conan, in bookworm with gcc: the example of the README"
+  inside bookworm "gcc libc6-dev pkg-config python3 python3-venv" <<'EOS'
+python3 -m venv venv
+venv/bin/pip -q install conan==2.34.0
+export PATH=$PATH:/tmp/venv/bin CONAN_HOME=/tmp/conan
+tar -xf /files/echoless-recipes-*.tar.gz
+# The files are where the recipe says once they are published.
+sed -i 's|"[^"]*/echoless-c-|"file:///files/echoless-c-|' echoless-recipes-*/conan/conanfile.py
+conan profile detect 2>/dev/null
+conan create echoless-recipes-*/conan >log 2>&1 || { tail log; exit 1; }
+conan install --requires "echoless/$version" -g PkgConfigDeps --output-folder found >log 2>&1 || { tail log; exit 1; }
+block /echoless/tools/capi/README.md c >first.c
+cc first.c $(PKG_CONFIG_PATH=found pkg-config --cflags --libs echoless) -o first
+./first | diff <(block /echoless/tools/capi/README.md text) -
+EOS
+}
+
 checkers() {
   step "lintian and rpmlint"
   lintian --fail-on error "$files"/*.deb
@@ -253,6 +301,8 @@ c_package
 python
 go_module
 java
+flink
+recipes
 checkers
 sizes
 step "what was installed did its job"
