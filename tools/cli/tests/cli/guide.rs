@@ -1,21 +1,28 @@
-//! The guide: its table of contents, its links, its options and its examples.
+//! The guide and the page on packets: their tables of contents, links, options and examples.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::echoless;
 
 const SUBCOMMANDS: [&str; 6] = ["dedup", "packets", "gen", "eval", "plan", "state"];
 
-fn path() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/GUIDE.md"))
+const PAGES: [&str; 2] = ["GUIDE.md", "PACKETS.md"];
+
+fn path(page: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(page)
 }
 
+fn text(page: &str) -> String {
+    fs::read_to_string(path(page)).unwrap()
+}
+
+/// All pages behind each other.
 fn guide() -> String {
-    fs::read_to_string(path()).unwrap()
+    PAGES.map(text).concat()
 }
 
 /// The lines of a page that are no code.
@@ -54,46 +61,46 @@ fn headings(page: &str) -> Vec<(usize, &str, String)> {
 /// `UPDATE_PAGES=1` writes it.
 #[test]
 fn the_contents_are_the_headings() {
-    let guide = guide();
-    let (before, rest) = guide.split_once("<!-- contents -->\n").unwrap();
-    let (_, after) = rest.split_once("<!-- end of contents -->\n").unwrap();
-    let contents: String = headings(&guide)
-        .iter()
-        .map(|(depth, text, anchor)| format!("{}- [{text}](#{anchor})\n", "  ".repeat(depth - 2)))
-        .collect();
-    let page =
-        format!("{before}<!-- contents -->\n\n{contents}\n<!-- end of contents -->\n{after}");
-    if env::var_os("UPDATE_PAGES").is_some() {
-        fs::write(path(), &page).unwrap();
-        return;
+    for name in PAGES {
+        let text = text(name);
+        let (before, rest) = text.split_once("<!-- contents -->\n").unwrap();
+        let (_, after) = rest.split_once("<!-- end of contents -->\n").unwrap();
+        let contents: String = headings(&text)
+            .iter()
+            .map(|(depth, text, anchor)| {
+                format!("{}- [{text}](#{anchor})\n", "  ".repeat(depth - 2))
+            })
+            .collect();
+        let page =
+            format!("{before}<!-- contents -->\n\n{contents}\n<!-- end of contents -->\n{after}");
+        if env::var_os("UPDATE_PAGES").is_some() {
+            fs::write(path(name), &page).unwrap();
+            continue;
+        }
+        assert!(
+            page == text,
+            "the contents of {name} are not up to date: UPDATE_PAGES=1 writes them"
+        );
     }
-    assert!(
-        page == guide,
-        "the contents of GUIDE.md are not up to date: UPDATE_PAGES=1 writes them"
-    );
 }
 
 #[test]
 fn links_lead_somewhere() {
-    let guide = guide();
-    for part in prose(&guide)
-        .collect::<Vec<_>>()
-        .join(" ")
-        .split("](")
-        .skip(1)
-    {
-        let (target, _) = part.split_once(')').unwrap();
-        let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
-        let file = match file {
-            "" => path().to_owned(),
-            file => path().parent().unwrap().join(file),
-        };
-        let page = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{target}: {error}"));
-        let named = |(_, _, name): &(usize, &str, String)| name == anchor;
-        assert!(
-            anchor.is_empty() || headings(&page).iter().any(named),
-            "{target}"
-        );
+    for name in PAGES {
+        let text = text(name);
+        let prose = prose(&text).collect::<Vec<_>>().join(" ");
+        for part in prose.split("](").skip(1) {
+            let (target, _) = part.split_once(')').unwrap();
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { name } else { file };
+            let page = fs::read_to_string(path(file));
+            let page = page.unwrap_or_else(|error| panic!("{name}: {target}: {error}"));
+            let named = |(_, _, name): &(usize, &str, String)| name == anchor;
+            assert!(
+                anchor.is_empty() || headings(&page).iter().any(named),
+                "{name}: {target}"
+            );
+        }
     }
 }
 

@@ -168,12 +168,12 @@ fn the_keyed_hash_gives_the_same_packets() {
 }
 
 #[test]
-fn help_and_guide_list_every_field() {
-    let guide = include_str!("../../GUIDE.md");
+fn help_and_page_list_every_field() {
+    let page = include_str!("../../PACKETS.md");
     let help = echoless(["packets", "--help"], b"").text();
     for field in Field::ALL {
         let name = field.name();
-        assert!(guide.contains(&format!("`{name}`")), "{name}");
+        assert!(page.contains(&format!("`{name}`")), "{name}");
         let words = help.split(|letter: char| !letter.is_ascii_alphabetic() && letter != '-');
         assert!(words.into_iter().any(|word| word == name), "{name}");
     }
