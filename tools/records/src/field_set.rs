@@ -1,6 +1,7 @@
 //! The fields that make up the key, as sets of numbers, and their selection from a record.
 
 use std::fmt;
+use std::iter::repeat_n;
 use std::ops::RangeInclusive;
 
 /// Where the value of a field is: in the record, or, if it is not one piece of it, in the scratch
@@ -328,7 +329,8 @@ impl PickedFields {
     }
 
     /// Removes the fields that are not compared from `fields`, which has all of a record. With
-    /// `may_lack`, a missing field is [`FieldBytes::Absent`] behind them.
+    /// `may_lack`, a missing field is [`FieldBytes::Absent`]: in front of them if it is counted from
+    /// the end, else behind them.
     ///
     /// # Errors
     /// The first position that the record lacks. A range is missing if its first field or its last
@@ -337,12 +339,18 @@ impl PickedFields {
         let number = fields.len();
         self.compared.clear();
         self.compared.resize(number, self.included.is_empty());
-        let mut missing = 0;
+        let (mut in_front, mut behind) = (Vec::new(), Vec::new());
         for range in &self.included {
             match located(*range, number) {
                 Ok(found) => self.compared[found].fill(true),
-                Err(_) if may_lack => missing += 1,
-                Err(position) => return Err(position),
+                Err(position) if !may_lack => return Err(position),
+                Err(_) => {
+                    if let Some(found) = located_part(*range, number) {
+                        self.compared[found].fill(true);
+                    }
+                    in_front.extend(lacking_in_front(*range, number));
+                    behind.extend(lacking_behind(*range, number));
+                }
             }
         }
         for range in &self.excluded {
@@ -352,9 +360,49 @@ impl PickedFields {
         }
         let mut compared = self.compared.iter();
         fields.retain(|_| compared.next() == Some(&true));
-        fields.resize(fields.len() + missing, FieldBytes::Absent);
+        let absent = |ranges| repeat_n(FieldBytes::Absent, count_in(ranges));
+        fields.splice(..0, absent(in_front));
+        fields.extend(absent(behind));
         Ok(())
     }
+}
+
+/// The numbers from the end, all beyond the first field, of the fields of a range that a record with
+/// this number of fields lacks.
+fn lacking_in_front((first, last): PickedRange, number: usize) -> Option<RangeInclusive<usize>> {
+    let Position::FromEnd(farthest) = first else {
+        return None;
+    };
+    let nearest = match last {
+        Some(Position::FromEnd(nearest)) => nearest.max(number),
+        Some(Position::FromStart(_)) | None => number,
+    };
+    (nearest <= farthest).then_some(nearest..=farthest)
+}
+
+/// The numbers of those behind the last field. Of a range without such a last field, only the first
+/// one must be there.
+fn lacking_behind(range: PickedRange, number: usize) -> Option<RangeInclusive<usize>> {
+    let (first, last) = match range {
+        (Position::FromStart(first), Some(Position::FromStart(last))) => (first, last),
+        (Position::FromStart(first), Some(Position::FromEnd(_)) | None) => (first, first),
+        // A range has its lower field first, so it ends in the record.
+        (Position::FromEnd(_), _) => return None,
+    };
+    let first = first.max(number);
+    (first <= last).then_some(first..=last)
+}
+
+/// How many numbers are in any of these ranges.
+fn count_in(mut ranges: Vec<RangeInclusive<usize>>) -> usize {
+    ranges.sort_unstable_by_key(|range| *range.start());
+    let (mut count, mut next) = (0, 0);
+    for range in ranges {
+        let end = *range.end() + 1;
+        count += end.saturating_sub(next.max(*range.start()));
+        next = next.max(end);
+    }
+    count
 }
 
 /// The numbers of a range in a record with this number of fields.
@@ -495,11 +543,15 @@ mod tests {
         let field = |at| FieldBytes::Record { start: at, end: at };
         let mut found: Vec<FieldBytes> = (1..=fields).map(field).collect();
         (picked.pick(&mut found, may_lack)).map_err(|position| position.to_string())?;
-        let number = |field: FieldBytes| match field {
-            FieldBytes::Record { start, .. } => start,
+        Ok(numbers(&found))
+    }
+
+    fn numbers(fields: &[FieldBytes]) -> Vec<usize> {
+        let number = |field: &FieldBytes| match field {
+            FieldBytes::Record { start, .. } => *start,
             FieldBytes::Scratch { .. } | FieldBytes::Absent => 0,
         };
-        Ok(found.into_iter().map(number).collect())
+        fields.iter().map(number).collect()
     }
 
     #[test]
@@ -526,8 +578,31 @@ mod tests {
             let expected = expected.map_err(str::to_owned);
             assert_eq!(picked(text, fields, false), expected, "{text} of {fields}");
         }
-        assert_eq!(picked("1,-2", 1, true), Ok(vec![1, 0]));
-        assert_eq!(picked("-1", 0, true), Ok(vec![0]));
+    }
+
+    #[test]
+    fn missing_fields_are_in_front_or_behind() {
+        for (text, fields, expected) in [
+            ("-1", 0, vec![0]),
+            ("1,-2", 1, vec![0, 1]),
+            ("-2-", 1, vec![0, 1]),
+            ("-2,-1", 1, vec![0, 1]),
+            ("-3-,-2-", 1, vec![0, 0, 1]),
+            ("-4--2", 2, vec![0, 0, 1]),
+            ("-4--2", 1, vec![0, 0, 0]),
+            ("-1,4", 2, vec![2, 0]),
+            ("-1,2-4,3-5", 1, vec![1, 0, 0, 0, 0]),
+            ("-1,3-", 1, vec![1, 0]),
+            ("2--1", 1, vec![0]),
+            // They cross.
+            ("1--2", 1, vec![]),
+        ] {
+            assert_eq!(
+                picked(text, fields, true),
+                Ok(expected),
+                "{text} of {fields}"
+            );
+        }
     }
 
     proptest! {
@@ -562,6 +637,28 @@ mod tests {
                 .filter(|field| !has(&excluded, *field))
                 .map(|field| field as usize)
                 .collect();
+            // As if there were empty fields on both sides of the record.
+            let with_lacking: Vec<usize> = (-9..=15)
+                .filter(|at| {
+                    included.iter().any(|(first, end)| {
+                        let first_at = number(*first);
+                        let last = match end {
+                            Some(end) if *end > 0 => *end,
+                            _ if *first > fields as i64 => first_at,
+                            end => end.map_or(fields as i64, number),
+                        };
+                        (first_at..=last).contains(at)
+                    }) || (included.is_empty() && (1..=fields as i64).contains(at))
+                })
+                .map(|at| if (1..=fields as i64).contains(&at) { at } else { 0 })
+                .filter(|field| *field == 0 || !has(&excluded, *field))
+                .map(|field| field as usize)
+                .collect();
+            if let Some(mut picked) = picked.clone() {
+                let mut found = (1..=fields).map(|at| FieldBytes::Record { start: at, end: at }).collect();
+                prop_assert!(picked.pick(&mut found, true).is_ok());
+                prop_assert_eq!(numbers(&found), with_lacking, "{:?} of {}", typed, fields);
+            }
             let mut found = Vec::new();
             let fields_of_record = (1..=fields).map(|at| FieldBytes::Record { start: at, end: at });
             let selected = set.select(fields_of_record, |field| found.push(field));
@@ -570,11 +667,7 @@ mod tests {
                 Some(mut picked) => picked.pick(&mut found, false).is_ok(),
             };
             if complete {
-                let found: Vec<usize> = found.iter().map(|field| match field {
-                    FieldBytes::Record { start, .. } => *start,
-                    FieldBytes::Scratch { .. } | FieldBytes::Absent => 0,
-                }).collect();
-                prop_assert_eq!(found, expected, "{:?}", typed);
+                prop_assert_eq!(numbers(&found), expected, "{:?}", typed);
             }
         }
     }

@@ -136,7 +136,7 @@ pub(crate) fn read(
             // A producer that the same signal ended may close its end before the wait above
             // returns, which then finds the end of the file alone. On the main thread, which gets
             // the signal, the handler has run by now. On another one, the end may still come first.
-            Ok(0) if signals.is_some_and(|signals| signals.caught().is_some()) => {
+            Ok(0) if signals.is_some_and(|signals| signals.end_file()) => {
                 return Ok(Read::Signal);
             }
             outcome => return outcome.map(Read::Bytes),

@@ -59,12 +59,16 @@ mod system {
     /// Access to the handlers of the signals, which stay for the rest of the process. A second
     /// signal of the same kind ends the process at once, as if it were not caught.
     #[derive(Debug, Clone, Copy)]
-    pub struct Signals(&'static Handlers);
+    pub struct Signals {
+        handlers: &'static Handlers,
+        /// Whether the file that is read ends where one arrived.
+        ends_file: bool,
+    }
 
     #[derive(Debug)]
     struct Handlers {
         caught: Vec<(i32, Arc<AtomicBool>)>,
-        /// Becomes readable, and stays so, when a signal arrives.
+        /// Becomes readable when a signal arrives, and stays so until that was taken.
         wakeup: UnixStream,
     }
 
@@ -76,17 +80,48 @@ mod system {
         pub fn catch() -> io::Result<Self> {
             static HANDLERS: OnceLock<io::Result<Handlers>> = OnceLock::new();
             match HANDLERS.get_or_init(Handlers::install) {
-                Ok(handlers) => Ok(Self(handlers)),
+                Ok(handlers) => Ok(Self {
+                    handlers,
+                    ends_file: false,
+                }),
                 Err(error) => Err(error.kind().into()),
             }
+        }
+
+        /// The same for a file whose end is where a signal has arrived, not that of its records.
+        pub(crate) fn at_end(mut self) -> Self {
+            self.ends_file = true;
+            self
+        }
+
+        /// Whether the end of the file, which was just found, is that of a signal.
+        pub(crate) fn end_file(&self) -> bool {
+            self.ends_file || self.caught().is_some()
         }
 
         /// The number of the signal that arrived, if one did.
         pub fn caught(&self) -> Option<u8> {
             // Relaxed: the flag is all that the handler publishes.
             let arrived = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
-            let (signal, _) = self.0.caught.iter().find(arrived)?;
+            let (signal, _) = self.handlers.caught.iter().find(arrived)?;
             u8::try_from(*signal).ok()
+        }
+
+        /// As [`caught`](Self::caught), for the only thread. What comes now is not ended by this signal.
+        ///
+        /// # Errors
+        /// That of the system.
+        pub fn take(&self) -> io::Result<Option<u8>> {
+            let Some(signal) = self.caught() else {
+                return Ok(None);
+            };
+            // The handler writes a byte behind the flag.
+            (&self.handlers.wakeup).read_exact(&mut [0])?;
+            let taken = |(number, _): &&(i32, _)| *number == i32::from(signal);
+            if let Some((_, flag)) = self.handlers.caught.iter().find(taken) {
+                flag.store(false, Ordering::Relaxed);
+            }
+            Ok(Some(signal))
         }
 
         /// Waits until `file` has data or ends, or a signal arrives.
@@ -111,7 +146,7 @@ mod system {
         ) -> io::Result<Readiness> {
             // A span that does not fit is as good as none.
             let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
-            let wakeup = PollFd::new(&self.0.wakeup, PollFlags::IN);
+            let wakeup = PollFd::new(&self.handlers.wakeup, PollFlags::IN);
             let files = files.iter().map(|file| PollFd::new(file, PollFlags::IN));
             let mut all: Vec<_> = [wakeup].into_iter().chain(files).collect();
             let awaited = &mut all[usize::from(!heeds_signals)..];
@@ -134,7 +169,7 @@ mod system {
         /// Waits so long, or until a signal arrives. Returns whether one did.
         pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
             let timeout = Timespec::try_from(pause).ok();
-            let mut wakeup = [PollFd::new(&self.0.wakeup, PollFlags::IN)];
+            let mut wakeup = [PollFd::new(&self.handlers.wakeup, PollFlags::IN)];
             match poll(&mut wakeup, timeout.as_ref()) {
                 Ok(ready) => Ok(ready > 0),
                 // Shorter than that is no harm.
@@ -244,7 +279,9 @@ mod system {
             for (signal, arrived) in &caught {
                 // Handlers run in the order of registration: at the first signal the flag is not
                 // set yet, so the default action is skipped.
-                flag::register_conditional_default(*signal, Arc::clone(arrived))?;
+                let before = Arc::default();
+                flag::register_conditional_default(*signal, Arc::clone(&before))?;
+                flag::register(*signal, before)?;
                 flag::register(*signal, Arc::clone(arrived))?;
                 low_level::pipe::register(*signal, sender.try_clone()?)?;
             }
@@ -301,6 +338,18 @@ mod system {
 
         pub(crate) fn caught(&self) -> Option<u8> {
             None
+        }
+
+        pub(crate) fn take(&self) -> io::Result<Option<u8>> {
+            Ok(None)
+        }
+
+        pub(crate) fn at_end(self) -> Self {
+            self
+        }
+
+        pub(crate) fn end_file(&self) -> bool {
+            false
         }
 
         pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {

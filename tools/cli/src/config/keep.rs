@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use echoless_records::compression::length::decompress_command;
 use echoless_records::failure::Failure;
 use echoless_records::files::Source;
+use echoless_records::signals::Signals;
 
 use crate::args::{DedupArgs, Keep};
 
@@ -44,6 +45,8 @@ pub(crate) struct Rereading {
     as_they_are: bool,
     /// The folder for copies of inputs that can be read only once; `None` rejects them.
     temp: Option<PathBuf>,
+    /// The signal that ended one that was copied, and with it all inputs.
+    pub(crate) ended_by: Option<u8>,
 }
 
 impl Rereading {
@@ -66,6 +69,7 @@ impl Rereading {
             is_backwards: backwards.is_some(),
             as_they_are,
             temp: (!args.no_spool).then(temp),
+            ended_by: None,
         };
         sources
             .iter()
@@ -73,15 +77,28 @@ impl Rereading {
         Ok(Some(rereading))
     }
 
-    /// Copies the inputs that can be read only once.
+    /// Copies the inputs that can be read only once. A signal ends them: what was read until then is
+    /// judged.
     ///
     /// # Errors
     /// [`Failure`] if that is not possible, or one is not what it must be.
-    pub(crate) fn spool(&self, sources: &mut [Source]) -> Result<(), Failure> {
-        for source in sources.iter_mut().filter(|source| !source.is_rereadable()) {
-            if let Some(folder) = &self.temp {
-                *source = source.spool(folder)?;
-                self.check(source)?;
+    pub(crate) fn spool(&mut self, sources: &mut Vec<Source>) -> Result<(), Failure> {
+        let Some(folder) = &self.temp else {
+            return Ok(());
+        };
+        for index in 0..sources.len() {
+            if self.ended_by.is_some() {
+                break;
+            }
+            if sources[index].is_rereadable() {
+                continue;
+            }
+            let signals = Signals::catch().map_err(Failure::file("signals"))?;
+            sources[index] = sources[index].spool(folder, signals)?;
+            self.check(&sources[index])?;
+            self.ended_by = signals.take().map_err(Failure::file("signals"))?;
+            if self.ended_by.is_some() {
+                sources.truncate(index + 1);
             }
         }
         Ok(())

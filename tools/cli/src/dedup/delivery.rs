@@ -484,12 +484,16 @@ impl<'a> Delivery<'a> {
         let (signal, ending) = match passed.map_err(&explain) {
             Ok(end) => {
                 self.sums.counts.bytes_in = self.sums.bytes_in_before + end.bytes_read;
-                let ending = match (end.signal, &self.sums.lost) {
+                let of_copies = self.config.rereading.as_ref();
+                let signal = end
+                    .signal
+                    .or(of_copies.and_then(|rereading| rereading.ended_by));
+                let ending = match (signal, &self.sums.lost) {
                     (Some(_), _) => Ending::SIGNAL,
                     (None, Some(message)) => Ending::with_error(message),
                     (None, None) => Ending::END_OF_INPUT,
                 };
-                (end.signal, ending)
+                (signal, ending)
             }
             // A reader such as `head` that closes the pipe ends the stream early; the report goes
             // elsewhere and is still written.

@@ -156,7 +156,7 @@ fn prepare(config: &mut DedupConfig) -> Result<PreparedRun, Failure> {
     let endpoint = endpoint.transpose()?;
     config.known_states.load(&config.run)?;
     let seen = skip_seen(config)?;
-    if let Some(rereading) = &config.rereading {
+    if let Some(rereading) = &mut config.rereading {
         rereading.spool(&mut config.sources)?;
         config.input_bytes = Source::total_len(&config.sources);
     }

@@ -68,6 +68,8 @@ fn white_space_at_the_ends_is_trimmed() {
 fn white_space_separates_fields_as_in_awk() {
     assert_runs(&[
         "-w -k 2 --missing skip |   a  1\nb\t \t1  \na 2\n\n \na\r 1\n |   a  1\na 2\n\n \n",
+        "-k -2- --missing empty | alice\nbob\n,bob\nbob,\n | alice\nbob\nbob,\n",
+        "-d , -k -2,-1 --missing empty | alice\nalice,\n,alice\n | alice\nalice,\n",
         "--whitespace -k 1 --missing empty |   a  1\nb\t \t1  \na 2\n\n \na\r 1\n |   a  1\nb\t \t1  \n\na\r 1\n",
         "-w -k 1 | a\n \n | a\n!! line 2: field 1 of the key is missing: the record has 0 (--missing skip or empty allows that)",
         "-w --header -k id --tag |  n  id\n1 a\n2\ta\n |  n  id verdict\n1 a fresh\n2\ta duplicate\n",

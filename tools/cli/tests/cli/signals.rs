@@ -46,6 +46,43 @@ fn after_a_signal_the_run_completes() {
     }
 }
 
+/// They could not be read again.
+#[test]
+fn a_signal_ends_pipes_that_are_copied_and_what_came_is_judged() {
+    let directory = tempfile::tempdir().unwrap();
+    let stats = path(&directory, "stats");
+    let state = path(&directory, "state");
+    for (options, expected) in [
+        ("--exact", "a\nb\n"),
+        ("--keep last", "b\na\n"),
+        ("-u", "b\n"),
+        ("-D --threads 2", "a\na\n"),
+        (&*format!("--exact --state {state}"), "a\nb\n"),
+    ] {
+        let temp = tempfile::tempdir().unwrap();
+        let output = path(&temp, "output");
+        let file = path(&directory, "file");
+        fs::write(&file, "never read\n").unwrap();
+        let folder = temp.path().display();
+        let args = format!("dedup --temp {folder} --stats {stats} -o {output} {options} - {file}");
+        let mut child = command(&args).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"a\nb\na\nhalf of a rec").unwrap();
+        // The pipe is empty once the command has it, and catches signals before it reads.
+        while rustix::io::ioctl_fionread(&stdin).unwrap() > 0 {
+            std::thread::yield_now();
+        }
+        send(&child, "-TERM");
+        let ended = child.wait_with_output().unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(143), "{options}: {told}");
+        assert!(told.contains("3 records"), "{options}: {told}");
+        assert_eq!(fs::read_to_string(&output).unwrap(), expected, "{options}");
+        assert_eq!(statistics(&stats)["reason"], "signal", "{options}");
+        drop(stdin);
+    }
+}
+
 /// A signal to a whole pipeline ends the producer as well, which closes the pipe.
 #[test]
 fn an_input_that_ends_right_after_a_signal_ends_by_the_signal() {

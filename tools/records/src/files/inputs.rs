@@ -1,7 +1,7 @@
 //! Inputs by name.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::io::{self, Seek, Write};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ use same_file::Handle;
 use super::descriptors::check_stdin;
 use super::standard_streams::standard_input;
 use crate::failure::Failure;
+use crate::reading::{self, Read};
+use crate::signals::{Patience, Signals};
 
 /// The bytes that are copied at once.
 const COPIED_BYTES: usize = 256 << 10;
@@ -35,6 +37,8 @@ pub enum Source {
 pub struct Spool {
     of: Source,
     copy: File,
+    /// Whether it ends where a signal has arrived.
+    is_cut: bool,
 }
 
 impl Source {
@@ -184,27 +188,32 @@ impl Source {
         }
     }
 
-    /// Copies the input, which can be read only once, to a file in this folder.
+    /// Copies the input, which can be read only once, to a file in this folder, up to its end or to
+    /// a signal.
     ///
     /// # Errors
     /// [`Failure`] if it cannot be read, or the folder has no room for it.
-    pub fn spool(&self, folder: &Path) -> Result<Self, Failure> {
+    pub fn spool(&self, folder: &Path, signals: Signals) -> Result<Self, Failure> {
         let copy_of = || format!("a copy of {} in {}", self.name(), folder.display());
-        let mut input = self.open()?;
+        let input = self.open_at_once()?;
         let mut copy = tempfile::tempfile_in(folder).map_err(Failure::file(copy_of()))?;
         let mut bytes = vec![0; COPIED_BYTES];
         loop {
-            let read = match input.read(&mut bytes) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Failure::file(self.name())(error)),
+            let read = reading::read(&input, Some(signals), Patience::Wait, &mut bytes);
+            let Read::Bytes(read @ 1..) = read.map_err(Failure::file(self.name()))? else {
+                break;
             };
             copy.write_all(&bytes[..read])
                 .map_err(Failure::file(copy_of()))?;
         }
         let of = self.clone();
-        Ok(Self::Spooled(Arc::new(Spool { of, copy })))
+        let is_cut = signals.caught().is_some();
+        Ok(Self::Spooled(Arc::new(Spool { of, copy, is_cut })))
+    }
+
+    /// Whether the input is a copy that ends where a signal has arrived, maybe inside a record.
+    pub(crate) fn is_cut(&self) -> bool {
+        matches!(self, Self::Spooled(spool) if spool.is_cut)
     }
 
     /// The length in bytes, if the input is a regular file.

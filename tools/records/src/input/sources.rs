@@ -143,7 +143,12 @@ impl InputSources {
             }
         }
         if self.catches_signals {
-            self.signals = Some(Signals::catch().map_err(Failure::file("signals"))?);
+            let signals = Signals::catch().map_err(Failure::file("signals"))?;
+            self.signals = Some(if source.is_cut() {
+                signals.at_end()
+            } else {
+                signals
+            });
         }
         let mut opened = None;
         if let Some(restarts) = &mut self.restarts {
