@@ -1,5 +1,6 @@
 //! Shell completions and manual pages, generated from the definitions of the command line.
 
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -43,9 +44,10 @@ pub(crate) fn page(subcommand: Option<&str>) -> Result<ExitCode, Failure> {
 }
 
 /// Writes the pages of the command and of every subcommand, also of subcommands of these, as files
-/// of `folder`.
+/// of `folder`, which is created if necessary.
 pub(crate) fn pages(folder: &Path) -> Result<ExitCode, Failure> {
-    clap_mangen::generate_to(Args::command(), folder)
+    fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Args::command(), folder))
         .map_err(Failure::file(folder.display().to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

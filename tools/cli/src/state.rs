@@ -1,13 +1,14 @@
 //! `echoless state`: what `dedup --state` keeps, shown, checked, and moved as one file.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
 use echoless::spec::format_bytes;
 use echoless::state::ReplacementFile;
 use echoless_durable::storage::RealStorage;
-use echoless_durable::{Contents, export, import, show, verify};
+use echoless_durable::{Contents, JournalError, export, import, show, verify};
 use echoless_records::failure::{Failure, visible_json, without_controls};
 use echoless_records::files::{
     Target, check_outside_of_state, check_stdout, standard_output, write_stdout,
@@ -63,7 +64,12 @@ fn export_to(storage: &RealStorage, folder: &Path, target: &Target) -> Result<()
     let Some(path) = target.path() else {
         let output = check_stdout().and_then(|()| standard_output());
         let output = output.map_err(failed())?;
-        return Ok(export(storage, folder, Path::new(&name), output)?);
+        return match export(storage, folder, Path::new(&name), output) {
+            Err(JournalError::Io { error, .. }) if error.kind() == ErrorKind::BrokenPipe => {
+                Err(Failure::ReaderGone)
+            }
+            exported => Ok(exported?),
+        };
     };
     check_outside_of_state(folder, path)?;
     let next = ReplacementFile::begin(path).map_err(failed())?;

@@ -85,12 +85,11 @@ fn help_version_completions_and_manual() {
 #[test]
 fn the_manual_has_every_page_that_it_names() {
     let folder = Folder::new();
-    fs::create_dir(folder.path("man")).unwrap();
-    folder.echoless("man --all man").text();
+    folder.echoless("man --all share/man").text();
     let mut named = vec!["echoless.1".to_owned()];
     let mut pages = 0;
     while let Some(page) = named.pop() {
-        let text = folder.read(&format!("man/{page}"));
+        let text = folder.read(&format!("share/man/{page}"));
         pages += 1;
         for line in text.lines() {
             if let Some(name) = line.strip_suffix("(1)").filter(|name| !name.contains(' ')) {
@@ -98,7 +97,10 @@ fn the_manual_has_every_page_that_it_names() {
             }
         }
     }
-    assert_eq!(pages, fs::read_dir(folder.path("man")).unwrap().count());
+    assert_eq!(
+        pages,
+        fs::read_dir(folder.path("share/man")).unwrap().count()
+    );
 }
 
 #[cfg(unix)]

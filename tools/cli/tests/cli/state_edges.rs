@@ -30,6 +30,17 @@ fn state(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     files
 }
 
+#[cfg(unix)]
+#[test]
+fn an_export_may_lose_its_reader() {
+    let folder = with_state();
+    let mut export = folder.command("state export state -o -").spawn().unwrap();
+    drop(export.stdout.take());
+    let ended = export.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert_eq!(ended.stderr, b"");
+}
+
 #[test]
 fn files_of_the_state_are_no_outputs() {
     let folder = with_state();

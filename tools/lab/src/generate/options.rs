@@ -46,7 +46,7 @@ pub struct GenArgs {
 
     /// Which earlier record a duplicate repeats: all equally likely (uniform), or the earliest most
     /// often (zipf, zipf:EXPONENT) [default: uniform]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "duplicates")]
     pub(crate) distribution: Option<String>,
 
     /// Make each duplicate repeat the record exactly N records before it: 1000, 10k, 1M
@@ -54,6 +54,7 @@ pub struct GenArgs {
         long,
         value_name = "N",
         allow_hyphen_values = true,
+        requires = "duplicates",
         conflicts_with = "distribution"
     )]
     pub(crate) gap: Option<String>,
@@ -82,7 +83,12 @@ pub struct GenArgs {
 
     /// What differs in the copies of `packets`, with commas in between: ttl (one less), mac
     /// (another pair), vlan (one more tag) [default: none]
-    #[arg(long, value_name = "FIELDS", help_heading = "Packets")]
+    #[arg(
+        long,
+        value_name = "FIELDS",
+        requires = "duplicates",
+        help_heading = "Packets"
+    )]
     pub(crate) copies: Option<String>,
 
     /// Capture at most this many bytes of a packet
