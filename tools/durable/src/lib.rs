@@ -67,7 +67,7 @@ pub mod storage;
 
 pub use chain::MOST_CALLER_BYTES;
 pub use contents::{Contents, FileContents, export, import, show, verify};
-pub use digests::DigestStore;
+pub use digests::{DigestStore, Kept};
 pub use error::JournalError;
 pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
 pub use options::{

@@ -3,12 +3,12 @@
 use std::mem;
 
 use echoless::hash::KeyDigester;
-use echoless::verified::DigestSet;
 use echoless::{BuildError, KeyHash};
 use echoless_durable::{DigestStore, JournalError};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 use echoless_records::keys::KeyReader;
+use echoless_records::signals::Signals;
 
 use super::suspects::Suspects;
 use super::table::DigestTable;
@@ -18,6 +18,10 @@ pub(super) const UNNAMED: KeyHash = KeyHash::from_uniform(u64::MAX);
 
 /// The keys whose marks and digests are looked up together, so that their cache misses overlap.
 const BLOCK: usize = 256;
+
+/// The keys that are looked up in a store between two looks at the signals: each may take a read of
+/// the disk for each file of the store.
+const LOOKED_UP: usize = 1024;
 
 /// Gives each suspect that takes part in a round a name, the number of its digest in a table. Which
 /// key has which number depends on the threads, but no verdict depends on it.
@@ -65,22 +69,31 @@ impl KeyNames {
         self.keeps_digests = keeps;
     }
 
-    /// Finds which of the named keys a store has. `found` gets their numbers.
+    /// Finds which of the named keys a store has. `found` gets their numbers, with the times that it
+    /// has of them. Ends early if a signal has arrived, whose number is returned.
     ///
     /// # Errors
     /// [`JournalError`] of the store.
     pub(super) fn find_stored(
         &self,
         store: &mut DigestStore,
-        mut found: impl FnMut(u64),
-    ) -> Result<(), JournalError> {
-        let mut sorted = Vec::new();
+        signals: Signals,
+        mut found: impl FnMut(u64, u64),
+    ) -> Result<Option<u8>, JournalError> {
+        let mut sorted = Vec::with_capacity(LOOKED_UP);
         self.table.try_for_each_part(|numbered| {
             numbered.sort_unstable();
-            sorted.clear();
-            sorted.extend(numbered.iter().map(|(digest, _)| *digest));
-            store.find(&sorted, &mut |index| found(numbered[index].1))
-        })
+            for numbered in numbered.chunks(LOOKED_UP) {
+                if signals.caught().is_some() {
+                    break;
+                }
+                sorted.clear();
+                sorted.extend(numbered.iter().map(|(digest, _)| *digest));
+                store.find_times(&sorted, &mut |index, tick| found(numbered[index].1, tick))?;
+            }
+            Ok(())
+        })?;
+        Ok(signals.caught())
     }
 
     /// Names the keys of a chunk that this reader has read.
