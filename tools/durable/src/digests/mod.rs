@@ -30,8 +30,11 @@ use echoless::verified::DigestSet;
 pub use self::run::Kept;
 use self::run::{Entry, Run, RunHeader, damaged, write_run};
 use crate::error::{At, JournalError};
-use crate::segment::ASIDE;
 use crate::storage::Storage;
+use crate::whole::ASIDE;
+
+/// The folder beside the state of a program for its set, if it has one.
+pub const KEYS_FOLDER: &str = "keys";
 
 /// The digests that are gathered in memory, of which a run is made.
 const MOST_RECENT: usize = 1 << 20;

@@ -27,8 +27,8 @@ use echoless::hash::KeyDigest;
 use echoless::state::checksum;
 
 use crate::error::{At, JournalError};
-use crate::segment::create_whole;
 use crate::storage::{ReadFile, Storage};
+use crate::whole::create_whole;
 
 const HEADER_BYTES: u64 = 40;
 
