@@ -198,7 +198,8 @@ impl<'a> ExactRun<'a> {
                 // Without the lock of the delivery: statistics are asked for meanwhile.
                 let signals = Signals::catch().map_err(Failure::file("signals"))?;
                 let found = |number, tick| set.insert(number, tick);
-                let signal = names.find_stored(&mut stored.store(), signals, found)?;
+                let caught = || signals.caught();
+                let signal = names.find_stored(&mut stored.store(), caught, found)?;
                 if signal.is_some() {
                     return Ok(StreamEnd { signal, ..end });
                 }
