@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fmt;
 use std::hash::BuildHasher;
+use std::mem;
 
 use crate::error::SpecError;
 use crate::filters::lines::LineFilter;
@@ -150,17 +151,36 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
         keys: &[K],
         verdicts: &mut Verdicts,
     ) -> Result<(), S::Error> {
-        self.hashes.clear();
-        let hashes = keys.iter().map(|key| self.hasher.hash(key.as_ref()));
-        self.hashes.extend(hashes);
-        self.filter.observe(&self.hashes, verdicts);
+        let (mut hashes, mut digests) = (mem::take(&mut self.hashes), mem::take(&mut self.digests));
+        hashes.clear();
+        hashes.extend(keys.iter().map(|key| self.hasher.hash(key.as_ref())));
+        digests.clear();
+        digests.extend(keys.iter().map(|key| self.digester.digest(key)));
+        let observed = self.observe_digests(&hashes, &digests, verdicts);
+        (self.hashes, self.digests) = (hashes, digests);
+        observed
+    }
+
+    /// As [`observe`](Self::observe), of keys that the caller has hashed: equal keys have equal
+    /// hashes and digests, and no other key their digest.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe).
+    ///
+    /// # Panics
+    /// If there is not one digest for each hash.
+    pub fn observe_digests(
+        &mut self,
+        hashes: &[KeyHash],
+        digests: &[KeyDigest],
+        verdicts: &mut Verdicts,
+    ) -> Result<(), S::Error> {
+        assert_eq!(hashes.len(), digests.len(), "one digest for each hash");
+        self.filter.observe(hashes, verdicts);
         // An eviction in this batch counts for all of it.
         let is_complete = self.filter.counters().evictions == Some(0);
-        self.digests.clear();
-        let digests = keys.iter().map(|key| self.digester.digest(key));
-        self.digests.extend(digests);
         self.suspects.clear();
-        let suspects = self.digests.iter().enumerate();
+        let suspects = digests.iter().enumerate();
         let suspects = suspects.filter(|(key, _)| !is_complete || verdicts.is_duplicate(*key));
         self.suspects.extend(suspects.map(|(_, digest)| *digest));
         self.suspects.sort_unstable();
@@ -171,7 +191,7 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
             seen.insert(suspects[found]);
         })?;
         self.suspects.clear();
-        for (key, digest) in self.digests.iter().enumerate() {
+        for (key, digest) in digests.iter().enumerate() {
             let is_fresh = self.seen.insert(*digest);
             if is_fresh {
                 self.suspects.push(*digest);
@@ -189,6 +209,12 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
     #[must_use]
     pub const fn filter(&self) -> &F {
         &self.filter
+    }
+
+    /// The filter, such as to save it.
+    #[must_use]
+    pub const fn filter_mut(&mut self) -> &mut F {
+        &mut self.filter
     }
 
     /// The set, such as to make it durable.

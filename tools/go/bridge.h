@@ -155,15 +155,17 @@ static inline go_result go_save_at(uintptr_t handle, const char *path, uintptr_t
  * allocated; the system gives no memory for what is not written. */
 #define GO_MOST_POSITION ((size_t)64 << 20)
 
-static inline go_result go_load(uint32_t kind, const uintptr_t *contexts, size_t count,
-                                uint64_t seed, const uint8_t *secret, size_t partitions,
+/* From streams, or from what has this path unless it is NULL. */
+static inline go_result go_load(uint32_t kind, const char *path, const uintptr_t *contexts,
+                                size_t count, uint64_t seed, const uint8_t *secret, size_t partitions,
                                 uint64_t memory_limit) {
     echoless_hashing hashing = {seed, secret};
     echoless_handle *handle = NULL;
     uint8_t *bytes = malloc(GO_MOST_POSITION);
     size_t length = 0;
     /* A number as wide as a pointer. */
-    echoless_source from = echoless_from_streams(go_read, (void *const *)contexts, count);
+    echoless_source from = path ? echoless_from_file(path)
+                                : echoless_from_streams(go_read, (void *const *)contexts, count);
     echoless_room room = echoless_into(bytes, bytes ? GO_MOST_POSITION : 0, &length);
     int status = echoless_load(kind, from, &hashing, partitions, memory_limit, room, &handle);
     go_result result = go_finish(status, (uintptr_t)handle);

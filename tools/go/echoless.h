@@ -15,6 +15,7 @@ typedef enum {
     ECHOLESS_KIND_SHARED = 2,
     ECHOLESS_KIND_ORDERED = 3,
     ECHOLESS_KIND_ENGINE = 4,
+    ECHOLESS_KIND_EXACT = 5,
 } echoless_kind;
 typedef enum {
     ECHOLESS_STATUS_INVALID_ARGUMENT = 1,

@@ -6,7 +6,7 @@ import "C"
 
 import "unsafe"
 
-// An Option of New, NewShared and Load.
+// An Option of New, NewShared, NewExact and Load.
 type Option func(*options)
 
 type options struct {

@@ -112,7 +112,7 @@ func load(
 		contexts[i] = C.uintptr_t(context)
 	}
 	result := steps.serve(func() C.go_result {
-		return C.go_load(kind, unsafe.SliceData(contexts), C.size_t(len(parts)),
+		return C.go_load(kind, nil, unsafe.SliceData(contexts), C.size_t(len(parts)),
 			C.uint64_t(o.seed), o.secretData(), C.size_t(partitions), C.uint64_t(o.memoryLimit))
 	})
 	defer C.free(unsafe.Pointer(result.bytes))

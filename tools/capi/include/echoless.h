@@ -43,6 +43,11 @@ typedef enum {
     // Workers, each with a partition of a filter in lines. Any thread may use it; each observes
     // through a port of its own, `echoless_open`.
     ECHOLESS_KIND_ENGINE = 4,
+    // A filter in lines without errors: keys that it may have seen are compared with the digests,
+    // of 128 bits, of all keys. It has no window, and never forgets: a key takes 17 to 40 bytes of
+    // memory until the filter is saved, and then 16.1 on the disk. It is saved in a folder and
+    // loaded from that by its path. One thread at a time may use it, as a filter.
+    ECHOLESS_KIND_EXACT = 5,
 } echoless_kind;
 
 // What went wrong, as a number that is the same in every version. 0 is success in C.
@@ -282,16 +287,18 @@ const char *echoless_version(void);
 // such as "fingerprint:fpr=1e-8,memory=64MiB", a shared filter from one such as
 // "row4x16:memory=64MiB", and an ordered filter or an engine of so many `partitions` from that of a
 // filter in lines. Threads that do nothing but judge need a partition each; verdicts do not depend
-// on the number. A filter and a shared filter have 1. Free it with `echoless_free`.
+// on the number. A filter, one without errors, which is made from that of a filter in lines, and a
+// shared one have 1. Free it with `echoless_free`.
 int echoless_new(uint32_t kind, const char *spec, const echoless_hashing *hashing,
                  size_t partitions, echoless_handle **out);
 
 // Restores an object that was saved: a filter from the states of all its parts in any order, an
 // ordered filter of `partitions` partitions from those of an ordered filter with any number of
-// them, or of a filter, and a shared filter from that of a shared one. `hashing` is that of the
-// saved one. `memory_limit` rejects a filter of more memory before it is built; with `UINT64_MAX`
-// there is no limit. `bytes` gets the bytes that were saved with it, those of parts behind each
-// other in the order of their lines.
+// them, or of a filter, and a shared filter from that of a shared one. A filter without errors is
+// opened as it was last saved, by the path of its folder, which no other handle or process may use
+// meanwhile. `hashing` is that of the saved one. `memory_limit` rejects a filter of more memory
+// before it is built; with `UINT64_MAX` there is no limit. `bytes` gets the bytes that were saved
+// with it, those of parts behind each other in the order of their lines.
 int echoless_load(uint32_t kind, echoless_source from, const echoless_hashing *hashing,
                   size_t partitions, uint64_t memory_limit, echoless_room bytes,
                   echoless_handle **out);
@@ -313,7 +320,7 @@ int echoless_free(echoless_handle *handle);
 int echoless_advance(echoless_handle *handle, uint64_t tick);
 
 // Removes all keys of a filter, and resets the counters and the clock; those of a shared filter
-// while no thread observes any.
+// while no thread observes any, and those of one without errors unless it was saved.
 int echoless_clear(echoless_handle *handle);
 
 // The memory of the state of a filter of any kind, in bytes.
@@ -343,20 +350,23 @@ int echoless_wait(echoless_handle *handle, uint64_t milliseconds);
 // port to an engine. One thread at a time may use it. Free it with `echoless_free`.
 int echoless_open(echoless_handle *handle, echoless_handle **out);
 
-// Probes and inserts each key in order, with a filter, a shared filter, or a thread of an ordered
-// one. Bit `i % 64` of `duplicates[i / 64]` is set if key `i` is a duplicate, and `duplicates` has
-// one bit for each key, rounded up to whole words: bits past the last key are zero. `count`, if it
-// is not NULL, gets the number of duplicates.
+// Probes and inserts each key in order, with a filter, one without errors, a shared one, or a
+// thread of an ordered one. Bit `i % 64` of `duplicates[i / 64]` is set if key `i` is a duplicate,
+// and `duplicates` has one bit for each key, rounded up to whole words: bits past the last key are
+// zero. `count`, if it is not NULL, gets the number of duplicates.
 //
 // Of equal keys of several threads, exactly one is fresh in a shared filter, with a window in each
 // of them. A thread observes with the ticket that it holds, or else the next one, and waits at each
 // partition for the batches of lower tickets. After an error about the arguments, it still holds
 // its ticket; after any other error the batch has passed the partitions that are not lost.
+//
+// A filter without errors takes keys in all forms but hashes, and ticks have no effect. If its
+// folder fails, so do all later calls: load it as it was last saved.
 int echoless_observe(echoless_handle *handle, echoless_keys keys, uint64_t *duplicates,
                      uint64_t *count);
 
-// Whether each key would be a duplicate now, as `echoless_observe` writes it, in a filter or a
-// shared one. Changes nothing; ticks of the keys have no effect.
+// Whether each key would be a duplicate now, as `echoless_observe` writes it, in a filter, one
+// without errors or a shared one. Changes nothing; ticks of the keys have no effect.
 int echoless_contains(echoless_handle *handle, echoless_keys keys, uint64_t *duplicates,
                       uint64_t *count);
 
@@ -394,6 +404,10 @@ int echoless_spec(echoless_handle *handle, echoless_room text);
 //
 // A shared filter is used meanwhile, and no call waits: the state has the keys of the calls that
 // had ended before, and each later key or not.
+//
+// A filter without errors is saved in a folder, which the first call makes and moves the digests of
+// all keys to, and later ones add the new keys to. After a kill or a power cut the folder is as it
+// was last saved. The secret of the digests is in it.
 int echoless_save(echoless_handle *handle, echoless_target to, echoless_slice bytes);
 
 // Saves an ordered filter as `echoless_save` does, with bytes of the point of the stream where the

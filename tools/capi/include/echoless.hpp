@@ -194,6 +194,8 @@ private:
 
 using filter = judge<ECHOLESS_KIND_FILTER>;
 using shared = judge<ECHOLESS_KIND_SHARED>;
+/* Its path is a folder, which it has for itself. */
+using exact = judge<ECHOLESS_KIND_EXACT>;
 
 /* The access of one thread to an ordered filter. */
 class thread : public handle {

@@ -22,28 +22,30 @@ const FILTER: usize = 0;
 const SHARED: usize = 1;
 const ORDERED: usize = 2;
 const ENGINE: usize = 3;
-const THREAD: usize = 4;
-const PORT: usize = 5;
-const READER: usize = 6;
+const EXACT: usize = 4;
+const THREAD: usize = 5;
+const PORT: usize = 6;
+const READER: usize = 7;
 
 /// The kinds that a function takes.
 fn kinds_of(function: &str) -> &'static [usize] {
     match function {
-        "observe" => &[FILTER, SHARED, THREAD],
-        "contains" | "clear" | "advance" => &[FILTER, SHARED],
-        "hash" => &[FILTER, SHARED, ORDERED, ENGINE, THREAD, PORT],
+        "observe" => &[FILTER, SHARED, EXACT, THREAD],
+        "contains" | "clear" | "advance" => &[FILTER, SHARED, EXACT],
+        "hash" => &[FILTER, SHARED, ORDERED, ENGINE, EXACT, THREAD, PORT],
         "lines" => &[FILTER],
-        "memory_bytes" | "read_report" | "spec" => &[FILTER, SHARED, ORDERED, ENGINE],
+        "memory_bytes" | "read_report" | "spec" => &[FILTER, SHARED, ORDERED, ENGINE, EXACT],
         "take" | "leave" => &[THREAD],
         "wait" => &[THREAD, PORT],
         "open" => &[ORDERED, ENGINE],
         "submit" | "drain" => &[PORT],
-        "save" => &[FILTER, SHARED, ORDERED],
+        "save" => &[FILTER, SHARED, ORDERED, EXACT],
         "save_at" => &[ORDERED],
         "shutdown" => &[ENGINE],
-        "free" => &[FILTER, SHARED, ORDERED, ENGINE, THREAD, PORT, READER],
+        "free" => &[FILTER, SHARED, ORDERED, ENGINE, EXACT, THREAD, PORT, READER],
         // The kind is an argument, or there is one only.
-        "new" => &[FILTER, SHARED, ORDERED, ENGINE],
+        "new" => &[FILTER, SHARED, ORDERED, ENGINE, EXACT],
+        // The folder of a filter without errors is in use.
         "load" => &[FILTER, SHARED, ORDERED],
         "packet_keys" => &[READER],
         other => panic!("which kinds does {other} take?"),
@@ -118,10 +120,10 @@ struct Written {
 
 /// A handle of each kind, and the memory of a caller.
 struct World {
-    handles: [*mut echoless_handle; 7],
+    handles: [*mut echoless_handle; 8],
     memory: Box<Written>,
-    /// The states of a filter, a shared filter and an ordered one.
-    states: [CString; 3],
+    /// The states of each kind that has some.
+    states: [CString; 5],
     _folder: tempfile::TempDir,
 }
 
@@ -133,7 +135,7 @@ impl World {
             CString::new(path.to_str().unwrap()).unwrap()
         };
         let mut world = Self {
-            handles: [ptr::null_mut(); 7],
+            handles: [ptr::null_mut(); 8],
             memory: Box::new(Written {
                 words: [UNTOUCHED; WORDS],
                 count: UNTOUCHED,
@@ -147,17 +149,17 @@ impl World {
                 },
                 ids: std::array::from_fn(|id| id as u64),
             }),
-            states: ["filter", "shared", "ordered"].map(state),
+            states: ["filter", "shared", "ordered", "none", "exact"].map(state),
             _folder: folder,
         };
-        for kind in [FILTER, SHARED, ORDERED, ENGINE, READER] {
+        for kind in [FILTER, SHARED, ORDERED, ENGINE, EXACT, READER] {
             let name = if kind == READER { "packet_keys" } else { "new" };
             world.handles[kind] = world.made(name, kind);
         }
         for (kind, owner) in [(THREAD, ORDERED), (PORT, ENGINE)] {
             world.handles[kind] = world.made("open", owner);
         }
-        for kind in [FILTER, SHARED, ORDERED] {
+        for kind in [FILTER, SHARED, ORDERED, EXACT] {
             world.works("save", kind);
         }
         // A batch whose verdicts nothing takes before the end.
@@ -180,7 +182,11 @@ impl World {
             "Instance" => at(self.handles[kind]),
             "Kind" => at(kind as u32 + 1),
             "Text" => at(if kind == SHARED { ROWS } else { LINES }.as_ptr()),
-            "Count" => at(if kind < ORDERED { 1_usize } else { 2 }),
+            "Count" => at(if [ORDERED, ENGINE].contains(&kind) {
+                2_usize
+            } else {
+                1
+            }),
             "Number" if argument.name == "memory_limit" => at(u64::MAX),
             "Number" => at(60_000_u64),
             "Hashing" | "PacketOptions" => at(ptr::null::<c_void>()),
@@ -236,8 +242,8 @@ impl World {
     }
 
     /// The keys that each filter has recorded.
-    fn recorded(&self) -> [u64; 4] {
-        [FILTER, SHARED, ORDERED, ENGINE].map(|kind| {
+    fn recorded(&self) -> [u64; 5] {
+        [FILTER, SHARED, ORDERED, ENGINE, EXACT].map(|kind| {
             let mut report = empty_report();
             let handle = exports_handle(self.handles[kind]);
             // SAFETY: the report has the size that it says.
@@ -265,7 +271,7 @@ impl World {
         let (words, ids) = (memory.words.as_mut_ptr(), memory.ids.as_mut_ptr());
         match argument.role {
             "Kind" => {
-                for kind in [0, 5, u32::MAX] {
+                for kind in [0, 6, u32::MAX] {
                     add(&kind.to_string(), at(kind));
                 }
             }
@@ -506,7 +512,7 @@ fn exports_handle(handle: *const echoless_handle) -> echoless_c::argument::Insta
 
 impl Drop for World {
     fn drop(&mut self) {
-        for kind in [PORT, ENGINE, THREAD, ORDERED, SHARED, FILTER, READER] {
+        for kind in [PORT, ENGINE, THREAD, ORDERED, SHARED, FILTER, EXACT, READER] {
             self.works("free", kind);
         }
     }
@@ -813,7 +819,7 @@ fn a_wrong_argument_is_one_line_and_changes_nothing() {
     world.works("drain", PORT);
     assert_eq!((world.memory.length, world.memory.count), (70, 0));
     for expected in [0, 70] {
-        for kind in [FILTER, SHARED, THREAD] {
+        for kind in [FILTER, SHARED, EXACT, THREAD] {
             world.works("observe", kind);
             assert_eq!(world.memory.count, expected);
         }

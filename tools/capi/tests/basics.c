@@ -200,6 +200,49 @@ static void states(const char *folder) {
     unlink(path);
 }
 
+/* More keys than one line has slots: a filter would forget some. */
+static void exact(const char *folder) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/exact", folder);
+    uint64_t ids[500], mask[8], count = 0;
+    for (size_t i = 0; i < 500; i++) ids[i] = i % 400;
+    echoless_handle *filter = NULL, *again = NULL;
+    OK(echoless_new(ECHOLESS_KIND_EXACT, "fingerprint:memory=64", NULL, 1, &filter));
+    OK(echoless_observe(filter, echoless_numbers(ids, 500), mask, &count));
+    CHECK(count == 100);
+    for (size_t i = 0; i < 500; i++) CHECK(echoless_is_duplicate(mask, i) == (i >= 400));
+    FAILS(ECHOLESS_STATUS_INVALID_ARGUMENT, "the keys themselves",
+          echoless_observe(filter, echoless_hashes(ids, 500), mask, NULL));
+    /* From here on the keys are in the folder, and what comes after is not yet. */
+    OK(echoless_save(filter, echoless_to_file(path), echoless_bytes("line 500", 8)));
+    OK(echoless_observe(filter, echoless_slices(&(echoless_slice){(const uint8_t *)"new", 3}, 1), mask,
+                        &count));
+    CHECK(count == 0);
+    FAILS(ECHOLESS_STATUS_BUSY, "in use",
+          echoless_load(ECHOLESS_KIND_EXACT, echoless_from_file(path), NULL, 1, UINT64_MAX,
+                        echoless_into(NULL, 0, NULL), &again));
+    OK(echoless_free(filter));
+    char bytes[16];
+    size_t length = 0;
+    OK(echoless_load(ECHOLESS_KIND_EXACT, echoless_from_file(path), NULL, 1, UINT64_MAX,
+                     echoless_into(bytes, sizeof bytes, &length), &again));
+    CHECK(length == 8 && memcmp(bytes, "line 500", 8) == 0);
+    OK(echoless_observe(again, echoless_numbers(ids, 500), mask, &count));
+    CHECK(count == 500);
+    OK(echoless_contains(again, echoless_slices(&(echoless_slice){(const uint8_t *)"new", 3}, 1), mask,
+                         &count));
+    CHECK(count == 0);
+    echoless_report report = {.size = sizeof report};
+    OK(echoless_read_report(again, &report));
+    CHECK(report.fresh == 400 && report.expected_fpr == 0);
+    OK(echoless_save(again, echoless_to_file(path), echoless_bytes(NULL, 0)));
+    FAILS(ECHOLESS_STATUS_UNSUPPORTED, "never saved", echoless_clear(again));
+    OK(echoless_free(again));
+    char command[4200];
+    snprintf(command, sizeof command, "rm -r '%s'", path);
+    CHECK(system(command) == 0);
+}
+
 static void shared_window(void) {
     echoless_handle *shared = NULL;
     uint64_t id = 7, duplicates = 0;
@@ -499,6 +542,7 @@ int main(int count, char **arguments) {
     forms();
     windows();
     states(folder);
+    exact(folder);
     shared_window();
     misuse();
     packets();

@@ -185,10 +185,31 @@ static void threads() {
     CHECK(!verdicts[0]);
 }
 
+/* More keys than the filter has slots: alone, it would be wrong about most of them. */
+static void exact(const std::string &folder) {
+    std::vector<std::uint64_t> ids(500), position{77};
+    for (std::size_t i = 0; i < ids.size(); i++) ids[i] = i;
+    auto keys = echoless_numbers(ids.data(), ids.size());
+    echoless::verdicts verdicts;
+    {
+        echoless::exact exact("fingerprint:memory=64");
+        exact.observe(keys, verdicts);
+        CHECK(verdicts.duplicates() == 0);
+        exact.save(folder, position.data(), 8);
+    }
+    std::vector<std::uint8_t> saved;
+    auto exact = echoless::exact::load(folder, &saved);
+    CHECK(saved.size() == 8 && saved[0] == 77);
+    exact.observe(keys, verdicts);
+    CHECK(verdicts.duplicates() == 500);
+    CHECK(std::system(("rm -r '" + folder + "'").c_str()) == 0);
+}
+
 int main(int count, char **arguments) {
     handles();
     filters(count > 1 ? arguments[1] : ".");
     failures(count > 1 ? arguments[1] : ".");
+    exact(std::string(count > 1 ? arguments[1] : ".") + "/exact");
     threads();
     std::puts("ok");
 }

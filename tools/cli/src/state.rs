@@ -134,11 +134,9 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
         line("data", format!("{bytes} bytes of another program"));
     }
     if let Some(keys) = run.and_then(|run| run.exact.as_ref()) {
-        let bytes = decimal_bytes(16.1 * keys.count as f64);
-        line(
-            "exact",
-            format!("{} keys, some {bytes} more", grouped(keys.count)),
-        );
+        let (what, count, bytes) = keys.on_disk();
+        let (count, bytes) = (grouped(count), decimal_bytes(bytes));
+        line("exact", format!("{count} {what}, some {bytes} more"));
     }
     if let Some((first, last)) = run.and_then(SavedRun::commit_times) {
         let time = |seconds: u64| {

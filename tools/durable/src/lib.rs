@@ -55,22 +55,32 @@
 //! [`storage`] has the few operations with files and folders that all of this needs, and says when
 //! each of them is durable.
 
+#[cfg(feature = "journal")]
 mod chain;
+#[cfg(feature = "journal")]
 mod contents;
 mod digests;
 mod error;
+#[cfg(feature = "journal")]
 mod journal;
 mod options;
+#[cfg(feature = "journal")]
 mod segment;
+#[cfg(feature = "journal")]
 mod segments;
 pub mod storage;
+mod whole;
 
+#[cfg(feature = "journal")]
 pub use chain::MOST_CALLER_BYTES;
+#[cfg(feature = "journal")]
 pub use contents::{Contents, FileContents, export, import, show, verify};
-pub use digests::DigestStore;
+pub use digests::{DigestStore, KEYS_FOLDER, Kept};
 pub use error::JournalError;
+#[cfg(feature = "journal")]
 pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
 pub use options::{
     ChangedOption, Decides, LastingOption, check_hasher, check_options, decides, meaning,
 };
-pub use segment::{Commit, KEYS_FOLDER, is_of_journal};
+#[cfg(feature = "journal")]
+pub use segment::{Commit, is_of_journal};

@@ -2,7 +2,7 @@
 //! holds up to its last commit.
 
 use std::ffi::OsStr;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use echoless::filters::lines::Progress;
@@ -12,32 +12,20 @@ use echoless::state::{
 use memchr::memmem;
 
 use crate::chain::{Chain, ChainLength, NUMBER_BYTES, Stored};
+use crate::digests::KEYS_FOLDER;
 use crate::error::{At, JournalError};
-use crate::storage::{Storage, StorageFile};
-
-/// The bytes that are gathered before they are written.
-const BUFFER_BYTES: usize = 256 << 10;
+use crate::storage::Storage;
+use crate::whole::{ASIDE, Output, aside_of, create_whole};
 
 /// No journal comes to more segments: there is no end of numbers to care about.
 const MOST_NUMBER: u64 = u64::MAX >> 2;
 
-/// The folder beside the segments for the [keys](crate::DigestStore) of a program, if it has some.
-pub const KEYS_FOLDER: &str = "keys";
-
 /// The name of the file that is locked.
 pub(crate) const LOCK: &str = "lock";
-
-/// What is behind the name of a file until it is complete.
-pub(crate) const ASIDE: &str = ".new";
 
 /// The name of a segment.
 pub(crate) fn name_of(number: u64) -> String {
     format!("segment-{number:010}")
-}
-
-/// The name of a file until it is complete.
-pub(crate) fn aside_of(name: &str) -> String {
-    format!("{name}{ASIDE}")
 }
 
 /// The number in the name of a segment, and whether it is complete.
@@ -57,56 +45,6 @@ pub(crate) fn number_of(name: &OsStr) -> Option<(u64, bool)> {
 #[must_use]
 pub fn is_of_journal(name: &OsStr) -> bool {
     name == LOCK || name == KEYS_FOLDER || number_of(name).is_some()
-}
-
-/// A file that gathers small sections.
-///
-/// Not a `BufWriter`: what was not committed must not be written when a journal is dropped that has
-/// failed.
-#[derive(Debug)]
-pub(crate) struct Output {
-    file: Box<dyn StorageFile>,
-    buffer: Vec<u8>,
-}
-
-impl Output {
-    pub(crate) fn new(file: Box<dyn StorageFile>) -> Self {
-        Self {
-            file,
-            buffer: Vec::new(),
-        }
-    }
-
-    /// Writes everything, and makes it durable.
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.flush()?;
-        self.file.sync()
-    }
-
-    /// Drops what is not written, and cuts what was.
-    pub(crate) fn cut(&mut self, size: u64) -> io::Result<()> {
-        self.buffer.clear();
-        self.file.truncate(size)
-    }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
-            self.flush()?;
-            if bytes.len() > BUFFER_BYTES {
-                return self.file.write(bytes);
-            }
-        }
-        self.buffer.extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.buffer)?;
-        self.buffer.clear();
-        Ok(())
-    }
 }
 
 /// A commit of a caller.
@@ -157,28 +95,6 @@ pub(crate) fn create(
             Ok(writer)
         },
     )
-}
-
-/// Writes a file beside the others, and gives it its name once it is durable. `fill` gets the file,
-/// and its path until then, and syncs it.
-pub(crate) fn create_whole<T>(
-    storage: &dyn Storage,
-    folder: &Path,
-    name: &str,
-    fill: impl FnOnce(Output, &Path) -> Result<T, JournalError>,
-) -> Result<T, JournalError> {
-    let (path, aside) = (folder.join(name), folder.join(aside_of(name)));
-    let output = Output::new(storage.create(&aside).at(&aside)?);
-    let filled = fill(output, &aside).and_then(|filled| {
-        storage.rename(&aside, &path).at(&path)?;
-        Ok(filled)
-    });
-    // The error is the one to report.
-    let filled = filled.inspect_err(|_| drop(storage.remove(&aside)))?;
-    // A file whose name may not be durable must not be continued after all, so it goes away.
-    let synced = storage.sync_folder(folder).at(folder);
-    synced.inspect_err(|_| drop(storage.remove(&path)))?;
-    Ok(filled)
 }
 
 /// Which commits a journal may end with, of which `None` is its beginning. Without a function, any:

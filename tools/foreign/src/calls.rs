@@ -29,13 +29,16 @@ macro_rules! for_each_call {
                 /// made from one such as "fingerprint:fpr=1e-8,memory=64MiB", a shared filter from
                 /// one such as "row4x16:memory=64MiB", and an ordered filter or an engine of so
                 /// many `partitions` from that of a filter in lines. Threads that do nothing but
-                /// judge need a partition each; verdicts do not depend on the number. A filter and
-                /// a shared filter have 1. Free it with `echoless_free`.
+                /// judge need a partition each; verdicts do not depend on the number. A filter, one
+                /// without errors, which is made from that of a filter in lines, and a shared one
+                /// have 1. Free it with `echoless_free`.
                 new(kind: Kind, spec: Text, hashing: Hashing, partitions: Count) -> (out: Handle);
                 /// Restores an object that was saved: a filter from the states of all its parts in
                 /// any order, an ordered filter of `partitions` partitions from those of an ordered
                 /// filter with any number of them, or of a filter, and a shared filter from that of
-                /// a shared one. `hashing` is that of the saved one. `memory_limit` rejects a
+                /// a shared one. A filter without errors is opened as it was last saved, by the path
+                /// of its folder, which no other handle or process may use meanwhile. `hashing` is
+                /// that of the saved one. `memory_limit` rejects a
                 /// filter of more memory before it is built; with `UINT64_MAX` there is no limit.
                 /// `bytes` gets the bytes that were saved with it, those of parts behind each
                 /// other in the order of their lines.
@@ -52,7 +55,8 @@ macro_rules! for_each_call {
                 /// tick has no effect, and neither has any without a window.
                 advance(tick: Number) -> ();
                 /// Removes all keys of a filter, and resets the counters and the clock; those of a
-                /// shared filter while no thread observes any.
+                /// shared filter while no thread observes any, and those of one without errors
+                /// unless it was saved.
                 clear() -> ();
                 /// The memory of the state of a filter of any kind, in bytes.
                 memory_bytes() -> (bytes: OptionalNumber);
@@ -80,8 +84,8 @@ macro_rules! for_each_call {
                 /// ordered filter, or a port to an engine. One thread at a time may use it. Free it
                 /// with `echoless_free`.
                 open() -> (out: Handle);
-                /// Probes and inserts each key in order, with a filter, a shared filter, or a
-                /// thread of an ordered one. Bit `i % 64` of `duplicates[i / 64]` is set if key `i`
+                /// Probes and inserts each key in order, with a filter, one without errors, a shared
+                /// one, or a thread of an ordered one. Bit `i % 64` of `duplicates[i / 64]` is set if key `i`
                 /// is a duplicate, and `duplicates` has one bit for each key, rounded up to whole
                 /// words: bits past the last key are zero. `count`, if it is not NULL, gets the
                 /// number of duplicates.
@@ -91,9 +95,12 @@ macro_rules! for_each_call {
                 /// the next one, and waits at each partition for the batches of lower tickets. After
                 /// an error about the arguments, it still holds its ticket; after any other error the
                 /// batch has passed the partitions that are not lost.
+                ///
+                /// A filter without errors takes keys in all forms but hashes, and ticks have no
+                /// effect. If its folder fails, so do all later calls: load it as it was last saved.
                 observe(keys: Keys, duplicates: Verdicts) -> (count: OptionalNumber);
                 /// Whether each key would be a duplicate now, as `echoless_observe` writes it, in a
-                /// filter or a shared one. Changes nothing; ticks of the keys have no effect.
+                /// filter, one without errors or a shared one. Changes nothing; ticks of the keys have no effect.
                 contains(keys: Keys, duplicates: Verdicts) -> (count: OptionalNumber);
                 /// The hash of each key, as a filter of any kind hashes it, for a program that
                 /// passes keys to several filters with the same hashing.
@@ -126,6 +133,10 @@ macro_rules! for_each_call {
                 ///
                 /// A shared filter is used meanwhile, and no call waits: the state has the keys of
                 /// the calls that had ended before, and each later key or not.
+                ///
+                /// A filter without errors is saved in a folder, which the first call makes and moves
+                /// the digests of all keys to, and later ones add the new keys to. After a kill or a
+                /// power cut the folder is as it was last saved. The secret of the digests is in it.
                 save(to: Target, bytes: Bytes) -> ();
                 /// Saves an ordered filter as `echoless_save` does, with bytes of the point of the
                 /// stream where the state ends, which `cut` writes.
@@ -197,6 +208,8 @@ impl Object {
     fn advance(&self, tick: u64) -> Result<(), Failure> {
         match self {
             Self::Shared(shared) => shared.advance_to(tick),
+            // It has no window.
+            Self::Exact(exact) => drop(exclusive(FILTER, exact)?),
             _ => self.as_filter()?.advance_to(tick),
         }
         Ok(())
@@ -205,6 +218,7 @@ impl Object {
     fn clear(&self) -> Result<(), Failure> {
         match self {
             Self::Shared(shared) => shared.clear(),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.clear()?,
             _ => self.as_filter()?.clear(),
         }
         Ok(())
@@ -213,6 +227,7 @@ impl Object {
     fn memory_bytes(&self) -> Result<u64, Failure> {
         Ok(match self {
             Self::Shared(shared) => shared.memory_bytes(),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.memory_bytes(),
             Self::Ordered(ordered) => ordered.memory_bytes,
             Self::Engine(workers) => workers.memory_bytes,
             Self::Partitions(filter) => exclusive(FILTER, filter)?.memory_bytes(),

@@ -10,6 +10,7 @@ use echoless::assembly::SaveError;
 use echoless::message::one_line;
 use echoless::state::StateError;
 use echoless::{BuildError, ExchangeError, MemoryError, SpecError};
+use echoless_durable::JournalError;
 
 /// What went wrong, as a number that is the same in every version. 0 is success in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -183,6 +184,16 @@ impl From<ExchangeError> for Failure {
             ExchangeError::Forked => Code::Forked,
             ExchangeError::TimedOut => Code::TimedOut,
             _ => Code::Disconnected,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        let code = match error {
+            JournalError::Io { .. } => Code::Io,
+            _ => Code::InvalidState,
         };
         Self::new(code, error.to_string())
     }

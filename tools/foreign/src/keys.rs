@@ -1,7 +1,9 @@
 //! Keys in the forms in which programs have them, and their hashes.
 
+use echoless::hash::KeyDigest;
 use echoless::{Batch, KeyHash, KeyHasher, Verdicts};
 
+use crate::exact::Digester;
 use crate::failure::Failure;
 
 /// The keys that are hashed at a time. Their hashes stay in the first-level cache, and the filter
@@ -49,10 +51,37 @@ pub trait Keys {
         None
     }
 
+    /// Writes the digests of the keys from number `from` on, as many as there are `digests`. The
+    /// caller keeps to [`len`](Self::len).
+    ///
+    /// # Errors
+    /// [`Failure`] if the caller has hashes in place of keys: those of two keys may be equal.
+    fn digest(
+        &self,
+        digester: &Digester,
+        from: usize,
+        digests: &mut [KeyDigest],
+    ) -> Result<(), Failure> {
+        if self.hashes().is_some() {
+            return Err(no_digests());
+        }
+        digester.digest(digests, |hasher, hashes| {
+            self.hash(hasher, from, hashes);
+            Ok(())
+        })
+    }
+
     /// The tick of each key, if they have some.
     fn ticks(&self) -> Option<&[u64]> {
         None
     }
+}
+
+/// The failure of hashes where keys are compared.
+#[must_use]
+pub fn no_digests() -> Failure {
+    let allowed = "the keys themselves, for a filter without errors";
+    Failure::argument("keys", "hashes", allowed)
 }
 
 impl<K: Keys + ?Sized> Keys for &K {
@@ -66,6 +95,15 @@ impl<K: Keys + ?Sized> Keys for &K {
 
     fn hashes(&self) -> Option<&[KeyHash]> {
         (**self).hashes()
+    }
+
+    fn digest(
+        &self,
+        digester: &Digester,
+        from: usize,
+        digests: &mut [KeyDigest],
+    ) -> Result<(), Failure> {
+        (**self).digest(digester, from, digests)
     }
 
     fn ticks(&self) -> Option<&[u64]> {
@@ -88,6 +126,15 @@ impl<K: Keys> Keys for At<'_, K> {
 
     fn hashes(&self) -> Option<&[KeyHash]> {
         self.0.hashes()
+    }
+
+    fn digest(
+        &self,
+        digester: &Digester,
+        from: usize,
+        digests: &mut [KeyDigest],
+    ) -> Result<(), Failure> {
+        self.0.digest(digester, from, digests)
     }
 
     fn ticks(&self) -> Option<&[u64]> {

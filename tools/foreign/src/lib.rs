@@ -26,6 +26,7 @@
 
 mod calls;
 mod engine;
+mod exact;
 mod failure;
 mod filter;
 mod handles;
@@ -40,11 +41,13 @@ mod timed;
 
 pub use calls::Call;
 pub use engine::{Port, Workers};
+pub use exact::{Digester, Exact};
 pub use failure::{CODES, Code, Failure, catch};
 pub use filter::Filter;
 pub use handles::{Handle, Table, TableEntry, TableKeys};
 pub use keys::{
     At, Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, give_back, hash_all,
+    no_digests,
 };
 pub use object::{Kind, Object, Source, Target};
 pub use ordered::{Cut, Ordered, Thread};

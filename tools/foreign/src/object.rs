@@ -9,6 +9,7 @@ use echoless::state::{SavedState, StateError, restore_parts};
 use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report};
 
 use crate::engine::{Port, Workers};
+use crate::exact::{Digester, Exact};
 use crate::failure::Failure;
 use crate::filter::{Filter, know_papers, read_file, spec_of, write_file};
 use crate::handles::exclusive;
@@ -23,6 +24,8 @@ use crate::snapshot::Snapshot;
 pub enum Object {
     /// One thread at a time may use it.
     Filter(Box<Mutex<Filter>>),
+    /// One thread at a time may use it.
+    Exact(Box<Mutex<Exact>>),
     /// All threads use it at the same time.
     Shared(Box<Shared>),
     /// All threads use it in the order of their tickets, each by a `Thread`.
@@ -54,6 +57,11 @@ pub enum Kind {
     /// Workers, each with a partition of a filter in lines. Any thread may use it; each observes
     /// through a port of its own, `echoless_open`.
     Engine = 4,
+    /// A filter in lines without errors: keys that it may have seen are compared with the digests,
+    /// of 128 bits, of all keys. It has no window, and never forgets: a key takes 17 to 40 bytes of
+    /// memory until the filter is saved, and then 16.1 on the disk. It is saved in a folder and
+    /// loaded from that by its path. One thread at a time may use it, as a filter.
+    Exact = 5,
 }
 
 impl Kind {
@@ -62,9 +70,15 @@ impl Kind {
     /// # Errors
     /// [`Failure`] if there is none.
     pub fn of_number(number: u32) -> Result<Self, Failure> {
-        let kinds = [Self::Filter, Self::Shared, Self::Ordered, Self::Engine];
+        let kinds = [
+            Self::Filter,
+            Self::Shared,
+            Self::Ordered,
+            Self::Engine,
+            Self::Exact,
+        ];
         let found = kinds.into_iter().find(|kind| *kind as u32 == number);
-        found.ok_or_else(|| Failure::argument("kind", number, "1 to 4, the number of a kind"))
+        found.ok_or_else(|| Failure::argument("kind", number, "1 to 5, the number of a kind"))
     }
 }
 
@@ -103,6 +117,7 @@ impl Object {
         check_partitions(kind, partitions)?;
         Ok(match kind {
             Kind::Filter => Self::filter(Filter::new(spec, hasher)?),
+            Kind::Exact => Self::exact(Exact::new(spec, hasher)?),
             Kind::Shared => Self::Shared(Box::new(Shared::new(spec, hasher)?)),
             Kind::Ordered | Kind::Engine => {
                 let spec = spec_of(spec)?;
@@ -113,6 +128,10 @@ impl Object {
 
     fn filter(filter: Filter) -> Self {
         Self::Filter(Box::new(Mutex::new(filter)))
+    }
+
+    fn exact(filter: Exact) -> Self {
+        Self::Exact(Box::new(Mutex::new(filter)))
     }
 
     fn divided(
@@ -160,6 +179,14 @@ impl Object {
         check_partitions(kind, partitions)?;
         know_papers();
         let parts = match from {
+            Source::File(path) if kind == Kind::Exact => {
+                let (bytes, filter) = Exact::load(&path, hasher, memory_limit)?;
+                return Ok((bytes, Self::exact(filter)));
+            }
+            Source::Streams(_) if kind == Kind::Exact => {
+                let allowed = "the path of a folder, which a filter without errors is saved in";
+                return Err(Failure::argument("from", "streams", allowed));
+            }
             Source::Streams(parts) => parts,
             Source::File(path) => {
                 return read_file(&path, |file| {
@@ -227,6 +254,7 @@ impl Object {
         match self {
             Self::Filter(filter) => exclusive(FILTER, filter)?.observe(keys, ticks, duplicates),
             Self::Shared(shared) => shared.observe(keys, ticks, duplicates),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.observe(keys, duplicates),
             Self::Thread(thread) => exclusive("thread", thread)?.observe(keys, ticks, duplicates),
             Self::Partitions(filter) => exclusive(FILTER, filter)?.observe(keys, ticks, duplicates),
             _ => Err(self.is_no("filter, shared filter or thread")),
@@ -241,6 +269,7 @@ impl Object {
         let keys: &dyn Keys = &keys;
         match self {
             Self::Shared(shared) => shared.contains(keys, duplicates),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.contains(keys, duplicates),
             _ => self.as_filter()?.contains(keys, duplicates),
         }
     }
@@ -254,6 +283,7 @@ impl Object {
         let hasher = match self {
             Self::Filter(filter) => exclusive(FILTER, filter)?.hasher().clone(),
             Self::Shared(shared) => shared.hasher().clone(),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.hasher().clone(),
             Self::Ordered(ordered) => ordered.hasher.clone(),
             Self::Thread(thread) => exclusive("thread", thread)?.ordered.hasher.clone(),
             Self::Engine(workers) => workers.hasher.clone(),
@@ -262,6 +292,17 @@ impl Object {
         };
         keys.hash(&hasher, 0, hashes);
         Ok(())
+    }
+
+    /// What makes the digests of keys for a filter without errors; `None` for other objects.
+    ///
+    /// # Errors
+    /// [`Failure`] if another thread uses it.
+    pub fn digester(&self) -> Result<Option<Digester>, Failure> {
+        match self {
+            Self::Exact(exact) => Ok(Some(exclusive(FILTER, exact)?.digester().clone())),
+            _ => Ok(None),
+        }
     }
 
     /// Submits a batch to a port; all keys have the last of their ticks.
@@ -290,6 +331,7 @@ impl Object {
     pub fn read_report(&self) -> Result<Report, Failure> {
         Ok(match self {
             Self::Shared(shared) => shared.report(),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.report(),
             Self::Ordered(ordered) => ordered.report()?,
             Self::Engine(workers) => workers.report()?,
             Self::Partitions(filter) => exclusive(FILTER, filter)?.report(),
@@ -313,6 +355,7 @@ impl Object {
     pub fn spec(&self) -> Result<String, Failure> {
         Ok(match self {
             Self::Shared(shared) => shared.spec().to_string(),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.spec().to_string(),
             Self::Ordered(ordered) => ordered.spec.to_string(),
             Self::Engine(workers) => workers.spec.to_string(),
             Self::Partitions(filter) => exclusive(FILTER, filter)?.identity.spec.to_string(),
@@ -333,6 +376,13 @@ impl Object {
                     position: Box::new(|| Ok(bytes.to_vec())),
                 };
                 return self.save_at(to, cut);
+            }
+            (Self::Exact(exact), to) => {
+                let Target::File(path) = to else {
+                    let allowed = "the path of a folder, which a filter without errors is saved in";
+                    return Err(Failure::argument("to", "a stream", allowed));
+                };
+                return exclusive(FILTER, exact)?.save(&path, bytes);
             }
             (_, Target::File(path)) => {
                 if !matches!(self, Self::Shared(_)) {
@@ -436,6 +486,7 @@ impl Object {
         let kind = match self {
             Self::Filter(_) => FILTER,
             Self::Shared(_) => "shared filter",
+            Self::Exact(_) => "filter without errors",
             Self::Ordered(_) => "ordered filter",
             Self::Thread(_) => "thread of an ordered filter",
             Self::Engine(_) => "engine",
@@ -450,7 +501,7 @@ impl Object {
 /// Checks that only a filter that is divided has partitions.
 fn check_partitions(kind: Kind, partitions: usize) -> Result<(), Failure> {
     match kind {
-        Kind::Filter | Kind::Shared if partitions != 1 => {
+        Kind::Filter | Kind::Shared | Kind::Exact if partitions != 1 => {
             let allowed = "1, unless the filter is an ordered one or an engine's";
             Err(Failure::argument("partitions", partitions, allowed))
         }

@@ -1,8 +1,9 @@
 //! The calls that judge keys, long ones in blocks: the interpreter runs other threads meanwhile,
 //! and signals are seen.
 
+use echoless::hash::KeyDigest;
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Failure, Hashes, Keys, check_masks};
+use echoless_foreign::{Digester, Failure, Keys, check_masks};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
@@ -28,6 +29,15 @@ impl Keys for Block<'_> {
     fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
         self.keys.hash(hasher, self.from + from, hashes);
     }
+
+    fn digest(
+        &self,
+        digester: &Digester,
+        from: usize,
+        digests: &mut [KeyDigest],
+    ) -> Result<(), Failure> {
+        self.keys.digest(digester, self.from + from, digests)
+    }
 }
 
 /// Judges the keys of a call: a bool for one key, an array for many. `judge` gets keys, their ticks
@@ -42,8 +52,8 @@ pub(crate) fn verdicts<'py>(
     mut judge: impl FnMut(&dyn Keys, Option<&[u64]>, &mut [u64]) -> Result<u64, Failure> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keys = match input {
-        Input::One(hash) => {
-            let count = judge(&Hashes(&[*hash]), ticks, &mut [0]).map_err(raise)?;
+        Input::One(key) => {
+            let count = judge(key, ticks, &mut [0]).map_err(raise)?;
             return Ok(PyBool::new(py, count == 1).to_owned().into_any());
         }
         Input::Many(keys) => keys,

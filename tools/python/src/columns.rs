@@ -10,11 +10,13 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
+use echoless::hash::KeyDigest;
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Fixed, Keys, Packed};
+use echoless_foreign::{Digester, Failure, Fixed, Keys, Packed};
 use pyo3::{PyErr, PyResult};
 
 use crate::errors::{invalid, raise, wrong_type};
+use crate::keys::Hashed;
 use crate::numbers::{Meaning, WIDE};
 
 /// The values of a column in one piece of memory.
@@ -61,7 +63,7 @@ pub(crate) struct Column {
 
 /// Keys in one piece of memory.
 pub(crate) enum Piece {
-    Hashes(Vec<KeyHash>),
+    Hashed(Hashed),
     /// Without nulls.
     Column(Column),
     /// A key is a row of these columns, and a null a missing field.
@@ -330,7 +332,7 @@ compile_error!("the fields of keys are little-endian");
 impl Keys for Piece {
     fn len(&self) -> usize {
         match self {
-            Self::Hashes(hashes) => hashes.len(),
+            Self::Hashed(keys) => keys.len(),
             Self::Column(column) => column.len,
             Self::Rows(columns) => columns.first().map_or(0, |column| column.len),
         }
@@ -338,7 +340,7 @@ impl Keys for Piece {
 
     fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
         match self {
-            Self::Hashes(known) => hashes.copy_from_slice(&known[from..from + hashes.len()]),
+            Self::Hashed(keys) => keys.hash(hasher, from, hashes),
             Self::Column(column) => column.hash(hasher, from, hashes),
             Self::Rows(columns) => {
                 let mut wide = vec![[0; WIDE]; columns.len()];
@@ -348,6 +350,21 @@ impl Keys for Piece {
                     *hash = hasher.hash_fields(fields);
                 }
             }
+        }
+    }
+
+    fn digest(
+        &self,
+        digester: &Digester,
+        from: usize,
+        digests: &mut [KeyDigest],
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Hashed(keys) => keys.digest(digester, from, digests),
+            Self::Column(_) | Self::Rows(_) => digester.digest(digests, |hasher, hashes| {
+                self.hash(hasher, from, hashes);
+                Ok(())
+            }),
         }
     }
 }

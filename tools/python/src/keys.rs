@@ -1,7 +1,8 @@
 //! What callers pass as keys: one key, or many in any of the forms that Python has.
 
+use echoless::hash::KeyDigest;
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Keys, hash_all};
+use echoless_foreign::{Digester, Failure, Keys, hash_all};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyRange, PyString, PyTuple};
@@ -20,8 +21,68 @@ const SIGNAL_KEYS: usize = 1 << 20;
 
 /// The keys of a call.
 pub(crate) enum Input {
-    One(KeyHash),
+    One(Hashed),
     Many(Batch),
+}
+
+/// How keys are hashed.
+#[derive(Clone)]
+pub(crate) struct Hashing {
+    pub(crate) hasher: KeyHasher,
+    /// For a filter without errors.
+    pub(crate) digester: Option<Digester>,
+}
+
+/// Keys that were objects.
+#[derive(Default)]
+pub(crate) struct Hashed {
+    hashes: Vec<KeyHash>,
+    /// None unless a filter without errors needs them.
+    digests: Vec<KeyDigest>,
+}
+
+impl Hashed {
+    /// One key; a tuple has fields.
+    pub(crate) fn one(object: &Bound<'_, PyAny>, hashing: &Hashing) -> PyResult<Self> {
+        let mut hashed = Self::default();
+        hashed.push(object, hashing)?;
+        Ok(hashed)
+    }
+
+    fn push(&mut self, object: &Bound<'_, PyAny>, hashing: &Hashing) -> PyResult<()> {
+        let hash = hash_key(object, &hashing.hasher)?;
+        if let Some(digester) = &hashing.digester {
+            let mut digest = [KeyDigest::from_words([0; 2])];
+            digester.digest(&mut digest, |hasher, hashes| {
+                hash_key(object, hasher).map(|hash| hashes[0] = hash)
+            })?;
+            reserve(&mut self.digests, 1)?;
+            self.digests.extend(digest);
+        }
+        reserve(&mut self.hashes, 1)?;
+        self.hashes.push(hash);
+        Ok(())
+    }
+}
+
+impl Keys for Hashed {
+    fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    fn hash(&self, _hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        hashes.copy_from_slice(&self.hashes[from..from + hashes.len()]);
+    }
+
+    fn digest(
+        &self,
+        _digester: &Digester,
+        from: usize,
+        digests: &mut [KeyDigest],
+    ) -> Result<(), Failure> {
+        digests.copy_from_slice(&self.digests[from..from + digests.len()]);
+        Ok(())
+    }
 }
 
 /// Many keys, in pieces, and the form of their verdicts.
@@ -33,9 +94,9 @@ pub(crate) struct Batch {
 
 impl Input {
     /// Reads the keys of a call. No key is judged before all of them are read.
-    pub(crate) fn read(object: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<Self> {
+    pub(crate) fn read(object: &Bound<'_, PyAny>, hashing: &Hashing) -> PyResult<Self> {
         if is_key(object) {
-            return hash_key(object, hasher).map(Self::One);
+            return Hashed::one(object, hashing).map(Self::One);
         }
         let (pieces, form) = if let Some(columns) = pandas::columns(object)? {
             let columns = columns
@@ -50,7 +111,7 @@ impl Input {
             if numpy::is_array(values) {
                 let piece = match numpy::import(values)? {
                     Array::Column(column) => piece_of_column(column, 0)?,
-                    Array::Objects(list) => hash_each(&list, hasher)?,
+                    Array::Objects(list) => hash_each(&list, hashing)?,
                 };
                 (vec![piece], Form::Numpy)
             } else if let Some(arrays) = arrow::import(values)? {
@@ -58,7 +119,7 @@ impl Input {
             } else if let Some((columns, form)) = columns_of(values)? {
                 (rows(&columns)?, form)
             } else {
-                (vec![hash_each(values, hasher)?], Form::Numpy)
+                (vec![hash_each(values, hashing)?], Form::Numpy)
             }
         };
         let len = pieces.iter().map(Keys::len).sum();
@@ -76,7 +137,7 @@ impl Input {
     /// The hashes of all keys.
     pub(crate) fn into_hashes(self, hasher: &KeyHasher) -> Vec<KeyHash> {
         match self {
-            Self::One(hash) => vec![hash],
+            Self::One(key) => key.hashes,
             Self::Many(batch) => {
                 let mut hashes = Vec::new();
                 hash_all(&batch, hasher, &mut hashes);
@@ -91,19 +152,47 @@ impl Keys for Batch {
         self.len
     }
 
-    fn hash(&self, hasher: &KeyHasher, mut from: usize, mut hashes: &mut [KeyHash]) {
+    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
+        let done: Result<(), Failure> = self.by_pieces(from, hashes, |piece, from, hashes| {
+            piece.hash(hasher, from, hashes);
+            Ok(())
+        });
+        debug_assert!(done.is_ok(), "pieces do not fail");
+    }
+
+    fn digest(
+        &self,
+        digester: &Digester,
+        from: usize,
+        digests: &mut [KeyDigest],
+    ) -> Result<(), Failure> {
+        self.by_pieces(from, digests, |piece, from, digests| {
+            piece.digest(digester, from, digests)
+        })
+    }
+}
+
+impl Batch {
+    /// Writes something of each key from number `from` on, by the pieces that they are in.
+    fn by_pieces<T>(
+        &self,
+        mut from: usize,
+        mut values: &mut [T],
+        mut write: impl FnMut(&Piece, usize, &mut [T]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         for piece in &self.pieces {
-            if hashes.is_empty() {
-                return;
+            if values.is_empty() {
+                break;
             }
-            let here = piece.len().saturating_sub(from).min(hashes.len());
+            let here = piece.len().saturating_sub(from).min(values.len());
             if here > 0 {
-                let (now, later) = hashes.split_at_mut(here);
-                piece.hash(hasher, from, now);
-                hashes = later;
+                let (now, later) = values.split_at_mut(here);
+                write(piece, from, now)?;
+                values = later;
             }
             from = from.saturating_sub(piece.len());
         }
+        Ok(())
     }
 }
 
@@ -116,7 +205,7 @@ fn is_key(object: &Bound<'_, PyAny>) -> bool {
 }
 
 /// The hash of one key; a tuple has fields.
-pub(crate) fn hash_key(object: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
+fn hash_key(object: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(hasher.hash(bytes.as_bytes()));
     }
@@ -205,26 +294,24 @@ fn hash_fields(fields: &Bound<'_, PyTuple>, hasher: &KeyHasher) -> PyResult<KeyH
 }
 
 /// The hashes of the keys of an iterable.
-fn hash_each(keys: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<Piece> {
+fn hash_each(keys: &Bound<'_, PyAny>, hashing: &Hashing) -> PyResult<Piece> {
     let Ok(iterator) = keys.try_iter() else {
         let name = keys.get_type().name()?;
         let allowed = format!("{ALLOWED}; or a sequence, a numpy array or Arrow data");
         return Err(wrong_type("keys", name, allowed));
     };
-    let mut hashes = Vec::new();
+    let mut hashed = Hashed::default();
     if keys.is_exact_instance_of::<PyRange>() {
         // Lengths are hints, and only this one can be too long and true.
-        reserve(&mut hashes, keys.len().unwrap_or(usize::MAX))?;
+        reserve(&mut hashed.hashes, keys.len().unwrap_or(usize::MAX))?;
     }
     for key in iterator {
-        let hash = hash_key(&key?, hasher)?;
-        reserve(&mut hashes, 1)?;
-        hashes.push(hash);
-        if hashes.len() % SIGNAL_KEYS == 0 {
+        hashed.push(&key?, hashing)?;
+        if hashed.len() % SIGNAL_KEYS == 0 {
             keys.py().check_signals()?;
         }
     }
-    Ok(Piece::Hashes(hashes))
+    Ok(Piece::Hashed(hashed))
 }
 
 /// The columns of a list or tuple of arrays, and the form of their verdicts.

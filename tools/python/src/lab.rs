@@ -13,7 +13,7 @@ use pyo3::types::PyString;
 use serde_json::{Value, json};
 
 use crate::errors::{invalid, raise_of_lab, raise_of_spec};
-use crate::keys::Input;
+use crate::keys::{Hashing, Input};
 use crate::options;
 
 /// A stream by its description, or one of recorded keys.
@@ -21,8 +21,11 @@ fn stream_of(stream: &Bound<'_, PyAny>, seed: u64) -> PyResult<Stream> {
     if let Ok(text) = stream.cast::<PyString>() {
         return text.to_str()?.parse().map_err(raise_of_spec);
     }
-    let hasher = KeyHasher::seeded(seed);
-    let hashes = Input::read(stream, &hasher)?.into_hashes(&hasher);
+    let hashing = Hashing {
+        hasher: KeyHasher::seeded(seed),
+        digester: None,
+    };
+    let hashes = Input::read(stream, &hashing)?.into_hashes(&hashing.hasher);
     Stream::recorded(hashes).map_err(raise_of_spec)
 }
 

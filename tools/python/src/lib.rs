@@ -9,6 +9,7 @@ mod arrow;
 mod blocks;
 mod columns;
 mod errors;
+mod exact;
 mod filter;
 mod keys;
 mod lab;
@@ -33,6 +34,7 @@ fn _echoless(module: &Bound<'_, PyModule>) -> PyResult<()> {
     echoless_papers::register();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<filter::Filter>()?;
+    module.add_class::<exact::ExactFilter>()?;
     module.add_class::<shared::SharedFilter>()?;
     module.add_class::<ordered::OrderedFilter>()?;
     module.add_class::<ordered::OrderedThread>()?;

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{RwLock, TryLockError};
 
 use echoless::KeyHasher;
-use echoless_foreign::{
-    At, Call, Hashes, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT,
-};
+use echoless_foreign::{At, Call, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT};
 use echoless_stream::Unit;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::blocks::verdicts;
 use crate::errors::{raise, raise_of_path};
-use crate::keys::{Input, hash_key};
+use crate::keys::{Hashed, Hashing, Input};
 use crate::options::hasher;
 use crate::times::{Times, parse_tick};
 
@@ -26,7 +24,7 @@ pub(crate) struct AnyFilter {
     object: RwLock<Option<Object>>,
     /// One thread at a time may use it. No call waits for the lock: a second thread gets an error.
     is_exclusive: bool,
-    pub(crate) hasher: KeyHasher,
+    pub(crate) hashing: Hashing,
     spec: String,
     pub(crate) seed: u64,
     pub(crate) is_secret: bool,
@@ -79,10 +77,17 @@ impl AnyFilter {
         let hasher = hasher(settings.seed, settings.secret)?;
         let limit = memory_limit.unwrap_or(u64::MAX);
         let loaded = py.detach(|| {
-            let from = Source::Streams(vec![Box::new(file)]);
+            let from = match kind {
+                // The path is a folder. Its failures have paths.
+                Kind::Exact => Source::File(path.to_owned()),
+                _ => Source::Streams(vec![Box::new(file)]),
+            };
             Object::load(kind, from, hasher.clone(), partitions, limit)
         });
-        let (data, object) = loaded.map_err(|failure| raise(failure.of_path(path)))?;
+        let (data, object) = loaded.map_err(|failure| match kind {
+            Kind::Exact => raise(failure),
+            _ => raise(failure.of_path(path)),
+        })?;
         Self::of_object(kind, object, hasher, settings, data)
     }
 
@@ -95,9 +100,12 @@ impl AnyFilter {
     ) -> PyResult<Self> {
         Ok(Self {
             spec: object.spec().map_err(raise)?,
+            hashing: Hashing {
+                hasher,
+                digester: object.digester().map_err(raise)?,
+            },
             object: RwLock::new(Some(object)),
-            is_exclusive: kind == Kind::Filter,
-            hasher,
+            is_exclusive: matches!(kind, Kind::Filter | Kind::Exact),
             seed: settings.seed,
             is_secret: settings.secret.is_some(),
             tick: settings.tick,
@@ -127,7 +135,7 @@ impl AnyFilter {
         keys: &Bound<'py, PyAny>,
         times: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hasher)?;
+        let input = Input::read(keys, &self.hashing)?;
         let times = Times::read(times, self.tick, input.len())?;
         self.using(|object| {
             let ticks = match &times {
@@ -145,18 +153,18 @@ impl AnyFilter {
     }
 
     pub(crate) fn observe_one(&self, key: &Bound<'_, PyAny>, time: Option<u64>) -> PyResult<bool> {
-        let hash = hash_key(key, &self.hasher)?;
+        let key = Hashed::one(key, &self.hashing)?;
         self.using(|object| {
             if let Some(tick) = time {
                 object.call(Call::advance, tick).map_err(raise)?;
             }
-            let count = object.observe(Hashes(&[hash]), &mut [0]);
+            let count = object.observe(key, &mut [0]);
             Ok(count.map_err(raise)? == 1)
         })
     }
 
     pub(crate) fn contains<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hasher)?;
+        let input = Input::read(keys, &self.hashing)?;
         self.using(|object| {
             verdicts(keys.py(), &input, None, |keys, _, words| {
                 object.contains(keys, words)
@@ -226,7 +234,7 @@ impl AnyFilter {
     /// >>> filter.data, filter.observe("a")
     /// (b'record 2', True)
     #[pyo3(signature = (path, data = None))]
-    fn save(&self, py: Python<'_>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
+    pub(crate) fn save(&self, py: Python<'_>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
         let data = data.unwrap_or_default();
         self.using(|object| {
             let saved = py.detach(|| object.save(Target::File(path), data));

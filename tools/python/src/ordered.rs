@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
 use crate::errors::{invalid, raise};
-use crate::keys::Input;
+use crate::keys::{Hashing, Input};
 use crate::object::{AnyFilter, Settings};
 use crate::output::Form;
 use crate::times::Times;
@@ -57,7 +57,7 @@ impl OrderedFilter {
         let this = slf.as_super().get();
         Ok(OrderedThread {
             object: this.using(|object| object.open().map_err(raise))?,
-            hasher: this.hasher.clone(),
+            hashing: this.hashing.clone(),
             tick: this.tick,
         })
     }
@@ -158,7 +158,7 @@ impl OrderedFilter {
 #[pyclass(frozen, module = "echoless")]
 pub(crate) struct OrderedThread {
     object: Object,
-    hasher: echoless::KeyHasher,
+    hashing: Hashing,
     tick: Option<Unit>,
 }
 
@@ -202,7 +202,7 @@ impl OrderedThread {
         keys: &Bound<'py, PyAny>,
         times: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hasher)?;
+        let input = Input::read(keys, &self.hashing)?;
         let times = Times::read(times, self.tick, input.len())?;
         let form = match &input {
             Input::One(_) => None,
@@ -210,7 +210,7 @@ impl OrderedThread {
         };
         let (words, count, len) = py
             .detach(|| {
-                let hashes = input.into_hashes(&self.hasher);
+                let hashes = input.into_hashes(&self.hashing.hasher);
                 let ticks = times.map(|times| match times {
                     Times::All(tick) => vec![tick; hashes.len()],
                     Times::Each(ticks) => ticks,

@@ -18,7 +18,7 @@ import threading
 import numpy as np
 
 import echoless
-from echoless import Filter, SharedFilter
+from echoless import ExactFilter, Filter, SharedFilter
 
 try:
     import resource
@@ -407,10 +407,14 @@ def new_shared(r):
     return SharedFilter(f"{layout}memory=64KiB")
 
 
+def new_exact(r):
+    return ExactFilter(memory=r.choice([64, "64KiB"]))
+
+
 def calls(r, state):
     """One random call."""
     filter, shared, folder = state["filter"], state["shared"], state["folder"]
-    either = r.choice([filter, shared])
+    either = r.choice([filter, shared, state["exact"]])
     return r.choice(
         [
             lambda: either.observe(anything(r)),
@@ -428,6 +432,8 @@ def calls(r, state):
             lambda: Filter(**options(r, ["spec", *FILTER_OPTIONS])),
             lambda: Filter(memory="64KiB", **options(r, FILTER_OPTIONS[1:])),
             lambda: SharedFilter(**options(r, ["spec", "memory", "seed", "secret"])),
+            lambda: ExactFilter(**options(r, ["spec", "memory", "seed", "secret"])),
+            lambda: ExactFilter.load(path(r, folder), **options(r, ["seed", "secret", "memory_limit"])),
             lambda: either.save(path(r, folder), r.choice([None, b"x", anything(r)])),
             lambda: Filter.load(path(r, folder), **options(r, ["seed", "secret", "tick", "memory_limit"])),
             lambda: SharedFilter.load(path(r, folder), **options(r, ["seed", "secret", "memory_limit"])),
@@ -548,10 +554,16 @@ def main(count, seed):
     mover.start()
     done = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        state = {"filter": new_filter(r), "shared": new_shared(r), "folder": folder}
+        state = {
+            "filter": new_filter(r),
+            "shared": new_shared(r),
+            "exact": new_exact(r),
+            "folder": folder,
+        }
         for number in range(count):
             if number % 500 == 499:
                 state["filter"], state["shared"] = new_filter(r), new_shared(r)
+                state["exact"] = new_exact(r)
             if os.environ.get("ECHOLESS_HOSTILE_TRACE"):
                 print(number, file=sys.stderr, flush=True)
             try:
@@ -563,7 +575,7 @@ def main(count, seed):
                 print(f"call {number} of seed {seed}: {type(error)}: {error}", flush=True)
                 raise
         # The filters are as good as any.
-        for filter in [new_filter(r), state["filter"], state["shared"]]:
+        for filter in [new_filter(r), state["filter"], state["shared"], state["exact"]]:
             filter.observe(["the last key"])
             assert filter.contains("the last key")
     stop.set()

@@ -168,7 +168,7 @@ pub(crate) struct DedupArgs {
     /// and compares what the filter takes for duplicates by a digest of 128 bits with a random key;
     /// more often if that needs more memory than the filter. For inputs that end; pipes are
     /// copied (--temp). Times of --window are exact, too. With --state, no record of any run is
-    /// dropped or passes twice
+    /// dropped or passes twice, with --window in it
     #[arg(
         long,
         conflicts_with_all = [

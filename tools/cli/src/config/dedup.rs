@@ -100,11 +100,6 @@ impl StateConfig {
             let error = SpecError::new("--state", folder.display().to_string(), allowed);
             Err(error.into())
         };
-        if args.exact && args.window.is_some() {
-            return invalid(
-                "no --window beside --exact: a state keeps no times of its keys".into(),
-            );
-        }
         if args.exact && args.commit_interval.is_some() {
             let allowed = "no --exact beside it, which commits a run once, at its end";
             return Err(Failure::option("--commit-interval", allowed));

@@ -240,8 +240,6 @@ fn what_does_not_go_with_it_is_rejected() {
             "--exact --filter stamped x | cannot be used with",
             "--exact --replacement fifo x | cannot be used with",
             "--exact --dense x | cannot be used with",
-            "--exact --state folder --window 9 x | invalid --state=folder: expected no --window \
-             beside --exact: a state keeps no times of its keys",
             "--exact --known-state file x | cannot be used with",
             "--exact --follow x | cannot be used with",
             "--exact --state folder --commit-interval 9s x | invalid --commit-interval: expected no \
@@ -382,6 +380,120 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn runs_of_a_state_have_the_window_of_one_stream(
+        runs in vec(vec((0_u32..300, 0_u64..30, 0_u64..60), 0..600), 1..6),
+        (is_crafted, is_timed, refresh) in any::<(bool, bool, bool)>(),
+        late in prop::sample::select(vec!["pass", "judge", "reject"]),
+        window in 1_u64..150,
+        memory in prop::sample::select(vec!["-m 64", "-m 300", "-m 4k", "-m 64k"]),
+        threads in 1_usize..=3,
+    ) {
+        let folder = Folder::new();
+        // Times ascend but for some disorder, with ties, and count from a day long ago.
+        let mut now = 1_700_000_000_000_000_000;
+        let (mut seen, mut clock, mut record) = (HashMap::<u32, u64>::new(), 0, 0);
+        let [mut passed, mut dropped, mut rejected] = [const { Vec::<u8>::new() }; 3];
+        let rejects = if is_timed && late == "reject" { "--rejects" } else { "" };
+        let window_options = match is_timed {
+            true => format!("--window {window}ns --time-field 2 --time-format ns --late {late}"),
+            false => format!("--window {window}"),
+        };
+        let refreshes = if refresh { "--refresh" } else { "" };
+        let options = format!("--exact -d , -k 1 {window_options} {refreshes} {memory}");
+        let outputs = |name: &str| {
+            let rejects = rejects.replace("--rejects", &format!("--rejects {name}.rejects"));
+            format!("-o {name} --duplicates {name}.dup {rejects}")
+        };
+        let mut names = String::new();
+        for (run, rows) in runs.iter().enumerate() {
+            let mut input = Vec::new();
+            for (key, step, back) in rows {
+                now += step / 20;
+                let time = if *back < 12 { now - back * back } else { now };
+                let text = match is_crafted {
+                    true => crafted(*key),
+                    false => format!("key {key}\n").into_bytes(),
+                };
+                let line = [&text[..text.len() - 1], format!(",{time}\n").as_bytes()].concat();
+                input.extend(&line);
+                record += 1;
+                clock = if is_timed { time.max(clock) } else { record };
+                if is_timed && late != "judge" && clock - time > window {
+                    let output = if late == "pass" { &mut passed } else { &mut rejected };
+                    output.extend(&line);
+                    continue;
+                }
+                let is_duplicate = seen.get(key).is_some_and(|seen| clock - seen <= window);
+                if !is_duplicate || refresh {
+                    seen.insert(*key, clock);
+                }
+                let output = if is_duplicate { &mut dropped } else { &mut passed };
+                output.extend(&line);
+            }
+            let name = format!("in{run}");
+            folder.write(&name, input);
+            let own = format!("{options} --state state --threads {threads} {} {name}", outputs("out"));
+            folder.dedup(&own).text();
+            prop_assert!(folder.bytes("out") == passed, "run {}: {}", run, own);
+            prop_assert!(folder.bytes("out.dup") == dropped, "run {}: {}", run, own);
+            names += &format!(" {name}");
+        }
+        folder.dedup(format!("{options} {} {names}", outputs("one"))).text();
+        prop_assert!(folder.bytes("one") == passed);
+        prop_assert!(folder.bytes("one.dup") == dropped);
+        if !rejects.is_empty() {
+            prop_assert!(folder.bytes("one.rejects") == rejected);
+            prop_assert!(folder.bytes("out.rejects") == rejected);
+        }
+        folder.echoless("state verify state").text();
+        let shown = folder.echoless("state show state").text();
+        prop_assert!(shown.contains(" times of keys, some "), "{}", shown);
+    }
+}
+
+#[test]
+fn the_window_of_a_state_ends_to_the_nanosecond() {
+    let folder = Folder::with(&[("first", "a,1\nb,101\n"), ("last", "a,101\na,102\na,103\n")]);
+    let args =
+        "--exact --state state -d , -k 1 --window 100ns --time-field 2 --time-format ns -o out";
+    folder.dedup(format!("{args} first")).text();
+    folder.dedup(format!("{args} last")).text();
+    assert_eq!(folder.bytes("out"), b"a,1\nb,101\na,102\n");
+}
+
+#[test]
+fn a_state_forgets_what_its_window_leaves_behind() {
+    let folder = Folder::new();
+    for run in 0..12 {
+        let keys: Vec<u32> = (run * 1000..(run + 1) * 1000).collect();
+        folder.write("in", lines_of(&keys, false).concat());
+        let args = "--exact --state state -m 64k --window 500 -o out in";
+        folder.dedup(args).text();
+    }
+    assert_eq!(
+        folder.bytes("out").split(|byte| *byte == b'\n').count(),
+        12_001
+    );
+    let shown = folder.echoless("state show --json state").text();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let times = shown["run"]["exact"]["times"].as_u64().unwrap();
+    // Those of the last run and, before they are merged, of one before.
+    assert!((1000..=3000).contains(&times), "{shown}");
+    assert_errors(
+        |args| folder.dedup(args),
+        &[
+            "--exact --state state -o out -m 64k in | missing --window: expected --window=500, as \
+             in the state state",
+            "--exact --state state -o out -m 64k --window 501 in | invalid --window=501: expected \
+             --window=500, as in the state state",
+        ],
+    );
+}
+
 #[test]
 fn a_state_of_exact_runs_is_no_other_and_cannot_be_one_file() {
     let folder = Folder::with(&[("in", "a\nb\n"), ("more", "b\nc\n")]);
@@ -431,14 +543,28 @@ fn a_run_of_a_state_that_does_not_end_is_as_if_it_had_not_begun() {
     let keys: Vec<u32> = (0..20_000).map(|at| at * at % 9973).collect();
     let lines = lines_of(&keys, false);
     let folder = Folder::with(&[("in", lines.concat()), ("first", lines[..50].concat())]);
-    let mut seen = HashSet::new();
-    let all = keys[..50].iter().chain(&keys);
-    let fresh = all.zip(lines[..50].iter().chain(&lines));
-    let fresh = fresh.filter(|(key, _)| seen.insert(**key));
-    let expected: Vec<u8> = fresh.flat_map(|(_, line)| line.clone()).collect();
+    // What passes if a key counts as seen for so many records.
+    let expected = |window: usize| -> Vec<u8> {
+        let mut seen = HashMap::new();
+        let all = keys[..50].iter().chain(&keys);
+        let rows = all.zip(lines[..50].iter().chain(&lines)).enumerate();
+        let fresh = rows.filter(|(at, (key, _))| {
+            let is_seen = |seen: &usize| at - seen <= window;
+            let is_fresh = !seen.get(*key).is_some_and(is_seen);
+            if is_fresh {
+                seen.insert(**key, *at);
+            }
+            is_fresh
+        });
+        fresh.flat_map(|(_, (_, line))| line.clone()).collect()
+    };
     let mut killed = 0;
-    for seed in 0..12 {
-        let state = format!("--exact -m 4k --state state{seed} -o out{seed}");
+    for (seed, window) in (0..12).map(|seed| (seed, [usize::MAX, 7000][seed as usize % 2])) {
+        let option = match window {
+            usize::MAX => String::new(),
+            window => format!("--window {window}"),
+        };
+        let state = format!("--exact -m 16k {option} --state state{seed} -o out{seed}");
         folder.dedup(format!("{state} first")).text();
         let mut command = folder.command(format!("dedup -q {state} --threads 2 in"));
         let mut child = command.spawn().unwrap();
@@ -450,9 +576,13 @@ fn a_run_of_a_state_that_does_not_end_is_as_if_it_had_not_begun() {
         }
         killed += u32::from(!child.wait().unwrap().success());
         folder.dedup(format!("{state} in")).text();
-        assert!(folder.bytes(&format!("out{seed}")) == expected, "{seed}");
+        assert!(
+            folder.bytes(&format!("out{seed}")) == expected(window),
+            "{seed}"
+        );
     }
     assert!(killed > 0, "all runs had ended");
+    let expected = expected(usize::MAX);
     // A reader that leaves.
     folder
         .dedup("--exact -m 4k --state left -o out first")

@@ -371,3 +371,65 @@ fn a_run_with_a_state_goes_on_after_any_fault() {
         }
     }
 }
+
+/// A run of a state that a signal ends, anywhere: in a pass, while files of keys are merged, or while
+/// keys are looked up there. The next run writes what it has not.
+#[test]
+fn an_exact_run_of_a_state_ends_by_a_signal_wherever_it_is() {
+    let Some(faults) = Faults::new() else {
+        return;
+    };
+    let lines = |keys: std::ops::Range<u32>| -> String {
+        let line = |key| format!("{key},line {}\n", key % 3000);
+        keys.map(line).collect()
+    };
+    for (number, keys) in [0..200, 100..900, 500..4000].into_iter().enumerate() {
+        fs::write(faults.path(&format!("in{number}")), lines(keys)).unwrap();
+    }
+    let folder = faults.path("case");
+    let begin = || {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+    };
+    let run = |number: usize, fault: &str| {
+        let mark = faults.path("mark");
+        let _ = fs::remove_file(&mark);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_echoless"));
+        command.env_remove("ECHOLESS_OPTS").current_dir(&folder);
+        command.args(["dedup", "-q", "-m", "64k", "--exact", "-d", ",", "-k", "2"]);
+        command.args(["--window", "2000", "--state", "state", "-o", "out"]);
+        command.arg(faults.path(&format!("in{number}")));
+        command.env("LD_PRELOAD", faults.path("shim.so"));
+        command.env("FAULT", fault).env("FAULT_MARK", &mark);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        (output, mark.exists())
+    };
+    begin();
+    (0..3).for_each(|number| assert_eq!(run(number, "").0.status.code(), Some(0)));
+    let expected = fs::read(folder.join("out")).unwrap();
+    let mut ended = 0;
+    for call in (60..).step_by(7) {
+        begin();
+        (0..2).for_each(|number| assert_eq!(run(number, "").0.status.code(), Some(0)));
+        let fault = format!("any:{call}:term");
+        let (output, happened) = run(2, &fault);
+        let code = output.status.code();
+        // Before it is caught, the signal ends the process; at the end, it has no effect.
+        assert!(matches!(code, None | Some(143 | 0)), "{fault}: {output:?}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        let is_whole = told.is_empty() || told.contains("so the state has none of it");
+        assert!(
+            is_whole && told.matches('\n').count() <= 1,
+            "{fault}: {told}"
+        );
+        ended += u32::from(code == Some(143));
+        let again = run(2, "").0;
+        assert_eq!(again.status.code(), Some(0), "{fault}: {again:?}");
+        let written = fs::read(folder.join("out")).unwrap();
+        assert!(written == expected, "{fault}");
+        if !happened {
+            break;
+        }
+    }
+    assert!(ended > 5, "{ended}");
+}

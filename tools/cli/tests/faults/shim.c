@@ -1,7 +1,8 @@
 /* A library to preload: makes the n-th call of one kind fail, or do less than it was asked for.
  *
  * FAULT=CALL:N:HOW with CALL one of read, pread, write, close, sync, cut, or any for all of them; HOW
- * is short, the number of an error, or kill, which ends the process in front of the call.
+ * is short, the number of an error, kill, which ends the process in front of the call, or term, which
+ * sends it SIGTERM there.
  * Calls on standard error and on what is neither a file nor a pipe do not count. Once it has
  * happened, the file that FAULT_MARK names exists.
  */
@@ -41,6 +42,10 @@ static int fate(const char *call, int fd) {
         syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, mark, O_CREAT | O_WRONLY, 0600));
     if (!strcmp(how, ":kill"))
         kill(getpid(), SIGKILL);
+    if (!strcmp(how, ":term")) {
+        kill(getpid(), SIGTERM);
+        return NOTHING;
+    }
     return strcmp(how, ":short") ? atoi(how + 1) : SHORT;
 }
 

@@ -1,4 +1,4 @@
-//! The digests of all keys that a program has ever passed on, on the disk.
+//! The digests of all keys that a program has ever passed on, or in a window, on the disk.
 //!
 //! ```text
 //! append -> recent (memory) -> runs, one for each full memory -> merged runs
@@ -8,13 +8,17 @@
 //! have, so the number of digests in the commit of a journal selects the runs: those behind it were
 //! not committed, and are removed. Only committed runs are merged, or only those that are not, so a
 //! crash leaves the merged run or those that it was made of.
+//!
+//! A set for a window keeps the last time of each digest. A digest that is seen again is appended
+//! again; a run has the last time alone, and none that is older than the window.
 
 mod run;
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -23,10 +27,14 @@ use std::sync::Arc;
 use echoless::hash::{KeyDigest, KeyDigester};
 use echoless::verified::DigestSet;
 
-use self::run::{Run, RunHeader, damaged, write_run};
+pub use self::run::Kept;
+use self::run::{Entry, Run, RunHeader, damaged, write_run};
 use crate::error::{At, JournalError};
-use crate::segment::ASIDE;
 use crate::storage::Storage;
+use crate::whole::ASIDE;
+
+/// The folder beside the state of a program for its set, if it has one.
+pub const KEYS_FOLDER: &str = "keys";
 
 /// The digests that are gathered in memory, of which a run is made.
 const MOST_RECENT: usize = 1 << 20;
@@ -47,8 +55,9 @@ const MOST_UNCOMMITTED: usize = 64;
 /// twice as many digests as all behind them: 8 runs at most for a billion digests, if the last one has
 /// 200,000. Many digests at once are found in the order of the files.
 ///
-/// Memory: 8 bytes for 255 digests that are looked for, and 16 MiB for recent ones, 50 MiB more if
-/// they are looked for while they are recent. On the disk, a digest takes 16.1 bytes.
+/// Memory: 8 bytes for 255 digests that are looked for, and 24 MiB for recent ones, 75 MiB more if
+/// they are looked for while they are recent. On the disk, a digest takes 16.1 bytes, with its time
+/// 24.1; those whose [window](Self::forget_before) is over are there until they are merged.
 ///
 /// One process at a time may open a set: lock the journal beside it.
 ///
@@ -66,20 +75,20 @@ const MOST_UNCOMMITTED: usize = 64;
 /// use echoless::hash::KeyDigester;
 /// use echoless::verified::DigestSet;
 /// use echoless_durable::storage::RealStorage;
-/// use echoless_durable::{DigestStore, JournalError};
+/// use echoless_durable::{DigestStore, JournalError, Kept};
 /// # let temporary = tempfile::tempdir().expect("a folder");
 /// # let folder = &temporary.path().join("keys");
 /// let digester = KeyDigester::keyed([7; 16]);
 /// let [call, other] = ["call 17", "call 18"].map(|key| digester.digest(key));
 /// let storage = Arc::new(RealStorage);
-/// let mut keys = DigestStore::open(storage.clone(), folder, &digester, 0)?;
+/// let mut keys = DigestStore::open(storage.clone(), folder, &digester, Kept::Digest, 0)?;
 /// keys.append(call)?;
 /// let committed = keys.flush()?;
 /// keys.append(other)?;
 /// keys.flush()?;
 /// // This is where the program is killed, before it commits for the second time.
 /// drop(keys);
-/// let mut keys = DigestStore::open(storage, folder, &digester, committed)?;
+/// let mut keys = DigestStore::open(storage, folder, &digester, Kept::Digest, committed)?;
 /// let mut found = Vec::new();
 /// let mut sorted = [call, other];
 /// sorted.sort_unstable();
@@ -90,15 +99,21 @@ const MOST_UNCOMMITTED: usize = 64;
 pub struct DigestStore {
     storage: Arc<dyn Storage>,
     folder: PathBuf,
+    kept: Kept,
     /// Tells the runs of this store from those of another digester.
     id: u64,
     runs: Vec<Run>,
     /// The number of the digests that were there when the set was opened, or merged last.
     committed: u64,
     /// What is in no run yet, and those of them that a call has looked for so far.
-    recent: Vec<KeyDigest>,
-    recent_set: HashSet<KeyDigest, BuildHasherDefault<FirstWord>>,
+    recent: Vec<Entry>,
+    recent_set: HashMap<KeyDigest, u64, BuildHasherDefault<FirstWord>>,
+    /// How many of `recent` are in that.
+    in_set: usize,
     most_recent: usize,
+    /// The first tick that is not too old.
+    oldest: u64,
+    stops: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
 impl fmt::Debug for DigestStore {
@@ -132,7 +147,8 @@ impl Hasher for FirstWord {
 
 impl DigestStore {
     /// Opens the set of a folder, which is created if necessary, with the digests that this digester
-    /// made, up to this number. Removes what was not committed.
+    /// made, up to this number. Removes what was not committed. `kept` is as it was when the set was
+    /// new.
     ///
     /// # Errors
     /// [`JournalError::Segments`] if runs are missing or damaged, or of another digester;
@@ -141,6 +157,7 @@ impl DigestStore {
         storage: Arc<dyn Storage>,
         folder: &Path,
         digester: &KeyDigester,
+        kept: Kept,
         committed: u64,
     ) -> Result<Self, JournalError> {
         storage.create_folder(folder).at(folder)?;
@@ -149,7 +166,7 @@ impl DigestStore {
         }
         // A name of a merged run may be in the cache of the system alone, if the run before was killed.
         storage.sync_folder(folder).at(folder)?;
-        let (store, leftover) = Self::load(storage, folder, digester, committed)?;
+        let (store, leftover) = Self::load(storage, folder, digester, kept, committed)?;
         for path in &leftover {
             // Another set may have been here.
             let header = RunHeader::read(&*store.storage, path)?;
@@ -173,15 +190,16 @@ impl DigestStore {
         storage: Arc<dyn Storage>,
         folder: &Path,
         digester: &KeyDigester,
+        kept: Kept,
         committed: u64,
     ) -> Result<(), JournalError> {
         if committed == 0 {
             // There need not be a folder.
             return Ok(());
         }
-        let (mut store, _) = Self::load(storage, folder, digester, committed)?;
+        let (mut store, _) = Self::load(storage, folder, digester, kept, committed)?;
         for run in &mut store.runs {
-            merge(slice::from_mut(run)).try_for_each(|part| part.map(drop))?;
+            merge(slice::from_mut(run), 0).try_for_each(|part| part.map(drop))?;
         }
         Ok(())
     }
@@ -191,17 +209,22 @@ impl DigestStore {
         storage: Arc<dyn Storage>,
         folder: &Path,
         digester: &KeyDigester,
+        kept: Kept,
         committed: u64,
     ) -> Result<(Self, Vec<PathBuf>), JournalError> {
         let [id, _] = digester.digest([]).words();
         let mut store = Self {
             folder: folder.to_owned(),
+            kept,
             id,
             runs: Vec::new(),
             committed,
             recent: Vec::new(),
-            recent_set: HashSet::default(),
+            recent_set: HashMap::default(),
+            in_set: 0,
             most_recent: MOST_RECENT,
+            oldest: 0,
+            stops: None,
             storage,
         };
         let leftover = store.open_runs(committed)?;
@@ -216,7 +239,7 @@ impl DigestStore {
                 continue;
             };
             let complete = name.strip_suffix(ASIDE);
-            match RunHeader::of_name(self.id, complete.unwrap_or(name)) {
+            match RunHeader::of_name(self.kept, self.id, complete.unwrap_or(name)) {
                 Some(_) if complete.is_some() => leftover.push(self.folder.join(name)),
                 Some(header) => named.push(header),
                 None => {}
@@ -253,16 +276,23 @@ impl DigestStore {
         self.runs.last().map_or(0, |run| run.header.end())
     }
 
-    /// The number of digests.
+    /// The number of digests that were appended.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.runs_end() + self.recent.len() as u64
     }
 
-    /// Whether there is no digest.
+    /// Whether no digest was appended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The number of digests that are kept: a set with times forgets some, and may have several
+    /// times of one digest until they are merged.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        self.runs.iter().map(|run| run.entries).sum::<u64>() + self.recent.len() as u64
     }
 
     /// Sets how many digests are gathered in memory, 2^20 if this is not called.
@@ -270,14 +300,69 @@ impl DigestStore {
         self.most_recent = digests.max(1);
     }
 
+    /// From now on, a merge ends as soon as this is true, and leaves the set as it was: what is asked
+    /// for next is the end of the program. It is called after some milliseconds of work.
+    pub fn stop_merges_if(&mut self, stops: impl Fn() -> bool + Send + Sync + 'static) {
+        self.stops = Some(Arc::new(stops));
+    }
+
+    /// A set that keeps times may forget those of ticks before this one, and does with the next
+    /// merge. An earlier tick than before has no effect.
+    pub fn forget_before(&mut self, tick: u64) {
+        self.oldest = self.oldest.max(tick);
+    }
+
     /// Adds a digest that is not in the set.
     ///
     /// # Errors
     /// [`JournalError::Io`] if the storage fails.
     pub fn append(&mut self, digest: KeyDigest) -> Result<(), JournalError> {
-        self.recent.push(digest);
+        debug_assert_eq!(self.kept, Kept::Digest, "a digest without a time");
+        self.append_entry((digest, 0))
+    }
+
+    /// Adds the tick at which a digest was seen, none before those of the calls before.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] if the storage fails.
+    pub fn append_at(&mut self, digest: KeyDigest, tick: u64) -> Result<(), JournalError> {
+        debug_assert_eq!(self.kept, Kept::LastSeen, "a set with times");
+        self.append_entry((digest, tick))
+    }
+
+    fn append_entry(&mut self, entry: Entry) -> Result<(), JournalError> {
+        self.recent.push(entry);
         if self.recent.len() >= self.most_recent {
             self.write_recent()?;
+        }
+        Ok(())
+    }
+
+    /// Finds when each of these digests was last seen. They are in ascending order, each once, and
+    /// `found` gets the index of each that is in the set with a tick of it: maybe several, of which
+    /// the highest counts. A tick that [may be forgotten](Self::forget_before) may still be there.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] if the storage fails, [`JournalError::Segments`] if a run is damaged.
+    pub fn find_times(
+        &mut self,
+        sorted: &[KeyDigest],
+        found: &mut dyn FnMut(usize, u64),
+    ) -> Result<(), JournalError> {
+        debug_assert!(sorted.is_sorted(), "digests in ascending order");
+        let next = self.recent[self.in_set..].iter().copied();
+        self.recent_set.extend(next);
+        self.in_set = self.recent.len();
+        if !self.recent_set.is_empty() {
+            for (index, digest) in sorted.iter().enumerate() {
+                if let Some(tick) = self.recent_set.get(digest) {
+                    found(index, *tick);
+                }
+            }
+        }
+        for run in &mut self.runs {
+            run.open(&*self.storage)?;
+            run.find(sorted, found)?;
         }
         Ok(())
     }
@@ -285,6 +370,7 @@ impl DigestStore {
     /// Makes the recent digests a run.
     fn write_recent(&mut self) -> Result<(), JournalError> {
         let header = RunHeader {
+            kept: self.kept,
             store: self.id,
             first: self.runs_end(),
             count: self.recent.len() as u64,
@@ -293,9 +379,11 @@ impl DigestStore {
             return Ok(());
         }
         self.recent_set.clear();
-        let mut digests = mem::take(&mut self.recent);
-        digests.sort_unstable();
-        self.write(header, [Ok(digests)])?;
+        self.in_set = 0;
+        let mut entries = mem::take(&mut self.recent);
+        entries.sort_unstable();
+        keep_needed(self.kept, self.oldest, &mut entries);
+        self.write(header, [Ok(entries)])?;
         let committed = self.committed_runs();
         if self.runs.len() - committed >= MOST_UNCOMMITTED {
             self.merge_within(committed)?;
@@ -313,11 +401,13 @@ impl DigestStore {
     fn write(
         &mut self,
         header: RunHeader,
-        parts: impl IntoIterator<Item = Result<Vec<KeyDigest>, JournalError>>,
+        parts: impl IntoIterator<Item = Result<Vec<Entry>, JournalError>>,
     ) -> Result<(), JournalError> {
-        write_run(&*self.storage, &self.folder, header, parts)?;
+        let entries = write_run(&*self.storage, &self.folder, header, parts)?;
         let path = self.folder.join(header.name());
-        self.runs.push(Run::new(path, header));
+        let mut run = Run::new(path, header);
+        run.entries = entries;
+        self.runs.push(run);
         Ok(())
     }
 
@@ -348,7 +438,8 @@ impl DigestStore {
     fn merge_within(&mut self, first: usize) -> Result<(), JournalError> {
         let (mut from, mut behind) = (self.runs.len(), 0);
         for index in (first..self.runs.len()).rev() {
-            let count = self.runs[index].header.count;
+            // One without entries is not merged with itself.
+            let count = self.runs[index].entries.max(1);
             if count <= GROWTH.saturating_mul(behind) {
                 from = index;
             }
@@ -359,13 +450,28 @@ impl DigestStore {
             return Ok(());
         };
         let header = RunHeader {
+            kept: self.kept,
             store: self.id,
             first: first.header.first,
             count: merged.iter().map(|run| run.header.count).sum(),
         };
         let mut opening = merged.iter_mut();
         opening.try_for_each(|run| run.open(&*self.storage))?;
-        self.write(header, merge(&mut merged))?;
+        let (stops, mut is_stopped) = (self.stops.clone(), false);
+        let parts = merge(&mut merged, self.oldest).map(|part| {
+            is_stopped = stops.as_ref().is_some_and(|stops| stops());
+            match is_stopped {
+                // It removes what was written so far.
+                true => Err(io::Error::from(ErrorKind::Interrupted)).at(Path::new("")),
+                false => part,
+            }
+        });
+        let written = self.write(header, parts);
+        if is_stopped {
+            self.runs.append(&mut merged);
+            return Ok(());
+        }
+        written?;
         for run in merged {
             self.storage.remove(&run.path).at(&run.path)?;
         }
@@ -381,19 +487,7 @@ impl DigestSet for DigestStore {
         sorted: &[KeyDigest],
         found: &mut dyn FnMut(usize),
     ) -> Result<(), JournalError> {
-        debug_assert!(sorted.is_sorted(), "digests in ascending order");
-        self.recent_set
-            .extend(&self.recent[self.recent_set.len()..]);
-        for (index, digest) in sorted.iter().enumerate() {
-            if self.recent_set.contains(digest) {
-                found(index);
-            }
-        }
-        for run in &mut self.runs {
-            run.open(&*self.storage)?;
-            run.find(sorted, found)?;
-        }
-        Ok(())
+        self.find_times(sorted, &mut |index, _| found(index))
     }
 
     fn insert_all(&mut self, digests: &[KeyDigest]) -> Result<(), JournalError> {
@@ -409,20 +503,39 @@ fn of_another_set(path: &Path) -> JournalError {
     )
 }
 
-/// The digests of all runs, which are open, in ascending order, in parts.
-fn merge(runs: &mut [Run]) -> impl Iterator<Item = Result<Vec<KeyDigest>, JournalError>> {
-    let count: u64 = runs.iter().map(|run| run.header.count).sum();
+/// The entries of all runs, which are open, in ascending order, in parts, without those that are
+/// needed no more.
+fn merge(runs: &mut [Run], oldest: u64) -> impl Iterator<Item = Result<Vec<Entry>, JournalError>> {
+    let count: u64 = runs.iter().map(|run| run.entries).sum();
     // Digests are uniform.
     let parts = count / MERGED_DIGESTS + 1;
     let mut next = vec![0; runs.len()];
     (1..=parts).map(move |part| {
         let last = ((u128::from(part) << 64) / u128::from(parts) - 1) as u64;
-        let mut digests = Vec::with_capacity(2 * MERGED_DIGESTS as usize);
+        let mut entries = Vec::with_capacity(2 * MERGED_DIGESTS as usize);
         for (run, next) in runs.iter_mut().zip(&mut next) {
-            *next = run.read_up_to(last, *next, &mut digests)?;
+            *next = run.read_up_to(last, *next, &mut entries)?;
         }
         // It finds and merges what is sorted.
-        digests.sort();
-        Ok(digests)
+        entries.sort();
+        if let Some(run) = runs.first() {
+            keep_needed(run.header.kept, oldest, &mut entries);
+        }
+        Ok(entries)
     })
+}
+
+/// Removes what a set with times needs no more of these entries, which are in ascending order: all
+/// but the last time of a digest, and those that are too old.
+fn keep_needed(kept: Kept, oldest: u64, entries: &mut Vec<Entry>) {
+    if kept == Kept::LastSeen {
+        entries.dedup_by(|next, last| {
+            let is_same = next.0 == last.0;
+            if is_same {
+                last.1 = next.1;
+            }
+            is_same
+        });
+        entries.retain(|(_, tick)| *tick >= oldest);
+    }
 }

@@ -9,6 +9,15 @@
 //! All numbers have 64 bits, the lowest byte first; a digest is two of them. A run has the digests
 //! that its store got from number `first` on. Each checksum continues the number of its block, so
 //! that no block can be in the place of another one.
+//!
+//! A digest with the time when it was last seen is three numbers, and only the last time of a digest
+//! is in a run, unless it is too old. So the number of entries is another one than `count`:
+//!
+//! ```text
+//! header: magic | store | first | count | checksum
+//! block:  170 digests with their times, the last one fewer | checksum
+//! index:  the first word of each block | number of entries | checksum
+//! ```
 
 use std::cmp::Ordering;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -18,21 +27,48 @@ use echoless::hash::KeyDigest;
 use echoless::state::checksum;
 
 use crate::error::{At, JournalError};
-use crate::segment::create_whole;
 use crate::storage::{ReadFile, Storage};
-
-const MAGIC: u64 = u64::from_le_bytes(*b"ECHOKEYS");
+use crate::whole::create_whole;
 
 const HEADER_BYTES: u64 = 40;
 
-const DIGEST_BYTES: usize = 16;
-
-/// The digests of a block: with its checksum, it is nearly a page of most systems.
-const BLOCK_DIGESTS: u64 = 255;
-
 const SUM_BYTES: usize = 8;
 
-const BLOCK_BYTES: u64 = BLOCK_DIGESTS * DIGEST_BYTES as u64 + SUM_BYTES as u64;
+/// The bytes of the entries of a block: with its checksum, it is nearly a page of most systems.
+const BLOCK_BYTES: usize = 4080;
+
+/// A digest, and when it was last seen; 0 in a set that keeps no times.
+pub(super) type Entry = (KeyDigest, u64);
+
+/// What a [set](super::DigestStore) keeps of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Its digest.
+    Digest,
+    /// Its digest, and the tick at which it was last seen.
+    LastSeen,
+}
+
+impl Kept {
+    const fn magic(self) -> u64 {
+        u64::from_le_bytes(match self {
+            Self::Digest => *b"ECHOKEYS",
+            Self::LastSeen => *b"ECHOSEEN",
+        })
+    }
+
+    const fn entry_bytes(self) -> usize {
+        match self {
+            Self::Digest => 16,
+            Self::LastSeen => 24,
+        }
+    }
+
+    /// The entries of a block.
+    const fn block_entries(self) -> u64 {
+        (BLOCK_BYTES / self.entry_bytes()) as u64
+    }
+}
 
 /// The most blocks that are read at once, where most of those in a row are wanted.
 const MOST_AHEAD: u64 = 64;
@@ -46,9 +82,11 @@ const INDEX: u64 = u64::MAX;
 /// Which digests a run has, of which store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RunHeader {
+    pub(super) kept: Kept,
     pub(super) store: u64,
     /// The number of digests that the store got before.
     pub(super) first: u64,
+    /// How many it has from there on, those among them that it needs no more.
     pub(super) count: u64,
 }
 
@@ -64,11 +102,12 @@ impl RunHeader {
     }
 
     /// The header of the run of a store that has this name.
-    pub(super) fn of_name(store: u64, name: &str) -> Option<Self> {
+    pub(super) fn of_name(kept: Kept, store: u64, name: &str) -> Option<Self> {
         let (first, end) = name.strip_suffix(".run")?.split_once('-')?;
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
         let (first, end) = (number(first)?, number(end)?);
         let header = Self {
+            kept,
             store,
             first,
             // No disk holds more, and their bytes would be no number.
@@ -77,24 +116,9 @@ impl RunHeader {
         (header.name() == name && header.count > 0).then_some(header)
     }
 
-    fn blocks(&self) -> u64 {
-        self.count.div_ceil(BLOCK_DIGESTS)
-    }
-
-    /// The bytes of blocks before this one.
-    fn block_begin(&self, block: u64) -> u64 {
-        let sums = SUM_BYTES as u64 * block;
-        (BLOCK_DIGESTS * block).min(self.count) * DIGEST_BYTES as u64 + sums
-    }
-
-    pub(super) fn file_bytes(&self) -> u64 {
-        let index = 8 * self.blocks() + SUM_BYTES as u64;
-        HEADER_BYTES + self.block_begin(self.blocks()) + index
-    }
-
     fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for number in [MAGIC, self.store, self.first, self.count] {
+        for number in [self.kept.magic(), self.store, self.first, self.count] {
             bytes.extend(number.to_le_bytes());
         }
         seal(0, &mut bytes);
@@ -109,17 +133,50 @@ impl RunHeader {
         let mut bytes = Vec::new();
         let file = storage.read(path).at(path)?;
         file.take(HEADER_BYTES).read_to_end(&mut bytes).at(path)?;
-        let Some([MAGIC, store, first, count]) = opened(0, &bytes)
+        let Some([magic, store, first, count]) = opened(0, &bytes)
             .filter(|_| bytes.len() as u64 == HEADER_BYTES)
             .map(|payload| [0, 8, 16, 24].map(|at| number_at(payload, at)))
         else {
             return Ok(None);
         };
-        Ok(Some(Self {
-            store,
-            first,
-            count,
-        }))
+        let kept = [Kept::Digest, Kept::LastSeen].into_iter();
+        Ok(kept
+            .filter(|kept| kept.magic() == magic)
+            .map(|kept| Self {
+                kept,
+                store,
+                first,
+                count,
+            })
+            .next())
+    }
+}
+
+/// Where the entries of a run are in its file.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    kept: Kept,
+    entries: u64,
+}
+
+impl Layout {
+    const fn blocks(self) -> u64 {
+        self.entries.div_ceil(self.kept.block_entries())
+    }
+
+    /// The bytes of the file before this block, or before the index.
+    fn block_begin(self, block: u64) -> u64 {
+        let entries = (self.kept.block_entries() * block).min(self.entries);
+        let sums = SUM_BYTES as u64 * block;
+        HEADER_BYTES + entries * self.kept.entry_bytes() as u64 + sums
+    }
+
+    fn file_bytes(self) -> u64 {
+        let count = match self.kept {
+            Kept::Digest => 0,
+            Kept::LastSeen => 8,
+        };
+        self.block_begin(self.blocks()) + 8 * self.blocks() + count + SUM_BYTES as u64
     }
 }
 
@@ -141,42 +198,55 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
         .map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Writes a run beside the others. It has its name once it is durable.
+/// Writes a run beside the others. It has its name once it is durable. Returns the number of its
+/// entries.
 ///
 /// # Errors
-/// Those of the storage and of the parts, whose digests are in ascending order, as many as in the
-/// header; nothing is left then.
+/// Those of the storage and of the parts, whose entries are in ascending order; nothing is left then.
 pub(super) fn write_run(
     storage: &dyn Storage,
     folder: &Path,
     header: RunHeader,
-    parts: impl IntoIterator<Item = Result<Vec<KeyDigest>, JournalError>>,
-) -> Result<(), JournalError> {
+    parts: impl IntoIterator<Item = Result<Vec<Entry>, JournalError>>,
+) -> Result<u64, JournalError> {
+    let kept = header.kept;
     create_whole(storage, folder, &header.name(), |mut output, aside| {
         output.write_all(&header.to_bytes()).at(aside)?;
         let (mut block, mut index) = (Vec::new(), Vec::new());
-        let (mut number, mut count) = (0, 0);
+        let mut entries = 0;
+        let mut write = |number: u64, block: &mut Vec<u8>| {
+            seal(number, block);
+            output.write_all(block).at(aside)?;
+            block.clear();
+            Ok::<(), JournalError>(())
+        };
         for part in parts {
-            for digest in part? {
+            for (digest, tick) in part? {
                 let [first, second] = digest.words();
                 if block.is_empty() {
                     index.extend(first.to_le_bytes());
                 }
-                block.extend(first.to_le_bytes());
-                block.extend(second.to_le_bytes());
-                count += 1;
-                if count % BLOCK_DIGESTS == 0 || count == header.count {
-                    seal(number, &mut block);
-                    output.write_all(&block).at(aside)?;
-                    block.clear();
-                    number += 1;
+                for number in [first, second, tick] {
+                    block.extend(number.to_le_bytes());
+                }
+                block.truncate(block.len() - (24 - kept.entry_bytes()));
+                entries += 1;
+                if entries % kept.block_entries() == 0 {
+                    write(entries / kept.block_entries() - 1, &mut block)?;
                 }
             }
         }
-        debug_assert_eq!(count, header.count, "as many as in the header");
+        if !block.is_empty() {
+            write(entries / kept.block_entries(), &mut block)?;
+        }
+        match kept {
+            Kept::Digest => debug_assert_eq!(entries, header.count, "as many as in the header"),
+            Kept::LastSeen => index.extend(entries.to_le_bytes()),
+        }
         seal(INDEX, &mut index);
         output.write_all(&index).at(aside)?;
-        output.sync().at(aside)
+        output.sync().at(aside)?;
+        Ok(entries)
     })
 }
 
@@ -185,6 +255,8 @@ pub(super) fn write_run(
 pub(super) struct Run {
     pub(super) header: RunHeader,
     pub(super) path: PathBuf,
+    /// The number of its entries. Before it is opened, they are as many as the digests in its name.
+    pub(super) entries: u64,
     file: Option<Box<dyn ReadFile>>,
     index: Vec<u64>,
     /// The blocks that were read last: their numbers, and their bytes.
@@ -198,6 +270,7 @@ impl Run {
         Self {
             header,
             path,
+            entries: header.count,
             file: None,
             index: Vec::new(),
             read: (0, 0),
@@ -213,30 +286,52 @@ impl Run {
         if self.file.is_some() {
             return Ok(());
         }
-        let (path, header) = (&self.path, self.header);
-        if storage.size(path).at(path)? != header.file_bytes() {
-            return Err(damaged(path, "has another length than its header says"));
-        }
+        let path = &self.path;
+        let other_length = || damaged(path, "has another length than its header says");
+        let size = storage.size(path).at(path)?;
         let mut file = storage.read(path).at(path)?;
-        let begin = HEADER_BYTES + header.block_begin(header.blocks());
+        if self.header.kept == Kept::LastSeen {
+            let mut last = [0; 8 + SUM_BYTES];
+            let at = size.checked_sub(last.len() as u64);
+            let at = at.ok_or_else(other_length)?;
+            file.seek(SeekFrom::Start(at)).at(path)?;
+            file.read_exact(&mut last).at(path)?;
+            self.entries = number_at(&last, 0);
+        }
+        let layout = self.layout();
+        // What is beyond it would be no length.
+        if self.entries > self.header.count || size != layout.file_bytes() {
+            return Err(other_length());
+        }
         let mut bytes = Vec::new();
+        let begin = layout.block_begin(layout.blocks());
         file.seek(SeekFrom::Start(begin)).at(path)?;
         file.read_to_end(&mut bytes).at(path)?;
         let index = opened(INDEX, &bytes).ok_or_else(|| damaged(path, "its index is damaged"))?;
         let numbers = index.chunks_exact(8).map(|bytes| number_at(bytes, 0));
-        self.index = numbers.collect();
+        self.index = numbers.take(layout.blocks() as usize).collect();
         self.file = Some(file);
         Ok(())
     }
 
-    /// The digests of a block. It is one of those that were read last, or is read, and more behind it
+    const fn layout(&self) -> Layout {
+        Layout {
+            kept: self.header.kept,
+            entries: self.entries,
+        }
+    }
+
+    /// The entries of a block. It is one of those that were read last, or is read, and more behind it
     /// if it follows them.
     fn block(&mut self, block: u64) -> Result<&[u8], JournalError> {
         let (first, end) = self.read;
         if !(first..end).contains(&block) {
             let follows = (end..end + NEAR).contains(&block);
             let ahead = if follows { 2 * (end - first) } else { 1 };
-            let last = self.header.blocks().min(block + ahead.clamp(1, MOST_AHEAD));
+            let last = self
+                .layout()
+                .blocks()
+                .min(block + ahead.clamp(1, MOST_AHEAD));
             self.read = (block, block);
             self.read_blocks(block, last).at(&self.path)?;
             for number in block..last {
@@ -254,10 +349,11 @@ impl Run {
     }
 
     fn read_blocks(&mut self, first: u64, end: u64) -> io::Result<()> {
-        let (begin, end) = (self.header.block_begin(first), self.header.block_begin(end));
+        let layout = self.layout();
+        let (begin, end) = (layout.block_begin(first), layout.block_begin(end));
         self.bytes.resize((end - begin) as usize, 0);
         let file = self.file.as_mut().ok_or(ErrorKind::NotFound)?;
-        file.seek(SeekFrom::Start(HEADER_BYTES + begin))?;
+        file.seek(SeekFrom::Start(begin))?;
         match file.read_exact(&mut self.bytes) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Err(io::Error::other("has become shorter"))
@@ -268,19 +364,22 @@ impl Run {
 
     /// A block with its checksum, of those from `first` on that were read.
     fn sealed(&self, first: u64, block: u64) -> &[u8] {
-        let begin = ((block - first) * BLOCK_BYTES) as usize;
-        &self.bytes[begin..self.bytes.len().min(begin + BLOCK_BYTES as usize)]
+        let length = BLOCK_BYTES + SUM_BYTES;
+        let begin = (block - first) as usize * length;
+        &self.bytes[begin..self.bytes.len().min(begin + length)]
     }
 
-    /// Finds which of these digests are in the run, which is open. They are in ascending order.
+    /// Finds which of these digests are in the run, which is open, and their times. They are in
+    /// ascending order.
     ///
     /// # Errors
     /// [`JournalError`] if a block is damaged, or of the storage.
     pub(super) fn find(
         &mut self,
         sorted: &[KeyDigest],
-        found: &mut dyn FnMut(usize),
+        found: &mut dyn FnMut(usize, u64),
     ) -> Result<(), JournalError> {
+        let kept = self.header.kept;
         // Where the last one may have been: the next one is there, or behind.
         let mut from = 0;
         for (number, digest) in sorted.iter().enumerate() {
@@ -290,9 +389,9 @@ impl Run {
             from = from.saturating_sub(1);
             let mut block = from;
             while self.index.get(block).is_some_and(|first| *first <= word) {
-                let digests = self.block(block as u64)?;
-                if contains(digests, *digest) {
-                    found(number);
+                let entries = self.block(block as u64)?;
+                if let Some(tick) = time_of(kept, entries, *digest) {
+                    found(number, tick);
                     break;
                 }
                 block += 1;
@@ -301,8 +400,8 @@ impl Run {
         Ok(())
     }
 
-    /// Appends the digests of this run, which is open, from number `from` on whose first word is at most `last`. Returns the
-    /// number of the next one.
+    /// Appends the entries of this run, which is open, from number `from` on whose first word is at
+    /// most `last`. Returns the number of the next one.
     ///
     /// # Errors
     /// [`JournalError`] if a block is damaged, or of the storage.
@@ -310,18 +409,19 @@ impl Run {
         &mut self,
         last: u64,
         from: u64,
-        digests: &mut Vec<KeyDigest>,
+        entries: &mut Vec<Entry>,
     ) -> Result<u64, JournalError> {
-        let mut next = from;
-        while next < self.header.count {
-            let block = self.block(next / BLOCK_DIGESTS)?;
-            let begin = (next % BLOCK_DIGESTS) as usize;
-            let wanted = (begin..block.len() / DIGEST_BYTES).map(|at| digest_at(block, at));
-            let before = digests.len();
-            digests.extend(wanted.take_while(|digest| digest.words()[0] <= last));
-            let count = digests.len() - before;
+        let (kept, mut next) = (self.header.kept, from);
+        while next < self.entries {
+            let block = self.block(next / kept.block_entries())?;
+            let begin = (next % kept.block_entries()) as usize;
+            let end = block.len() / kept.entry_bytes();
+            let wanted = (begin..end).map(|at| entry_at(kept, block, at));
+            let before = entries.len();
+            entries.extend(wanted.take_while(|(digest, _)| digest.words()[0] <= last));
+            let count = entries.len() - before;
             next += count as u64;
-            if begin + count < block.len() / DIGEST_BYTES {
+            if begin + count < end {
                 break;
             }
         }
@@ -334,20 +434,27 @@ pub(super) fn damaged(path: &Path, reason: &str) -> JournalError {
     JournalError::segments(path, reason)
 }
 
-fn digest_at(digests: &[u8], number: usize) -> KeyDigest {
-    let at = DIGEST_BYTES * number;
-    KeyDigest::from_words([number_at(digests, at), number_at(digests, at + 8)])
+fn entry_at(kept: Kept, entries: &[u8], number: usize) -> Entry {
+    let at = kept.entry_bytes() * number;
+    let digest = KeyDigest::from_words([number_at(entries, at), number_at(entries, at + 8)]);
+    let tick = match kept {
+        Kept::Digest => 0,
+        Kept::LastSeen => number_at(entries, at + 16),
+    };
+    (digest, tick)
 }
 
-fn contains(digests: &[u8], wanted: KeyDigest) -> bool {
-    let (mut begin, mut end) = (0, digests.len() / DIGEST_BYTES);
+/// The time of a digest, if it is among these entries.
+fn time_of(kept: Kept, entries: &[u8], wanted: KeyDigest) -> Option<u64> {
+    let (mut begin, mut end) = (0, entries.len() / kept.entry_bytes());
     while begin < end {
         let middle = usize::midpoint(begin, end);
-        match digest_at(digests, middle).cmp(&wanted) {
-            Ordering::Equal => return true,
+        let (digest, tick) = entry_at(kept, entries, middle);
+        match digest.cmp(&wanted) {
+            Ordering::Equal => return Some(tick),
             Ordering::Less => begin = middle + 1,
             Ordering::Greater => end = middle,
         }
     }
-    false
+    None
 }

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::slice;
 
+use echoless::hash::KeyDigest;
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Failure, Hashes, Keys, check_offsets, give_back};
+use echoless_foreign::{Digester, Failure, Hashes, Keys, check_offsets, give_back, no_digests};
 use jni::Env;
 use jni::objects::{JByteArray, JByteBuffer, JIntArray, JLongArray};
 
@@ -56,6 +57,10 @@ impl<'a, 'local> HashArray<'a, 'local> {
 impl Keys for HashArray<'_, '_> {
     fn len(&self) -> usize {
         self.count
+    }
+
+    fn digest(&self, _: &Digester, _: usize, _: &mut [KeyDigest]) -> Result<(), Failure> {
+        Err(no_digests())
     }
 
     fn hash(&self, _hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {

@@ -29,6 +29,18 @@ fn insert(object: Object) -> Result<jlong, Failure> {
     OBJECTS.insert(object).map(Handle::number)
 }
 
+/// The number of an object that was loaded, and the bytes that were saved with it.
+fn insert_loaded<'local>(
+    env: &mut Env<'local>,
+    saved: &[u8],
+    object: Object,
+    into: &JObjectArray<'local, JByteArray<'local>>,
+) -> Result<jlong, Failure> {
+    let saved = env.byte_array_from_slice(saved).map_err(of_java)?;
+    into.set_element(env, 0, &saved).map_err(of_java)?;
+    insert(object)
+}
+
 /// Judges a batch, at its ticks if there are some.
 fn judge_keys(
     env: &Env<'_>,
@@ -203,6 +215,13 @@ natives! { 'local, env;
         OBJECTS.get(handle)?.save(Target::Stream(None, output), &saved)
     }
 
+    /// Saves a filter without errors in a folder, with bytes of the caller.
+    Resource.saveFolder(handle: jlong, folder: JString<'local>, saved: JByteArray<'local>) -> () {
+        let folder = text(env, "folder", &folder)?;
+        let saved = bytes(env, "bytes", &saved)?;
+        OBJECTS.get(handle)?.save(Target::File(folder.into()), &saved)
+    }
+
     /// Saves an ordered filter with the bytes of the point where its state ends.
     Resource.saveAt(handle: jlong, stream: JObject<'local>) -> () {
         let env = RefCell::new(env);
@@ -244,16 +263,27 @@ natives! { 'local, env;
         into: JObjectArray<'local, JByteArray<'local>>
     ) -> jlong {
         let hasher = hasher(env, seed, &secret)?;
-        let limit = u64::try_from(memory_limit)
-            .map_err(|_| Failure::argument("memoryLimit", memory_limit, "0 or more"))?;
+        let limit = whole("memoryLimit", memory_limit)?;
         let partitions = count("partitions", partitions)?;
         let env = RefCell::new(env);
         let from = Source::Streams(vec![Box::new(Stream::new(&env, &stream)?)]);
         let (saved, object) = Object::load(Kind::of_number(number.cast_unsigned())?, from, hasher, partitions, limit)?;
-        let env = env.into_inner();
-        let saved = env.byte_array_from_slice(&saved).map_err(of_java)?;
-        into.set_element(env, 0, &saved).map_err(of_java)?;
-        insert(object)
+        insert_loaded(env.into_inner(), &saved, object, &into)
+    }
+
+    /// As `loadObject`, of a filter without errors.
+    Resource.loadFolder(
+        folder: JString<'local>,
+        seed: jlong,
+        secret: JByteArray<'local>,
+        memory_limit: jlong,
+        into: JObjectArray<'local, JByteArray<'local>>
+    ) -> jlong {
+        let hasher = hasher(env, seed, &secret)?;
+        let limit = whole("memoryLimit", memory_limit)?;
+        let from = Source::File(text(env, "folder", &folder)?.into());
+        let (saved, object) = Object::load(Kind::Exact, from, hasher, 1, limit)?;
+        insert_loaded(env, &saved, object, &into)
     }
 
     /// Writes the length of a tick, window, lateness and skew in ticks, and how many are remembered

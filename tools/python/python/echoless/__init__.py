@@ -10,10 +10,18 @@
 
 from ._command import dedup_file
 from ._dedup import dedup
-from ._echoless import Filter, OrderedFilter, OrderedThread, SharedFilter, __version__
+from ._echoless import (
+    ExactFilter,
+    Filter,
+    OrderedFilter,
+    OrderedThread,
+    SharedFilter,
+    __version__,
+)
 from ._lab import evaluate, plan
 
 __all__ = [
+    "ExactFilter",
     "Filter",
     "OrderedFilter",
     "OrderedThread",

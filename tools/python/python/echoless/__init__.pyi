@@ -93,6 +93,35 @@ class Filter(_AnyFilter):
     ) -> Filter: ...
 
 @final
+class ExactFilter(_AnyFilter):
+    def __new__(
+        cls,
+        spec: str | None = None,
+        *,
+        memory: int | str | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> ExactFilter: ...
+    @overload
+    def observe(self, keys: _Field, times: _Times | None = None) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def observe(self, keys: _Keys, times: _Times | None = None) -> npt.NDArray[np.bool_]: ...
+    def observe_one(self, key: _Key, time: int | None = None) -> bool: ...
+    @overload
+    def contains(self, keys: _Field) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def contains(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
+    def clear(self) -> None: ...
+    @staticmethod
+    def load(
+        path: _Path,
+        *,
+        seed: int = 0,
+        secret: bytes | None = None,
+        memory_limit: int | None = None,
+    ) -> ExactFilter: ...
+
+@final
 class SharedFilter(_AnyFilter):
     def __new__(
         cls,
@@ -167,7 +196,7 @@ def dedup(
     iterable: Iterable[_T],
     key: Callable[[_T], _Key] | None = None,
     *,
-    filter: Filter | None = None,
+    filter: Filter | ExactFilter | None = None,
     memory: int | str = "64MiB",
     fpr: float | None = None,
     window: int | str | timedelta | None = None,

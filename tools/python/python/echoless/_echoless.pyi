@@ -1,5 +1,6 @@
 from typing import Any
 
+from . import ExactFilter as ExactFilter
 from . import Filter as Filter
 from . import OrderedFilter as OrderedFilter
 from . import OrderedThread as OrderedThread

@@ -14,8 +14,9 @@
 //!
 //! With a state, the filter has the keys of earlier runs, too, and is kept by the first pass as in any
 //! run. Their digests are on the disk ([`stored`]): another pass only names the suspects, and what
-//! is found there counts as seen. The last pass adds the digests of the fresh keys. A run commits
-//! once, at its end.
+//! is found there counts as seen. The last pass adds the digests of the fresh keys. With a window,
+//! their ticks are stored, too, also those of duplicates that renew their key, and what is found
+//! there counts as seen then. A run commits once, at its end.
 //!
 //! If the numbers of all suspects need more memory than the filter had, the second pass is several
 //! ones, each for a share of the suspects by their hashes. All but the last only judge; a verdict
@@ -36,6 +37,7 @@ use echoless::{FingerprintGeometry, OrderedFilter};
 use echoless_records::chunk::{Chunk, RunPart};
 use echoless_records::failure::{Failure, lock};
 use echoless_records::keys::KeyReader;
+use echoless_records::signals::Signals;
 use serde::Serialize;
 
 use self::names::KeyNames;
@@ -194,7 +196,13 @@ impl<'a> ExactRun<'a> {
                     return Ok(end);
                 }
                 // Without the lock of the delivery: statistics are asked for meanwhile.
-                names.find_stored(&mut stored.store(), |number| set.insert(number))?;
+                let signals = Signals::catch().map_err(Failure::file("signals"))?;
+                let found = |number, tick| set.insert(number, tick);
+                let caught = || signals.caught();
+                let signal = names.find_stored(&mut stored.store(), caught, found)?;
+                if signal.is_some() {
+                    return Ok(StreamEnd { signal, ..end });
+                }
             }
             names.keep_digests(is_last && self.stored.is_some());
             lock(delivery).begin_round(round == 0, is_last);
@@ -245,7 +253,7 @@ fn pass_before<F: RunPart>(
 }
 
 /// How long a key counts as seen; `None` is for ever.
-fn set_window(config: &DedupConfig) -> Option<SetWindow> {
+pub(super) fn set_window(config: &DedupConfig) -> Option<SetWindow> {
     config.window.as_ref().map(|window| SetWindow {
         ticks: window.ticks,
         refresh: window.refresh,

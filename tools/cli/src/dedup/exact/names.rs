@@ -3,7 +3,6 @@
 use std::mem;
 
 use echoless::hash::KeyDigester;
-use echoless::verified::DigestSet;
 use echoless::{BuildError, KeyHash};
 use echoless_durable::{DigestStore, JournalError};
 use echoless_records::chunk::Chunk;
@@ -18,6 +17,10 @@ pub(super) const UNNAMED: KeyHash = KeyHash::from_uniform(u64::MAX);
 
 /// The keys whose marks and digests are looked up together, so that their cache misses overlap.
 const BLOCK: usize = 256;
+
+/// The keys that are looked up in a store between two looks at the signals: each may take a read of
+/// the disk for each file of the store.
+const LOOKED_UP: usize = 1024;
 
 /// Gives each suspect that takes part in a round a name, the number of its digest in a table. Which
 /// key has which number depends on the threads, but no verdict depends on it.
@@ -65,22 +68,31 @@ impl KeyNames {
         self.keeps_digests = keeps;
     }
 
-    /// Finds which of the named keys a store has. `found` gets their numbers.
+    /// Finds which of the named keys a store has. `found` gets their numbers, with the times that it
+    /// has of them. Ends early once there is a signal, and returns that.
     ///
     /// # Errors
     /// [`JournalError`] of the store.
     pub(super) fn find_stored(
         &self,
         store: &mut DigestStore,
-        mut found: impl FnMut(u64),
-    ) -> Result<(), JournalError> {
-        let mut sorted = Vec::new();
+        signal: impl Fn() -> Option<u8>,
+        mut found: impl FnMut(u64, u64),
+    ) -> Result<Option<u8>, JournalError> {
+        let mut sorted = Vec::with_capacity(LOOKED_UP);
         self.table.try_for_each_part(|numbered| {
             numbered.sort_unstable();
-            sorted.clear();
-            sorted.extend(numbered.iter().map(|(digest, _)| *digest));
-            store.find(&sorted, &mut |index| found(numbered[index].1))
-        })
+            for numbered in numbered.chunks(LOOKED_UP) {
+                if signal().is_some() {
+                    break;
+                }
+                sorted.clear();
+                sorted.extend(numbered.iter().map(|(digest, _)| *digest));
+                store.find_times(&sorted, &mut |index, tick| found(numbered[index].1, tick))?;
+            }
+            Ok(())
+        })?;
+        Ok(signal())
     }
 
     /// Names the keys of a chunk that this reader has read.
@@ -135,5 +147,49 @@ impl KeyNames {
         // By the low bits: the high ones have selected the marks.
         let low = key.get() & u64::from(u32::MAX);
         (low * self.rounds) >> 32 == self.round
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use echoless_durable::Kept;
+    use echoless_durable::storage::RealStorage;
+
+    use super::*;
+
+    #[test]
+    fn a_signal_ends_the_search_for_stored_keys_at_once() {
+        const KEYS: u64 = 20_000;
+        let temporary = tempfile::tempdir().unwrap();
+        let digester = KeyDigester::keyed([7; 16]);
+        let folder = temporary.path().join("keys");
+        let storage = Arc::new(RealStorage);
+        let store = DigestStore::open(storage, &folder, &digester, Kept::LastSeen, 0);
+        let mut store = store.unwrap();
+        let names = KeyNames::new(digester.clone(), (0, 1), KEYS).unwrap();
+        for key in 0..KEYS {
+            let digest = digester.digest(key.to_le_bytes());
+            names.table.number(digest).unwrap();
+            store.append_at(digest, key + 1).unwrap();
+        }
+        store.flush().unwrap();
+        for looks in [1, 3, 7, u64::MAX] {
+            let (left, mut found) = (Cell::new(looks), 0);
+            let signal = || {
+                left.set(left.get().saturating_sub(1));
+                (left.get() == 0).then_some(15)
+            };
+            let ended = names.find_stored(&mut store, signal, |_, _| found += 1);
+            let expected = (looks - 1).saturating_mul(LOOKED_UP as u64).min(KEYS);
+            assert_eq!(ended.unwrap(), (looks < 20).then_some(15));
+            // The parts of the table are no multiples of the keys that are looked up together.
+            assert!(
+                found <= expected && found + 2 * LOOKED_UP as u64 >= expected,
+                "{found}"
+            );
+        }
     }
 }

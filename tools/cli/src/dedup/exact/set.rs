@@ -26,6 +26,13 @@ pub(crate) struct SetWindow {
     pub(crate) refresh: bool,
 }
 
+impl SetWindow {
+    /// The first tick at which a key may have been seen to count as seen at this one.
+    pub(super) const fn first_seen_at(self, tick: u64) -> u64 {
+        tick.saturating_sub(self.ticks)
+    }
+}
+
 impl ExactSet {
     /// Without keys. Numbers take memory as they come.
     pub(crate) fn new(window: Option<SetWindow>) -> Self {
@@ -61,23 +68,30 @@ impl ExactSet {
         }
     }
 
-    /// Adds the key with this number, in a set without a window.
-    pub(super) fn insert(&mut self, number: u64) {
-        debug_assert!(self.window.is_none(), "a key has no time");
-        let index = (number / 64) as usize;
+    /// Adds the key with this number, with a window as seen at this tick, or later if it is there.
+    pub(super) fn insert(&mut self, number: u64, tick: u64) {
+        let (index, bit) = self.place_of(number);
         if index >= self.seen.len() {
             self.seen.resize(index + 1, 0);
         }
-        self.seen[index] |= 1 << (number % 64);
+        let word = &mut self.seen[index];
+        *word = match self.window {
+            None => *word | bit,
+            Some(_) => (tick + 1).max(*word),
+        };
     }
 
     /// The word of a key that has a name, and the key's bit in it if there is no window.
     fn place(&self, key: KeyHash) -> Option<(usize, u64)> {
-        let number = key.get() as usize;
-        (key != UNNAMED).then_some(match self.window {
-            None => (number / 64, 1 << (number % 64)),
-            Some(_) => (number, 0),
-        })
+        (key != UNNAMED).then(|| self.place_of(key.get()))
+    }
+
+    /// As [`place`](Self::place), of the key with this number.
+    const fn place_of(&self, number: u64) -> (usize, u64) {
+        match self.window {
+            None => ((number / 64) as usize, 1 << (number % 64)),
+            Some(_) => (number as usize, 0),
+        }
     }
 
     /// Whether a key with this word counts as seen.

@@ -1,4 +1,5 @@
-//! The keys that runs of a state have passed on, for the exact runs after them.
+//! The keys that runs of a state have passed on, in a window with their times, for the exact runs
+//! after them.
 
 use std::fmt;
 use std::path::Path;
@@ -6,18 +7,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use echoless::hash::KeyDigester;
 use echoless_durable::storage::RealStorage;
-use echoless_durable::{DigestStore, JournalError, KEYS_FOLDER};
+use echoless_durable::{DigestStore, JournalError, KEYS_FOLDER, Kept};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::{Failure, lock};
+use echoless_records::signals::Signals;
 use serde::{Deserialize, Serialize};
+
+use super::set::SetWindow;
 
 /// Which keys belong to a commit.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SavedKeys {
     /// The secret key of the digests.
     secret: [u8; 16],
-    /// The number of keys.
-    pub(crate) count: u64,
+    /// The number of keys that were appended.
+    count: u64,
+    /// How many times of keys are kept; `None` without a window, where all keys are, without times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    times: Option<u64>,
 }
 
 impl fmt::Debug for SavedKeys {
@@ -27,17 +34,36 @@ impl fmt::Debug for SavedKeys {
 }
 
 impl SavedKeys {
-    /// Those of a new state.
-    pub(in crate::dedup) fn none() -> Self {
+    /// Those of a new state, with times or without.
+    pub(in crate::dedup) fn none(have_times: bool) -> Self {
         Self {
             secret: KeyDigester::random_key(),
             count: 0,
+            times: have_times.then_some(0),
+        }
+    }
+
+    const fn kept(&self) -> Kept {
+        match self.times {
+            None => Kept::Digest,
+            Some(_) => Kept::LastSeen,
+        }
+    }
+
+    /// What is kept, how many there are, and their bytes on the disk, nearly.
+    pub(crate) fn on_disk(&self) -> (&'static str, u64, f64) {
+        match self.times {
+            None => ("keys", self.count, 16.1 * self.count as f64),
+            Some(times) => ("times of keys", times, 24.1 * times as f64),
         }
     }
 
     /// What may be shown of them.
     pub(in crate::dedup) fn json(&self) -> serde_json::Value {
-        serde_json::json!({ "keys": self.count })
+        match self.times {
+            None => serde_json::json!({ "keys": self.count }),
+            Some(times) => serde_json::json!({ "times": times }),
+        }
     }
 
     /// Reads all keys of a state.
@@ -50,32 +76,45 @@ impl SavedKeys {
             Arc::new(RealStorage),
             &state.join(KEYS_FOLDER),
             &digester,
+            self.kept(),
             self.count,
         )
     }
 }
 
-/// The digest of each key that the runs of a state have found fresh. A pass looks keys up while the
-/// delivery has them, too.
+/// The digest of each key that the runs of a state have found fresh, in a window with the tick from
+/// which it counts as seen. A pass looks keys up while the delivery has them, too.
 #[derive(Debug)]
 pub(in crate::dedup) struct StoredKeys {
     pub(super) digester: KeyDigester,
-    secret: [u8; 16],
+    saved: SavedKeys,
+    window: Option<SetWindow>,
     store: Mutex<DigestStore>,
 }
 
 impl StoredKeys {
-    /// Opens the keys of a state as they were at its commit.
+    /// Opens the keys of a state as they were at its commit, at this tick.
     ///
     /// # Errors
-    /// [`JournalError`] if some are missing or damaged.
-    pub(in crate::dedup) fn open(state: &Path, saved: &SavedKeys) -> Result<Self, JournalError> {
+    /// [`Failure`] if some are missing or damaged.
+    pub(in crate::dedup) fn open(
+        state: &Path,
+        saved: &SavedKeys,
+        window: Option<(SetWindow, Option<u64>)>,
+    ) -> Result<Self, Failure> {
         let digester = KeyDigester::keyed(saved.secret);
         let storage = Arc::new(RealStorage);
-        let store = DigestStore::open(storage, &state.join(KEYS_FOLDER), &digester, saved.count)?;
+        let folder = state.join(KEYS_FOLDER);
+        let mut store = DigestStore::open(storage, &folder, &digester, saved.kept(), saved.count)?;
+        if let Some((window, Some(tick))) = window {
+            store.forget_before(window.first_seen_at(tick));
+        }
+        let signals = Signals::catch().map_err(Failure::file("signals"))?;
+        store.stop_merges_if(move || signals.caught().is_some());
         Ok(Self {
             digester,
-            secret: saved.secret,
+            saved: saved.clone(),
+            window: window.map(|(window, _)| window),
             store: Mutex::new(store),
         })
     }
@@ -88,14 +127,26 @@ impl StoredKeys {
         self.store().is_empty()
     }
 
-    /// Adds the fresh keys of a chunk that has its digests and all verdicts.
+    /// Adds the fresh keys of a chunk that has its digests and all verdicts, and the duplicates that
+    /// renew theirs.
     ///
     /// # Errors
     /// [`Failure`] of the storage.
     pub(in crate::dedup) fn append(&self, chunk: &Chunk) -> Result<(), Failure> {
+        let (digests, verdicts) = (&chunk.keys.digests, &chunk.verdicts.of_keys);
         let mut store = self.store();
-        for key in chunk.verdicts.of_keys.fresh() {
-            store.append(chunk.keys.digests[key])?;
+        let Some(window) = self.window else {
+            let mut fresh = verdicts.fresh();
+            return Ok(fresh.try_for_each(|key| store.append(digests[key]))?);
+        };
+        let ticks = &chunk.clock.ticks;
+        if let Some(tick) = ticks.last() {
+            store.forget_before(window.first_seen_at(*tick));
+        }
+        for (key, (digest, tick)) in digests.iter().zip(ticks).enumerate() {
+            if window.refresh || !verdicts.is_duplicate(key) {
+                store.append_at(*digest, *tick)?;
+            }
         }
         Ok(())
     }
@@ -105,13 +156,15 @@ impl StoredKeys {
     /// # Errors
     /// [`JournalError`] of the storage.
     pub(in crate::dedup) fn flush(&self) -> Result<SavedKeys, JournalError> {
+        let mut store = self.store();
         Ok(SavedKeys {
-            secret: self.secret,
-            count: self.store().flush()?,
+            count: store.flush()?,
+            times: self.saved.times.map(|_| store.kept()),
+            ..self.saved
         })
     }
 
-    /// Merges files. What is stored was committed twice.
+    /// Merges files, unless a signal has arrived. What is stored was committed twice.
     ///
     /// # Errors
     /// [`JournalError`] of the storage.

@@ -19,7 +19,7 @@ use super::known_inputs::known_inputs;
 use super::saved_run::SavedRun;
 use crate::config::{DedupConfig, StateConfig, check_options};
 use crate::dedup::clock::StreamClock;
-use crate::dedup::exact::{SavedKeys, StoredKeys};
+use crate::dedup::exact::{SavedKeys, StoredKeys, set_window};
 use crate::dedup::outputs::{Outputs, SavedOutput};
 use crate::dedup::reports::stats::{RunCounts, RunTotals, Sums};
 
@@ -81,8 +81,11 @@ impl Restart {
         let keys = match config.exact {
             None => None,
             Some(_) => {
-                let saved = commit.exact.get_or_insert_with(SavedKeys::none);
-                Some(Arc::new(StoredKeys::open(&state.folder, saved)?))
+                let window = config.window.as_ref();
+                let window = set_window(config).zip(window.map(|window| commit.clock.tick(window)));
+                let none = || SavedKeys::none(window.is_some());
+                let saved = commit.exact.get_or_insert_with(none);
+                Some(Arc::new(StoredKeys::open(&state.folder, saved, window)?))
             }
         };
         let mut inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
@@ -328,7 +331,7 @@ impl RunState {
     }
 
     /// Notes a chunk that was delivered, and appends its keys to the journal, or those of an exact
-    /// run that are fresh to its keys. Of its input, `position` and `lines` are done.
+    /// run that count as seen from now on to its keys. Of its input, `position` and `lines` are done.
     ///
     /// # Errors
     /// [`Failure`] if the journal cannot be written, or a commit has failed.
@@ -377,7 +380,11 @@ impl RunState {
     pub(in crate::dedup) fn log(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         let turn = std::mem::take(&mut chunk.turn);
         self.progress = turn.progress;
-        let ticks = chunk.clock.ticks.clone();
+        // The filter of an exact run has no window.
+        let ticks = match self.keys {
+            None => chunk.clock.ticks.clone(),
+            Some(_) => Vec::new(),
+        };
         let (keys, verdicts) = chunk.judged();
         let logged = LoggedKeys {
             keys: keys.to_vec(),

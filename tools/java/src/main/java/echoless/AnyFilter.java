@@ -1,7 +1,7 @@
 package echoless;
 
 /** What filters of all kinds have. */
-abstract sealed class AnyFilter extends Resource permits SavedFilter, Partitions {
+abstract sealed class AnyFilter extends Resource permits SavedFilter, ExactFilter, Partitions {
   AnyFilter(long handle) {
     super("filter", handle);
   }

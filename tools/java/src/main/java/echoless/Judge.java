@@ -9,7 +9,7 @@ import java.nio.ByteBuffer;
  * duplicate. An array may be longer than a batch needs; then its first words are written, and the
  * bits past the last key of the last word are zero. Each method returns the number of duplicates.
  */
-public sealed interface Judge extends AutoCloseable permits TimedJudge {
+public sealed interface Judge extends AutoCloseable permits TimedJudge, ExactFilter {
   /**
    * Probes and inserts hashes in order, which must be uniform in all 64 bits: ids are not, {@link
    * Hasher} makes hashes of them.

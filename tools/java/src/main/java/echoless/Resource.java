@@ -124,6 +124,7 @@ abstract sealed class Resource implements AutoCloseable
 
   static final int SHARED = 2;
   static final int ORDERED = 3;
+  static final int EXACT = 5;
 
   static long make(int kind, String spec, Hashing hashing, int partitions) {
     EcholessException.present("hashing", hashing, "a Hashing");
@@ -144,6 +145,9 @@ abstract sealed class Resource implements AutoCloseable
       int partitions,
       long memoryLimit,
       byte[][] bytes);
+
+  static native long loadFolder(
+      String folder, long seed, byte[] secret, long memoryLimit, byte[][] bytes);
 
   private static native void free(long handle);
 
@@ -177,6 +181,8 @@ abstract sealed class Resource implements AutoCloseable
   private native void reportFields(long handle, int mostLines, long[] fields);
 
   final native void saveWhole(long handle, byte[] bytes, Streams out);
+
+  final native void saveFolder(long handle, String folder, byte[] bytes);
 
   final native void saveAt(long handle, Streams out);
 

@@ -1,0 +1,491 @@
+//! A filter without errors: the digests of all keys decide, in memory or in a folder.
+//!
+//! ```text
+//! folder/lock     locked by the program that uses the folder
+//! folder/keys     the digests
+//! folder/filter   the filter, how many digests count, their secret, and the bytes of the caller
+//! ```
+//!
+//! The file `filter` is a commit: it is replaced as a whole once its digests are on the disk.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::io::{BufReader, ErrorKind};
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use echoless::hash::{KeyDigest, KeyDigester};
+use echoless::state::{SavedState, restore_parts};
+use echoless::verified::{DigestSet, Verified};
+use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, Tally, Verdicts};
+use echoless_durable::storage::{RealStorage, Storage};
+use echoless_durable::{DigestStore, KEYS_FOLDER, Kept};
+
+use crate::failure::{Code, Failure};
+use crate::filter::{read_file, spec_of, write_file};
+use crate::keys::{Keys, check_masks};
+
+/// The keys that are judged together: those of them that are looked up share reads of the disk.
+const BLOCK: usize = 1 << 16;
+
+const FILTER_FILE: &str = "filter";
+
+const LOCK_FILE: &str = "lock";
+
+/// What the bytes in front of those of the caller begin with.
+const MAGIC: [u8; 8] = *b"ECHOEXAC";
+
+/// The digests of keys in any form: two hashes of 64 bits with secrets of their own.
+#[derive(Debug, Clone)]
+pub struct Digester([KeyHasher; 2]);
+
+impl Digester {
+    fn new(secret: &KeyDigester) -> Self {
+        Self([[0], [1]].map(|half| {
+            let mut key = [0; 16];
+            let words = secret.digest(half).words().map(u64::to_le_bytes);
+            key.copy_from_slice(words.as_flattened());
+            KeyHasher::keyed(key)
+        }))
+    }
+
+    /// Writes digests, whose halves `hash` makes with a hasher each.
+    ///
+    /// # Errors
+    /// That of `hash`.
+    pub fn digest<E>(
+        &self,
+        digests: &mut [KeyDigest],
+        mut hash: impl FnMut(&KeyHasher, &mut [KeyHash]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let [mut first, mut second] = [(); 2].map(|()| vec![KeyHash::default(); digests.len()]);
+        hash(&self.0[0], &mut first)?;
+        hash(&self.0[1], &mut second)?;
+        for (digest, halves) in digests.iter_mut().zip(first.iter().zip(&second)) {
+            *digest = KeyDigest::from_words([halves.0.get(), halves.1.get()]);
+        }
+        Ok(())
+    }
+}
+
+/// The first word of a digest, which is uniform already.
+#[derive(Debug, Default)]
+struct FirstWord(u64);
+
+impl Hasher for FirstWord {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, words: &[u8]) {
+        let word = words.first_chunk();
+        self.0 = word.map_or(0, |word| u64::from_ne_bytes(*word));
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+}
+
+type DigestsInMemory = HashSet<KeyDigest, BuildHasherDefault<FirstWord>>;
+
+/// All keys so far.
+enum KeySet {
+    Memory(DigestsInMemory),
+    Folder(Folder),
+}
+
+/// The folder that a filter is saved in. It stays locked until this is dropped.
+struct Folder {
+    path: PathBuf,
+    store: DigestStore,
+    _lock: Box<dyn Send + Sync>,
+}
+
+impl DigestSet for KeySet {
+    type Error = Failure;
+
+    fn find(&mut self, sorted: &[KeyDigest], found: &mut dyn FnMut(usize)) -> Result<(), Failure> {
+        match self {
+            Self::Memory(digests) => {
+                let Ok(()) = digests.find(sorted, found);
+            }
+            Self::Folder(folder) => folder.store.find(sorted, found)?,
+        }
+        Ok(())
+    }
+
+    fn insert_all(&mut self, digests: &[KeyDigest]) -> Result<(), Failure> {
+        match self {
+            Self::Memory(known) => {
+                let reserved = known.try_reserve(digests.len());
+                reserved.map_err(|error| Failure::new(Code::OutOfMemory, error.to_string()))?;
+                let Ok(()) = known.insert_all(digests);
+            }
+            Self::Folder(folder) => folder.store.insert_all(digests)?,
+        }
+        Ok(())
+    }
+}
+
+/// A filter in lines whose verdicts are those of an unbounded set; see [`Verified`]. The digests of
+/// the keys are in memory, and from the first [`save`](Self::save) on in a folder.
+pub struct Exact {
+    judge: Verified<Box<dyn LineFilter>, KeySet>,
+    spec: FilterSpec,
+    hasher: KeyHasher,
+    secret: [u8; 16],
+    digester: Digester,
+    /// Those of a block of keys.
+    hashes: Vec<KeyHash>,
+    digests: Vec<KeyDigest>,
+    verdicts: Verdicts,
+    /// A call has failed that may have changed a part.
+    has_failed: bool,
+}
+
+impl fmt::Debug for Exact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("Exact");
+        debug.field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl Exact {
+    /// Builds the filter of a specification such as `fingerprint:fpr=1e-8,memory=64MiB`, with its
+    /// digests in memory.
+    ///
+    /// # Errors
+    /// [`Failure`] as [`FilterSpec::build_lines`] has them, or if the filter has a window or does
+    /// not count what it evicts.
+    pub fn new(spec: &str, hasher: KeyHasher) -> Result<Self, Failure> {
+        let spec = spec_of(spec)?;
+        let set = KeySet::Memory(HashSet::default());
+        Self::of_parts(
+            spec.build_lines()?,
+            set,
+            spec,
+            hasher,
+            KeyDigester::random_key(),
+        )
+    }
+
+    fn of_parts(
+        filter: Box<dyn LineFilter>,
+        set: KeySet,
+        spec: FilterSpec,
+        hasher: KeyHasher,
+        secret: [u8; 16],
+    ) -> Result<Self, Failure> {
+        let of_secret = KeyDigester::keyed(secret);
+        Ok(Self {
+            digester: Digester::new(&of_secret),
+            judge: Verified::new(filter, set, hasher.clone(), of_secret)?,
+            spec,
+            hasher,
+            secret,
+            hashes: Vec::new(),
+            digests: Vec::new(),
+            verdicts: Verdicts::new(),
+            has_failed: false,
+        })
+    }
+
+    /// Opens a folder as it was last saved, with the bytes of the caller.
+    ///
+    /// # Errors
+    /// [`Code::Io`] if there is no such folder, or it cannot be read; [`Code::Busy`] if another
+    /// filter or process uses it; [`Code::InvalidState`] if it is damaged, or has none;
+    /// [`Code::StateMismatch`] if the keys were hashed otherwise, and [`Code::InvalidSpec`] if the
+    /// filter has more memory than `memory_limit`.
+    pub fn load(
+        path: &Path,
+        hasher: KeyHasher,
+        memory_limit: u64,
+    ) -> Result<(Vec<u8>, Self), Failure> {
+        // A lock would make a file in any folder.
+        let file = path.join(FILTER_FILE);
+        let canonical = fs::metadata(&file).and_then(|_| fs::canonicalize(path));
+        let canonical = canonical.map_err(|error| Failure::from(error).of_path(&file))?;
+        let lock = lock(&canonical)?;
+        let (filter, spec, bytes) = read_file(&file, |file| {
+            let state = SavedState::open(BufReader::new(file))?.limit_memory(memory_limit)?;
+            state.check(*state.spec(), &hasher)?;
+            let spec = *state.spec().lines()?;
+            let restored = restore_parts(vec![state], 1)?;
+            let filter = restored.filter.into_parts().1.pop();
+            Ok((filter, spec, restored.bytes.concat()))
+        })?;
+        let (Some(filter), Some((count, secret, bytes))) = (filter, saved_parts(&bytes)) else {
+            let text = "expected the filter of a folder of exact keys, not a state of its own";
+            return Err(Failure::new(Code::InvalidState, text).of_path(&file));
+        };
+        let digester = KeyDigester::keyed(secret);
+        let set = KeySet::Folder(Folder {
+            store: open_store(&canonical, &digester, count)?,
+            path: canonical,
+            _lock: lock,
+        });
+        let exact = Self::of_parts(filter, set, spec, hasher, secret)?;
+        Ok((bytes.to_vec(), exact))
+    }
+
+    /// The specification of the filter.
+    #[must_use]
+    pub const fn spec(&self) -> &FilterSpec {
+        &self.spec
+    }
+
+    /// The hasher of the keys.
+    #[must_use]
+    pub const fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// What makes the digests of the keys.
+    #[must_use]
+    pub const fn digester(&self) -> &Digester {
+        &self.digester
+    }
+
+    /// Judges each key in order, and records it. The bits of `duplicates` and the result are those
+    /// of [`Filter::observe`](crate::Filter).
+    ///
+    /// # Errors
+    /// [`Failure`] as [`check_masks`], or if the keys [have no digests](Keys::digest); nothing was
+    /// judged then. [`Code::Io`] or [`Code::InvalidState`] if the folder fails: all later calls fail,
+    /// too, and the folder is as it was last saved.
+    pub fn observe(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        duplicates: &mut [u64],
+    ) -> Result<u64, Failure> {
+        check_masks(keys.len(), keys.ticks().map(<[u64]>::len), duplicates.len())?;
+        self.check_usable()?;
+        for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
+            self.digest_block(keys, number)?;
+            self.hashes.resize(self.digests.len(), KeyHash::default());
+            keys.hash(&self.hasher, number * BLOCK, &mut self.hashes);
+            let judged =
+                self.judge
+                    .observe_digests(&self.hashes, &self.digests, &mut self.verdicts);
+            judged.inspect_err(|_| self.has_failed = true)?;
+            words.copy_from_slice(self.verdicts.words());
+        }
+        Ok(count_ones(duplicates))
+    }
+
+    /// Whether each key would be a duplicate now. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe).
+    pub fn contains(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        duplicates: &mut [u64],
+    ) -> Result<u64, Failure> {
+        check_masks(keys.len(), None, duplicates.len())?;
+        self.check_usable()?;
+        for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
+            self.digest_block(keys, number)?;
+            words.fill(0);
+            let mut sorted = self.digests.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            let mut found = HashSet::new();
+            self.judge.set_mut().find(&sorted, &mut |index| {
+                found.insert(sorted[index]);
+            })?;
+            for (key, digest) in self.digests.iter().enumerate() {
+                words[key / 64] |= u64::from(found.contains(digest)) << (key % 64);
+            }
+        }
+        Ok(count_ones(duplicates))
+    }
+
+    /// Makes the digests of a block of keys.
+    fn digest_block(&mut self, keys: &(impl Keys + ?Sized), number: usize) -> Result<(), Failure> {
+        let from = number * BLOCK;
+        let none = KeyDigest::from_words([0; 2]);
+        self.digests.resize(BLOCK.min(keys.len() - from), none);
+        keys.digest(&self.digester, from, &mut self.digests)
+    }
+
+    /// Removes all keys of a filter that was never saved.
+    ///
+    /// # Errors
+    /// [`Code::Unsupported`] if it was.
+    pub fn clear(&mut self) -> Result<(), Failure> {
+        self.check_usable()?;
+        match self.judge.set_mut() {
+            KeySet::Memory(digests) => digests.clear(),
+            KeySet::Folder(folder) => {
+                let path = folder.path.display();
+                let text = format!("cannot clear {path}: expected a filter that was never saved");
+                return Err(Failure::new(Code::Unsupported, text));
+            }
+        }
+        self.judge.filter_mut().clear();
+        Ok(())
+    }
+
+    /// Counters. `fresh` are all keys, and the evictions those of the filter: once there are any,
+    /// all keys are looked up.
+    #[must_use]
+    pub fn report(&mut self) -> Report {
+        let fresh = match self.judge.set_mut() {
+            KeySet::Memory(digests) => digests.len() as u64,
+            KeySet::Folder(folder) => folder.store.len(),
+        };
+        let of_filter = self.judge.filter().report();
+        Report {
+            tally: Tally {
+                memory_bytes: self.memory_bytes(),
+                fresh: Some(fresh),
+                ..of_filter.tally
+            },
+            expected_fpr: Some(0.0),
+            expected_false_duplicates: Some(0.0),
+            miss_age: None,
+            ..of_filter
+        }
+    }
+
+    /// The memory of the filter, and of the digests until they are in a folder, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&mut self) -> u64 {
+        let of_digests = match self.judge.set_mut() {
+            // A byte of each slot says whether it is taken; one slot of eight is free.
+            KeySet::Memory(digests) => digests.capacity() as u64 * 8 / 7 * 17,
+            KeySet::Folder(_) => 0,
+        };
+        self.judge.filter().memory_bytes() + of_digests
+    }
+
+    /// Saves the filter with `bytes` of the caller in a folder, which is created if necessary. The
+    /// first call moves the digests there; later ones, of the same folder, write what is new, and the
+    /// filter. The secret of the hasher is not in it, but that of the digests is.
+    ///
+    /// # Errors
+    /// [`Code::InvalidArgument`] if the folder is another one than before, or has anything else in
+    /// it; [`Code::Busy`] if it is used; [`Code::Io`] if it cannot be written, and then all later
+    /// calls fail, and the folder is as it was last saved.
+    pub fn save(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        self.check_usable()?;
+        let of_secret = KeyDigester::keyed(self.secret);
+        match self.judge.set_mut() {
+            KeySet::Memory(digests) => {
+                let mut folder = Folder::create(path, &of_secret)?;
+                for digest in &*digests {
+                    folder.store.append(*digest)?;
+                }
+                self.write(&mut folder, bytes)?;
+                *self.judge.set_mut() = KeySet::Folder(folder);
+                Ok(())
+            }
+            KeySet::Folder(folder) => {
+                if fs::canonicalize(path).ok().as_ref() != Some(&folder.path) {
+                    let value = path.display().to_string();
+                    let allowed = format!("{}, where it was saved before", folder.path.display());
+                    return Err(Failure::argument("folder", value, allowed));
+                }
+                let set = KeySet::Memory(HashSet::default());
+                let KeySet::Folder(mut folder) = mem::replace(self.judge.set_mut(), set) else {
+                    unreachable!("a folder")
+                };
+                let written = self.write(&mut folder, bytes);
+                *self.judge.set_mut() = KeySet::Folder(folder);
+                written.inspect_err(|_| self.has_failed = true)
+            }
+        }
+    }
+
+    /// Commits all digests of a folder.
+    fn write(&mut self, folder: &mut Folder, bytes: &[u8]) -> Result<(), Failure> {
+        let count = folder.store.flush()?;
+        let bytes = [&MAGIC[..], &count.to_le_bytes(), &self.secret, bytes].concat();
+        let filters = std::slice::from_mut(self.judge.filter_mut());
+        let lines = 0..filters[0].range().total;
+        write_file(&folder.path.join(FILTER_FILE), |file| {
+            let saved = self
+                .spec
+                .save_part(filters, lines, &self.hasher, &bytes, file);
+            Ok(saved?)
+        })?;
+        Ok(folder.store.merge()?)
+    }
+
+    fn check_usable(&self) -> Result<(), Failure> {
+        if self.has_failed {
+            let text = "the filter has failed before: load it as it was last saved";
+            return Err(Failure::new(Code::Io, text));
+        }
+        Ok(())
+    }
+}
+
+impl Folder {
+    /// Begins a folder that has no filter.
+    fn create(path: &Path, digester: &KeyDigester) -> Result<Self, Failure> {
+        let of_path = |error| Failure::from(error).of_path(path);
+        RealStorage.create_folder(path).map_err(of_path)?;
+        let path = fs::canonicalize(path).map_err(of_path)?;
+        let lock = lock(&path)?;
+        for name in RealStorage.list(&path).map_err(of_path)? {
+            // The first save may have failed before.
+            if name != LOCK_FILE && name != KEYS_FOLDER {
+                let allowed = "a new folder, or an empty one; what was saved is loaded first";
+                return Err(Failure::argument("folder", path.display(), allowed));
+            }
+        }
+        if let Some(around) = path.parent() {
+            RealStorage.sync_folder(around).map_err(of_path)?;
+        }
+        Ok(Self {
+            store: open_store(&path, digester, 0)?,
+            path,
+            _lock: lock,
+        })
+    }
+}
+
+fn lock(folder: &Path) -> Result<Box<dyn Send + Sync>, Failure> {
+    RealStorage.lock(&folder.join(LOCK_FILE)).map_err(|error| {
+        let failure = match error.kind() {
+            ErrorKind::WouldBlock => {
+                Failure::new(Code::Busy, "in use by another filter or process")
+            }
+            _ => error.into(),
+        };
+        failure.of_path(folder)
+    })
+}
+
+fn open_store(
+    folder: &Path,
+    digester: &KeyDigester,
+    committed: u64,
+) -> Result<DigestStore, Failure> {
+    let storage = Arc::new(RealStorage);
+    let keys = folder.join(KEYS_FOLDER);
+    Ok(DigestStore::open(
+        storage,
+        &keys,
+        digester,
+        Kept::Digest,
+        committed,
+    )?)
+}
+
+/// The number of digests, their secret and the bytes of the caller.
+fn saved_parts(bytes: &[u8]) -> Option<(u64, [u8; 16], &[u8])> {
+    let bytes = bytes.strip_prefix(&MAGIC)?;
+    let (count, bytes) = bytes.split_first_chunk()?;
+    let (secret, bytes) = bytes.split_first_chunk()?;
+    Some((u64::from_le_bytes(*count), *secret, bytes))
+}
+
+fn count_ones(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
