@@ -27,7 +27,7 @@ const REPEATS_CAPACITY: usize = 1 << 12;
 const COUNTS: u64 = 8;
 
 /// The weight of a chosen verdict from which on few words have one.
-const SPARSE: u64 = 16;
+const SPARSE: u64 = 4;
 
 /// The halvings of a sample of 1 key in 16.
 const SPARSE_HALVINGS: u32 = 4;
@@ -612,7 +612,7 @@ mod tests {
                 let mut verdicts = Verdicts::new();
                 verdicts.reset(keys.len());
                 for (index, key) in keys.iter().enumerate() {
-                    if !seen.insert(*key) != (draw(wrong) == 0) {
+                    if seen.insert(*key) == (draw(wrong) == 0) {
                         verdicts.set(index, Verdict::Duplicate);
                     }
                 }

@@ -40,7 +40,7 @@ const LOOK_AT_DOWN: Duration = Duration::from_millis(200);
 
 /// The frames that come next: of this interface, up to this time, so many at most.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct NextFrames {
     interface: usize,
     last: u64,
     most: u64,
@@ -148,7 +148,7 @@ impl Capture {
                         pcapng::packet_len(pcapng::captured(&frame, self.snap_len))
                     });
                     let mut whole = vec![0; len];
-                    let one = Turn { most: 1, ..next };
+                    let one = NextFrames { most: 1, ..next };
                     self.take(one, &mut whole, 0, &mut |_, _| {})?;
                     self.pending = whole;
                 }
@@ -165,8 +165,8 @@ impl Capture {
         packet: &mut impl FnMut(PacketBlock, usize),
     ) -> io::Result<usize> {
         let mut filled = 0;
-        while let Some(turn) = self.next()? {
-            let end = self.take(turn, buffer, filled, packet)?;
+        while let Some(next) = self.next()? {
+            let end = self.take(next, buffer, filled, packet)?;
             if end == filled {
                 break;
             }
@@ -179,15 +179,15 @@ impl Capture {
     /// fit. Returns how many are filled then.
     fn take(
         &mut self,
-        turn: Turn,
+        next: NextFrames,
         buffer: &mut [u8],
         mut filled: usize,
         packet: &mut impl FnMut(PacketBlock, usize),
     ) -> io::Result<usize> {
-        let (index, snap_len) = (turn.interface as u32, self.snap_len);
-        let interface = &mut self.interfaces[turn.interface];
+        let (index, snap_len) = (next.interface as u32, self.snap_len);
+        let interface = &mut self.interfaces[next.interface];
         let link = interface.link_type;
-        let taken = interface.take_frames(turn.last, turn.most, |frame| {
+        let taken = interface.take_frames(next.last, next.most, |frame| {
             let captured = pcapng::captured(frame, snap_len);
             let end = filled + pcapng::packet_len(captured);
             let Some(room) = buffer.get_mut(filled..end) else {
@@ -210,9 +210,9 @@ impl Capture {
         Ok(filled)
     }
 
-    /// Whose turn it is, if that is known.
+    /// The frames that come next, if that is known.
     #[inline]
-    fn next(&mut self) -> io::Result<Option<Turn>> {
+    fn next(&mut self) -> io::Result<Option<NextFrames>> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -246,8 +246,8 @@ impl Capture {
         let Some((time, interface)) = first else {
             return Ok(None);
         };
-        let turn = |last, most| {
-            Ok(Some(Turn {
+        let frames = |last, most| {
+            Ok(Some(NextFrames {
                 interface,
                 last,
                 most,
@@ -258,11 +258,11 @@ impl Capture {
             seen_empty => seen_empty.saturating_sub(hold),
         };
         if time <= may_go {
-            return turn(behind.min(may_go), self.left);
+            return frames(behind.min(may_go), self.left);
         }
         // Behind a clock that was set back, nothing is compared: the wait could be long.
         match time > now() {
-            true => turn(time, 1),
+            true => frames(time, 1),
             false => Ok(None),
         }
     }
