@@ -10,6 +10,8 @@ pub mod durable;
 pub mod failure;
 pub mod formats;
 pub mod limit;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod machine;
 pub mod paper;
 pub mod peers;

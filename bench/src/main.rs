@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(target_os = "linux")]
+use echoless_bench::live;
 use echoless_bench::{
     cluster, durable, formats, limit, paper, peers, report, scaling, service, sliced, tools,
     windows,
@@ -36,6 +38,9 @@ enum Command {
     Tools(tools::Arguments),
     /// Measure the formats of the command, packets among them.
     Formats(formats::Arguments),
+    /// Measure live capture beside tcpdump, and beside the same packets in a file.
+    #[cfg(target_os = "linux")]
+    Live(live::Arguments),
     /// Measure what it costs to keep a filter over restarts, in the library and the command.
     Durable(durable::Arguments),
     /// Compute what a filter on the nodes of a cluster needs, and how unevenly streams load them.
@@ -60,6 +65,8 @@ fn main() -> ExitCode {
         Command::Peers(arguments) => peers::run(&arguments),
         Command::Tools(arguments) => tools::run(&arguments),
         Command::Formats(arguments) => formats::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Live(arguments) => live::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
         Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Windows(arguments) => windows::run(&arguments),

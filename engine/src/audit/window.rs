@@ -3,12 +3,13 @@
 use super::errors::{ErrorCounts, ErrorEstimates};
 use super::frequent::{Followed, FrequentKeys, Record};
 use super::fresh_sample::FreshSample;
-use super::sampling::{KeyMap, is_sampled};
+use super::sampling::{KeyMap, find_sampled_and_held, is_sampled};
 use super::saved::saved;
 use super::turnover::Turnover;
 use crate::hash::KeyHash;
+use crate::isa::DetectedKernel;
 use crate::report::{MissAge, Report, Window};
-use crate::verdicts::Verdict;
+use crate::verdicts::{Verdict, Verdicts};
 
 /// The most keys in the sample of a window, about 3 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
@@ -24,6 +25,9 @@ const REPEATS_CAPACITY: usize = 1 << 12;
 /// How often the live keys are counted in the time of a window. The count before a burst ends is at
 /// most an eighth of a window old, and counting costs less than keeping the sample.
 const COUNTS: u64 = 8;
+
+/// The weight of a chosen verdict from which on few words have one.
+const SPARSE: u64 = 4;
 
 /// The halvings of a sample of 1 key in 16.
 const SPARSE_HALVINGS: u32 = 4;
@@ -129,6 +133,7 @@ pub struct WindowAudit {
     busiest: u64,
     /// In how short a time the filter forgets keys, if it is known how many it remembers.
     turnover: Option<Turnover>,
+    kernel: DetectedKernel,
 }
 
 impl WindowAudit {
@@ -153,6 +158,7 @@ impl WindowAudit {
             next_count: 0,
             busiest: 0,
             turnover: None,
+            kernel: DetectedKernel::best(),
         }
     }
 
@@ -214,6 +220,86 @@ impl WindowAudit {
         }
         if is_sampled(key, self.halvings) {
             self.check(key, moment(), duplicate, followed);
+        }
+    }
+
+    /// Checks the verdicts on a batch of keys, as [`observe`](Self::observe) does one by one.
+    /// `moment` returns when the key with an index was observed.
+    ///
+    /// # Panics
+    /// If there are fewer verdicts than keys.
+    pub fn observe_batch(
+        &mut self,
+        keys: &[KeyHash],
+        verdicts: &Verdicts,
+        moment: impl Fn(usize) -> Moment,
+    ) {
+        assert!(verdicts.len() >= keys.len(), "one verdict for each key");
+        let words = keys.chunks(64).zip(verdicts.words());
+        for (first, (keys, word)) in (0..).step_by(64).zip(words) {
+            let fresh = !word & (u64::MAX >> (64 - keys.len()));
+            let number = u64::from(fresh.count_ones());
+            if self.frequent.is_none() && self.followed.choices.weight() >= SPARSE {
+                self.found.fresh += number;
+                self.found.duplicates += keys.len() as u64 - number;
+                self.check_word(keys, fresh, |index| moment(first + index));
+                continue;
+            }
+            for (index, key) in keys.iter().enumerate() {
+                let verdict = match fresh >> index & 1 {
+                    1 => Verdict::Fresh,
+                    _ => Verdict::Duplicate,
+                };
+                self.observe(*key, || moment(first + index), verdict);
+            }
+        }
+    }
+
+    /// Checks the verdicts of a word, which are counted, of a filter that renews keys.
+    fn check_word(&mut self, keys: &[KeyHash], fresh: u64, moment: impl Fn(usize) -> Moment) {
+        let held = self.followed.bitmap();
+        let (sampled, held) = find_sampled_and_held(self.kernel, keys, self.halvings, held);
+        let (mut concerned, mut left) = (sampled | held, u64::MAX);
+        loop {
+            let before = self.followed.choices.before_chosen(fresh & left);
+            let mut unchosen = concerned & left & before;
+            while unchosen != 0 {
+                let index = unchosen.trailing_zeros() as usize;
+                unchosen &= unchosen - 1;
+                let duplicate = fresh >> index & 1 == 0;
+                self.check_counted(keys[index], moment(index), duplicate, false);
+            }
+            left &= !before;
+            if fresh & left == 0 {
+                return;
+            }
+            let index = (fresh & left).trailing_zeros() as usize;
+            let added = keys[index];
+            let chosen = self.followed.choices.choose();
+            self.check_counted(added, moment(index), false, chosen);
+            left &= !(u64::MAX >> (63 - index));
+            // The key is held from now on.
+            for (index, key) in keys.iter().enumerate() {
+                concerned |= u64::from(*key == added) << index;
+            }
+        }
+    }
+
+    /// Checks a verdict that is counted, of a filter that renews keys.
+    fn check_counted(&mut self, key: KeyHash, now: Moment, duplicate: bool, chosen: bool) {
+        let windows = self.windows;
+        let is_over = |then: &Moment| windows.are_over(*then, now);
+        match (chosen || self.followed.may_hold(key), duplicate) {
+            (false, _) => {}
+            (true, true) => self.followed.duplicate(key, now, is_over),
+            (true, false) => {
+                let is_missed = |then: &Moment| windows.contain(*then, now);
+                self.followed.fresh(key, now, chosen, is_missed, is_over);
+            }
+        }
+        // Fewer may be sampled than when they were found.
+        if is_sampled(key, self.halvings) {
+            self.check(key, now, duplicate, Followed::No);
         }
     }
 
@@ -418,7 +504,7 @@ saved! {
     Repeated { events, last }
     WindowAudit {
         windows, renews_keys, found, followed, sample, frequent, mistaken, undecided, halvings,
-        clock, next_count, busiest, turnover
+        clock, next_count, busiest, turnover, kernel
     }
 }
 
@@ -491,6 +577,61 @@ mod tests {
 
     fn missed_by(audit: &WindowAudit) -> u64 {
         audit.counts().estimates(None).missed_duplicates.value
+    }
+
+    #[test]
+    fn a_batch_is_checked_as_key_by_key() {
+        use crate::audit::SavedAudit;
+        let hasher = KeyHasher::seeded(1);
+        let mut random = 1_u64;
+        let mut draw = |below: u64| {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (random >> 33) % below
+        };
+        for (renews, second, domain, wrong) in [
+            (true, false, 1000, 3),
+            (true, true, 300_000, 100),
+            (false, false, 5000, 10),
+            (true, false, u64::MAX >> 34, 1000),
+        ] {
+            let audit = || {
+                let audit = WindowAudit::new(Window::new(20_000, 500), renews);
+                if second {
+                    audit.also_within(Window::new(300, 60))
+                } else {
+                    audit
+                }
+            };
+            let (mut single, mut batched) = (audit(), audit());
+            let mut seen = std::collections::HashSet::new();
+            let mut number = 0;
+            while number < 400_000 {
+                let keys: Vec<_> = (0..draw(300))
+                    .map(|_| hasher.hash_u64(draw(domain)))
+                    .collect();
+                let mut verdicts = Verdicts::new();
+                verdicts.reset(keys.len());
+                for (index, key) in keys.iter().enumerate() {
+                    if seen.insert(*key) == (draw(wrong) == 0) {
+                        verdicts.set(index, Verdict::Duplicate);
+                    }
+                }
+                let moment = |index: usize| Moment {
+                    tick: (number + index as u64) / 3,
+                    number: number + index as u64,
+                };
+                for (index, key) in keys.iter().enumerate() {
+                    single.observe(*key, || moment(index), verdicts.get(index));
+                }
+                batched.observe_batch(&keys, &verdicts, moment);
+                number += keys.len() as u64;
+            }
+            assert_eq!(single.counts(), batched.counts());
+            assert!(
+                single.save() == batched.save(),
+                "{renews} {second} {domain}"
+            );
+        }
     }
 
     #[test]

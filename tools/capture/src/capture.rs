@@ -17,6 +17,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use echoless_packets::InterfaceId;
+use echoless_packets::framing::PacketBlock;
 use echoless_packets::writer::PcapngWriter;
 
 use crate::interface::{Change, Interface, now};
@@ -35,6 +37,14 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// How often the capture looks whether an interface that is down was removed, of which the kernel
 /// tells only the first, and whether one that was removed is there again.
 const LOOK_AT_DOWN: Duration = Duration::from_millis(200);
+
+/// The frames that come next: of this interface, up to this time, so many at most.
+#[derive(Debug, Clone, Copy)]
+struct NextFrames {
+    interface: usize,
+    last: u64,
+    most: u64,
+}
 
 /// Frames of interfaces, as the bytes of a pcapng section.
 #[derive(Debug)]
@@ -105,108 +115,156 @@ impl Capture {
     /// Reads the bytes that are there, without waiting: 0 if there are none, or if the section
     /// [has ended](Self::has_ended).
     ///
+    /// They are either blocks of packets, each of which is also passed to `packet` with the offset
+    /// of its end, so that the caller need not frame them, or others and parts of blocks, of which
+    /// none is.
+    ///
     /// # Errors
     /// That of the system.
-    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
+    pub fn read(
+        &mut self,
+        buffer: &mut [u8],
+        mut packet: impl FnMut(PacketBlock, usize),
+    ) -> io::Result<usize> {
         loop {
             let rest = &self.pending[self.read..];
-            let len = rest.len().min(buffer.len() - filled);
-            buffer[filled..filled + len].copy_from_slice(&rest[..len]);
-            filled += len;
-            self.read += len;
-            if self.read < self.pending.len() {
-                return Ok(filled);
+            if !rest.is_empty() {
+                let len = rest.len().min(buffer.len());
+                buffer[..len].copy_from_slice(&rest[..len]);
+                self.read += len;
+                return Ok(len);
             }
             self.pending.clear();
             self.read = 0;
-            filled += self.read_frames(&mut buffer[filled..])?;
-            let next = match self.left {
-                0 => None,
-                _ => self.next()?,
-            };
-            match next {
-                // One that does not fit would come in parts, which is only worth it if there is
-                // nothing else.
-                Some(_) if filled > 0 => return Ok(filled),
+            let filled = self.read_frames(buffer, &mut packet)?;
+            if filled > 0 {
+                return Ok(filled);
+            }
+            match self.next()? {
+                // One that does not fit comes in parts.
                 Some(next) => {
-                    let mut pending = std::mem::take(&mut self.pending);
-                    let place = &mut pending;
-                    self.take(next, move |len| {
-                        place.resize(len, 0);
-                        Some(&mut place[..])
-                    })?;
-                    self.pending = pending;
+                    let len = self.interfaces[next.interface].next_frame()?;
+                    let len = len.map_or(0, |frame| {
+                        pcapng::packet_len(pcapng::captured(&frame, self.snap_len))
+                    });
+                    let mut whole = vec![0; len];
+                    let one = NextFrames { most: 1, ..next };
+                    self.take(one, &mut whole, 0, &mut |_, _| {})?;
+                    self.pending = whole;
                 }
                 None if self.is_over() && !self.has_ended => self.end()?,
-                None => return Ok(filled),
+                None => return Ok(0),
             }
         }
     }
 
     /// Reads the frames that are there and fit.
-    fn read_frames(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    fn read_frames(
+        &mut self,
+        buffer: &mut [u8],
+        packet: &mut impl FnMut(PacketBlock, usize),
+    ) -> io::Result<usize> {
         let mut filled = 0;
-        while self.left > 0
-            && let Some(next) = self.next()?
-        {
-            let room = &mut buffer[filled..];
-            let written = self.take(next, move |len| room.get_mut(..len))?;
-            if written == 0 {
+        while let Some(next) = self.next()? {
+            let end = self.take(next, buffer, filled, packet)?;
+            if end == filled {
                 break;
             }
-            filled += written;
+            filled = end;
         }
         Ok(filled)
     }
 
-    /// Writes the next frame of an interface to the place that `room` has for so many bytes, if it
-    /// has one. Returns how many were written.
-    fn take<'a>(
+    /// Writes the blocks of the next frames behind the `filled` bytes of a buffer, as far as they
+    /// fit. Returns how many are filled then.
+    fn take(
         &mut self,
-        interface: usize,
-        room: impl FnOnce(usize) -> Option<&'a mut [u8]>,
+        next: NextFrames,
+        buffer: &mut [u8],
+        mut filled: usize,
+        packet: &mut impl FnMut(PacketBlock, usize),
     ) -> io::Result<usize> {
-        let snap_len = self.snap_len;
-        let mut written = 0;
-        self.interfaces[interface].take_frame(|frame| {
-            let tag_len = frame.tag.map_or(0, |tag| tag.len());
-            let captured = (frame.bytes.len() + tag_len).min(snap_len);
-            let Some(room) = room(pcapng::packet_len(captured)) else {
+        let (index, snap_len) = (next.interface as u32, self.snap_len);
+        let interface = &mut self.interfaces[next.interface];
+        let link = interface.link_type;
+        let taken = interface.take_frames(next.last, next.most, |frame| {
+            let captured = pcapng::captured(frame, snap_len);
+            let end = filled + pcapng::packet_len(captured);
+            let Some(room) = buffer.get_mut(filled..end) else {
                 return false;
             };
-            written = room.len();
-            pcapng::write_packet(room, interface as u32, frame, captured);
+            let original_len = pcapng::write_packet(room, index, frame, captured);
+            let data = filled + pcapng::BEFORE_DATA;
+            let block = PacketBlock {
+                interface: InterfaceId { section: 0, index },
+                link,
+                data: data..data + captured,
+                original_len,
+                timestamp: i64::try_from(frame.time).ok(),
+            };
+            packet(block, end);
+            filled = end;
             true
         })?;
-        self.left -= u64::from(written > 0);
-        Ok(written)
+        self.left -= taken;
+        Ok(filled)
     }
 
-    /// The interface whose frame comes next, if that is known.
+    /// The frames that come next, if that is known.
     #[inline]
-    fn next(&mut self) -> io::Result<Option<usize>> {
+    fn next(&mut self) -> io::Result<Option<NextFrames>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
         let mut first: Option<(u64, usize)> = None;
-        // When the empty rings were all seen so.
-        let mut seen_empty = u64::MAX;
+        // The time of the first frame that must come behind those of `first`, and when the empty
+        // rings were all seen so.
+        let (mut behind, mut seen_empty) = (u64::MAX, u64::MAX);
         let is_only = self.interfaces.len() == 1;
         for (at, interface) in self.interfaces.iter_mut().enumerate() {
-            if interface.find()? {
-                // Nothing is compared with the frames of one.
-                let time = if is_only { 0 } else { interface.time()? };
-                // Of equal times, that of the first interface.
-                if first.is_none_or(|(earliest, _)| time < earliest) {
+            if !interface.find()? {
+                seen_empty = seen_empty.min(interface.seen_empty);
+                continue;
+            }
+            // Nothing is compared with the frames of one.
+            let time = match is_only {
+                true => 0,
+                false => interface.next_frame()?.map_or(0, |frame| frame.time),
+            };
+            // Of equal times, that of the first interface.
+            match first {
+                Some((earliest, _)) if earliest <= time => behind = behind.min(time),
+                earlier => {
+                    behind = earlier.map_or(behind, |(time, _)| time.saturating_sub(1));
                     first = Some((time, at));
                 }
-            } else {
-                seen_empty = seen_empty.min(interface.seen_empty);
             }
         }
-        let due = |time: u64| time.saturating_add(self.hold.as_nanos() as u64);
+        let hold = self.hold.as_nanos() as u64;
+        let due = |time: u64| time.saturating_add(hold);
         self.due = first.map(|(time, _)| due(time));
+        let Some((time, interface)) = first else {
+            return Ok(None);
+        };
+        let frames = |last, most| {
+            Ok(Some(NextFrames {
+                interface,
+                last,
+                most,
+            }))
+        };
+        let may_go = match seen_empty {
+            u64::MAX => u64::MAX,
+            seen_empty => seen_empty.saturating_sub(hold),
+        };
+        if time <= may_go {
+            return frames(behind.min(may_go), self.left);
+        }
         // Behind a clock that was set back, nothing is compared: the wait could be long.
-        let may_go = |time| due(time) <= seen_empty || time > now();
-        Ok(first.filter(|(time, _)| may_go(*time)).map(|(_, at)| at))
+        match time > now() {
+            true => frames(time, 1),
+            false => Ok(None),
+        }
     }
 
     /// Captures no more frames. Those before are still read.

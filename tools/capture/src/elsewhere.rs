@@ -11,6 +11,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use echoless_packets::framing::PacketBlock;
+
 use crate::options::{InterfaceCounts, InterfaceError, Notice, Options};
 
 /// There is no such capture.
@@ -22,7 +24,7 @@ impl Capture {
         Err(unsupported(options.interfaces.concat()))
     }
 
-    pub fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+    pub fn read(&mut self, _: &mut [u8], _: impl FnMut(PacketBlock, usize)) -> io::Result<usize> {
         match *self {}
     }
 

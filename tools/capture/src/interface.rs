@@ -1,4 +1,4 @@
-//! One interface that is captured: its socket, its ring, and the block that is being read.
+//! One interface that is captured: its socket, and its ring.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,9 +7,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use echoless_packets::LinkType;
 
-use crate::block::{Frame, Position};
+use crate::block::Frame;
 use crate::filter;
 use crate::options::{InterfaceCounts, Notice, Options, is_absent};
+use crate::reader::RingReader;
 use crate::ring::Ring;
 use crate::socket::{Hardware, PacketSocket, pass};
 
@@ -51,13 +52,9 @@ pub(crate) struct Interface {
     pub(crate) index: u32,
     pub(crate) link_type: LinkType,
     /// Dropped before the socket, which owns the memory.
-    ring: Ring,
+    reader: RingReader,
     socket: PacketSocket,
     mtu: u32,
-    /// The block that is read, or comes next.
-    block: usize,
-    /// The next frame, if the block is there.
-    head: Option<Position>,
     /// When the ring was last seen empty, in nanoseconds since 1970.
     pub(crate) seen_empty: u64,
     /// Whether it was down once, so that it may be removed without another word of the kernel.
@@ -119,11 +116,9 @@ impl Interface {
             name: name.into(),
             index,
             link_type,
-            ring,
+            reader: RingReader::new(ring),
             socket,
             mtu,
-            block: 0,
-            head: None,
             seen_empty: 0,
             was_down: false,
             gone: None,
@@ -158,77 +153,68 @@ impl Interface {
     /// Looks for the next frame. Returns whether there is one.
     ///
     /// # Errors
-    /// If the memory of the ring contradicts itself.
+    /// If the memory of the ring contradicts itself, or the counts cannot be read.
     #[inline]
     pub(crate) fn find(&mut self) -> io::Result<bool> {
-        if self.head.is_none() {
-            self.find_block()?;
+        if self.reader.has_frame() {
+            return Ok(true);
         }
-        Ok(self.has_frame())
+        // Before the look: what came in between is not seen.
+        let (now, before) = (now(), self.reader.released());
+        let has_frame = self.reader.find()?;
+        self.count_behind(before)?;
+        if !has_frame {
+            self.seen_empty = now;
+        }
+        Ok(has_frame)
     }
 
-    /// The time of the frame that was found.
+    /// The frame that was found.
     ///
     /// # Errors
     /// If the memory of the ring contradicts itself.
-    pub(crate) fn time(&self) -> io::Result<u64> {
-        let head = self.head.map(|position| self.frame(position));
-        Ok((head.transpose()?.flatten()).map_or(0, |(frame, _)| frame.time))
+    pub(crate) fn next_frame(&self) -> io::Result<Option<Frame<'_>>> {
+        self.reader.next_frame()
     }
 
-    fn find_block(&mut self) -> io::Result<()> {
-        // Before the look: what came in between is not seen.
-        let now = now();
-        while let Some(block) = self.ring.ready(self.block) {
-            self.head = Position::first(block)?;
-            if self.head.is_some() {
-                return Ok(());
-            }
-            self.release()?;
-        }
-        self.seen_empty = now;
-        Ok(())
-    }
-
-    fn frame(&self, position: Position) -> io::Result<Option<(Frame<'_>, Option<Position>)>> {
-        let block = self.ring.ready(self.block);
-        block.map(|block| position.frame(block)).transpose()
-    }
-
-    /// Passes the next frame to `take`, which returns whether it was taken: if not, it stays the
-    /// next one. Returns whether there was one that was taken.
+    /// Passes the next frames to `take`, at most so many, up to one that is later than `last` or is
+    /// not taken: that stays the next one. Returns how many were taken.
     ///
     /// # Errors
     /// If the memory of the ring contradicts itself, or the counts cannot be read.
-    #[inline]
-    pub(crate) fn take_frame(&mut self, take: impl FnOnce(&Frame<'_>) -> bool) -> io::Result<bool> {
-        let Some(position) = self.head else {
-            return Ok(false);
+    #[inline(always)]
+    pub(crate) fn take_frames(
+        &mut self,
+        last: u64,
+        most: u64,
+        mut take: impl FnMut(&Frame<'_>) -> bool,
+    ) -> io::Result<u64> {
+        let longest = match self.link_type {
+            LinkType::ETHERNET => self.mtu.saturating_add(LINK_BYTES),
+            _ => u32::MAX,
         };
-        let Some((frame, next)) = self.frame(position)? else {
-            return Ok(false);
-        };
-        let most = self.mtu.saturating_add(LINK_BYTES);
-        let is_joined = frame.original_len > most && self.link_type == LinkType::ETHERNET;
-        let is_partial = frame.has_partial_checksum;
-        if !take(&frame) {
-            return Ok(false);
-        }
-        self.has.joined_frames |= is_joined;
-        self.has.partial_checksums |= is_partial;
-        self.counts.add_frame();
-        self.head = next;
-        if next.is_none() {
-            self.release()?;
-        }
-        Ok(true)
+        let (mut has, before) = (self.has, self.reader.released());
+        let taken = self.reader.take_frames(most, |frame| {
+            let is_taken = frame.time <= last && take(frame);
+            if is_taken {
+                has.joined_frames |= frame.original_len > longest;
+                has.partial_checksums |= frame.has_partial_checksum;
+            }
+            is_taken
+        })?;
+        self.has = has;
+        self.counts.add_frames(taken);
+        self.count_behind(before)?;
+        Ok(taken)
     }
 
-    /// Passes the block back to the kernel, and counts what it has dropped meanwhile.
-    fn release(&mut self) -> io::Result<()> {
-        self.ring.release(self.block);
-        self.block = (self.block + 1) % self.ring.blocks();
-        self.count()
+    /// Adds up the counts of the kernel once it has got a block back, so that each of them is read
+    /// before it overflows.
+    fn count_behind(&self, released: u64) -> io::Result<()> {
+        match self.reader.released() == released {
+            true => Ok(()),
+            false => self.count(),
+        }
     }
 
     /// Adds up the counts of the kernel.
@@ -287,25 +273,17 @@ impl Interface {
     /// The socket, which becomes readable with the next block. While a block is read, it is
     /// readable all the time.
     pub(crate) fn idle_socket(&self) -> Option<BorrowedFd<'_>> {
-        self.head.is_none().then(|| self.socket.as_fd())
-    }
-
-    /// Whether there is a frame that was found and not taken.
-    pub(crate) const fn has_frame(&self) -> bool {
-        self.head.is_some()
+        (!self.reader.has_frame()).then(|| self.socket.as_fd())
     }
 
     /// Whether half of the ring or more waits to be read.
     pub(crate) fn is_behind(&self) -> bool {
-        // The kernel fills the blocks one after the other.
-        let blocks = self.ring.blocks();
-        let middle = (self.block + blocks / 2) % blocks;
-        self.ring.ready(middle).is_some()
+        self.reader.is_behind()
     }
 
     /// Whether the ring has no frame.
     pub(crate) fn is_idle(&self) -> bool {
-        self.head.is_none() && self.ring.ready(self.block).is_none()
+        self.reader.is_idle()
     }
 }
 

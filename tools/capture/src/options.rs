@@ -120,9 +120,8 @@ impl InterfaceCounts {
         self.reopened.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn add_frame(&self) {
-        // One thread writes at a time, so no update is lost, and no locked instruction is needed.
-        self.frames.store(self.frames() + 1, Ordering::Relaxed);
+    pub(crate) fn add_frames(&self, frames: u64) {
+        self.frames.fetch_add(frames, Ordering::Relaxed);
     }
 
     pub(crate) fn add_kernel(&self, received: u32, dropped: u32, freezes: u32) {

@@ -28,7 +28,7 @@ const ISB_USRDELIV: u16 = 8;
 
 /// The option of a packet for its direction, and the bytes of a packet block around its data.
 const EPB_FLAGS: u16 = 2;
-const AROUND_DATA: usize = 28 + 8 + 4 + 4;
+const AROUND_DATA: usize = BEFORE_DATA + 8 + 4 + 4;
 
 /// A section in the byte order of the machine.
 pub(crate) fn section() -> PcapngWriter {
@@ -64,20 +64,38 @@ pub(crate) fn count(writer: &mut PcapngWriter, interface: u32, time: u64, of: &I
     writer.statistics(interface, time, &options);
 }
 
+/// The bytes of such a block in front of its data.
+pub(crate) const BEFORE_DATA: usize = 28;
+
 /// The length of the block of a packet with so many captured bytes.
+#[inline(always)]
 pub(crate) fn packet_len(captured: usize) -> usize {
     AROUND_DATA + captured.next_multiple_of(4)
 }
 
+/// The bytes of a packet that its block has: its tag is put back, and at most `snap_len` count.
+#[inline(always)]
+pub(crate) fn captured(frame: &Frame<'_>, snap_len: usize) -> usize {
+    let tag_len = frame.tag.map_or(0, |tag| tag.len());
+    (frame.bytes.len() + tag_len).min(snap_len)
+}
+
 /// Writes the block of a packet, with its VLAN tag put back, of which `captured` bytes count.
+/// Returns its length on the wire.
 ///
 /// # Panics
 /// If `out` does not have [`packet_len`] bytes, or the frame and its tag not so many.
 #[inline]
-pub(crate) fn write_packet(out: &mut [u8], interface: u32, frame: &Frame<'_>, captured: usize) {
+pub(crate) fn write_packet(
+    out: &mut [u8],
+    interface: u32,
+    frame: &Frame<'_>,
+    captured: usize,
+) -> u32 {
     let len = packet_len(captured);
     assert_eq!(out.len(), len);
     let tag_len = frame.tag.map_or(0, |tag| tag.len());
+    let original_len = frame.original_len.saturating_add(tag_len as u32);
     let numbers = [
         ENHANCED_PACKET,
         len as u32,
@@ -85,12 +103,14 @@ pub(crate) fn write_packet(out: &mut [u8], interface: u32, frame: &Frame<'_>, ca
         (frame.time >> 32) as u32,
         frame.time as u32,
         captured as u32,
-        frame.original_len.saturating_add(tag_len as u32),
+        original_len,
     ];
-    for (place, number) in out.chunks_exact_mut(4).zip(numbers) {
-        place.copy_from_slice(&number.to_ne_bytes());
+    let (header, out) = out.split_at_mut(BEFORE_DATA);
+    let places = header.as_chunks_mut::<4>().0;
+    for (place, number) in places.iter_mut().zip(numbers) {
+        *place = number.to_ne_bytes();
     }
-    let (data, rest) = out[28..].split_at_mut(captured);
+    let (data, rest) = out.split_at_mut(captured);
     match frame.tag {
         None => data.copy_from_slice(&frame.bytes[..captured]),
         Some(tag) => {
@@ -112,6 +132,7 @@ pub(crate) fn write_packet(out: &mut [u8], interface: u32, frame: &Frame<'_>, ca
     rest[4..8].copy_from_slice(&flags(frame.packet_type).to_ne_bytes());
     rest[8..12].copy_from_slice(&END_OF_OPTIONS);
     rest[12..].copy_from_slice(&(len as u32).to_ne_bytes());
+    original_len
 }
 
 /// The direction in bits 0 and 1, and to whom the frame is in bits 2 to 4.
@@ -195,7 +216,7 @@ mod tests {
             let mut bytes = writer.into_bytes();
             let start = bytes.len();
             bytes.resize(start + packet_len(captured), 0xee);
-            write_packet(&mut bytes[start..], 0, &frame, captured);
+            let on_wire = write_packet(&mut bytes[start..], 0, &frame, captured);
             let Some(BlockKind::Packet(packet)) = blocks(&bytes).pop() else {
                 panic!("no packet");
             };
@@ -204,6 +225,7 @@ mod tests {
             prop_assert_eq!(packet.link, LinkType::ETHERNET);
             let tag_len = tag.map_or(0, |_| 4);
             prop_assert_eq!(packet.original_len, original_len.saturating_add(tag_len));
+            prop_assert_eq!(on_wire, packet.original_len);
             // Nothing behind the data is left as it was.
             prop_assert!(bytes[packet.data.end..].iter().all(|byte| *byte != 0xee));
         }

@@ -96,15 +96,13 @@ impl RunAudit {
                 keys: observed,
                 ..
             } => {
-                for (index, key) in chunk.keys.hashes.iter().enumerate() {
-                    let moment = || {
-                        let number = numbered_tick(*observed + index as u64, *keys_per_tick);
-                        // A filter that counts its keys gets no ticks.
-                        let tick = chunk.clock.ticks.get(index).copied().unwrap_or(number);
-                        Moment { tick, number }
-                    };
-                    audit.observe(*key, moment, chunk.verdicts.of_keys.get(index));
-                }
+                let (before, ticks) = (*observed, &chunk.clock.ticks);
+                audit.observe_batch(&chunk.keys.hashes, &chunk.verdicts.of_keys, |index| {
+                    let number = numbered_tick(before + index as u64, *keys_per_tick);
+                    // A filter that counts its keys gets no ticks.
+                    let tick = ticks.get(index).copied().unwrap_or(number);
+                    Moment { tick, number }
+                });
                 *observed += chunk.keys.hashes.len() as u64;
             }
         }

@@ -118,6 +118,9 @@ impl<'a> Observers<'a> {
                     .push(Box::new(PacketCounts::new(config, packets)));
                 if let Some(live) = &packets.live {
                     all.of_run.push(Box::new(live.observer(config, packets)));
+                    // A diagnosis has its own.
+                    let skew = live.skew().filter(|_| packets.diagnosis.is_none());
+                    all.of_run.extend(skew.map(|skew| Box::new(skew) as _));
                 }
             }
         }

@@ -69,10 +69,17 @@ enum CaptureBytes {
 }
 
 impl CaptureBytes {
-    fn read(&mut self, patience: Patience, buffer: &mut [u8]) -> io::Result<Read> {
+    /// Reads some bytes. Packets that need not be framed are passed to `packet` with the offsets of
+    /// their ends: all bytes of a read are theirs, or none.
+    fn read(
+        &mut self,
+        patience: Patience,
+        buffer: &mut [u8],
+        packet: impl FnMut(PacketBlock, usize),
+    ) -> io::Result<Read> {
         match self {
             Self::File(file) => file.read(patience, buffer),
-            Self::Live(live, signals) => live.read(*signals, patience, buffer),
+            Self::Live(live, signals) => live.read(*signals, patience, buffer, packet),
         }
     }
 
@@ -210,7 +217,12 @@ impl PacketFeed {
             self.tail.clear();
             let at_end = loop {
                 let room = self.sizes.next_room(&mut chunk.bytes.buffer, len);
-                let read = match capture.bytes.read(patience, room) {
+                let (blocks, ends) = (&mut chunk.keys.packets.blocks, &mut chunk.layout.ends);
+                let read = capture.bytes.read(patience, room, |block, end| {
+                    blocks.push(block);
+                    ends.push(end);
+                });
+                let read = match read {
                     Ok(read) => read,
                     Err(error) => {
                         let loss = loss_of_data(&error);
@@ -248,6 +260,16 @@ impl PacketFeed {
                         return self.end();
                     }
                 };
+                if let Some(end) = chunk.layout.ends.last() {
+                    // The parts of a block that come before packets are whole, and in a chunk.
+                    debug_assert_eq!((len, *end), (0, read));
+                    chunk.bytes.filled = read;
+                    if capture.bytes.is_behind() {
+                        chunk.leave_unjudged();
+                    }
+                    len = read;
+                    break false;
+                }
                 len += read;
                 if read == 0
                     && let Some(problem) = capture.bytes.bytes_behind()
@@ -321,7 +343,6 @@ impl PacketFeed {
         len: usize,
         last: bool,
     ) -> Result<bool, Failure> {
-        let is_behind = capture.bytes.is_behind();
         let Capture {
             framer,
             first_section,
@@ -338,10 +359,7 @@ impl PacketFeed {
                 framer.next_packet(&chunk.bytes.buffer[..len], chunk.bytes.filled)
             {
                 chunk.bytes.filled = end;
-                match is_behind {
-                    false => chunk.keys.packets.blocks.push(placed(packet)),
-                    true => chunk.add_unjudged(placed(packet)),
-                }
+                chunk.keys.packets.blocks.push(placed(packet));
                 chunk.layout.ends.push(end);
             }
             let opens_file = framer.offset() == 0;

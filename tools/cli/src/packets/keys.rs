@@ -94,8 +94,10 @@ pub(super) fn hash_of(key: &Key<'_>, hasher: &KeyHasher) -> KeyHash {
 struct Ticks {
     resolution: i64,
     tick: i64,
-    /// The first time of the tick, which an `i64` may not hold.
-    start: i128,
+    /// Times from the first to the last of these, of which there are none in the beginning, have
+    /// that tick.
+    start: i64,
+    end: i64,
 }
 
 impl Ticks {
@@ -104,15 +106,17 @@ impl Ticks {
             resolution,
             tick: 0,
             start: 0,
+            end: -1,
         }
     }
 
     #[inline]
     fn of(&mut self, time: i64) -> i64 {
-        let since = i128::from(time) - self.start;
-        if !(0..i128::from(self.resolution)).contains(&since) {
+        if !(self.start..=self.end).contains(&time) {
             self.tick = time.div_euclid(self.resolution);
-            self.start = i128::from(self.tick) * i128::from(self.resolution);
+            self.start = self.tick.saturating_mul(self.resolution);
+            let next = self.tick.saturating_add(1);
+            self.end = next.saturating_mul(self.resolution) - 1;
         }
         self.tick
     }

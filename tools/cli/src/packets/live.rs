@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use echoless::SpecError;
 use echoless_capture::{Capture, InterfaceCounts, Notice, Options, Sender, is_absent};
 use echoless_packets::LinkType;
+use echoless_packets::framing::PacketBlock;
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::{self, Failure, lock};
 use echoless_records::files::Source;
@@ -22,6 +23,7 @@ use serde::Serialize;
 
 use crate::config::{DedupConfig, PacketConfig, RunConfig};
 use crate::dedup::{Fields, Observer, RunCounts, Words};
+use crate::packets::skew::Skew;
 use crate::packets::user::User;
 
 /// Between two looks for interfaces that are awaited.
@@ -154,6 +156,11 @@ impl LiveCapture {
         self.fail_on_loss && self.dropped() + self.unsent() > 0
     }
 
+    /// What is told of copies between the interfaces, if they are several.
+    pub(crate) fn skew(&self) -> Option<Skew> {
+        Skew::of(&self.options.interfaces)
+    }
+
     /// What the run does with the packets, and what it tells of them.
     pub(crate) fn observer(
         &self,
@@ -209,7 +216,8 @@ impl LiveInput {
     }
 
     /// Reads the data that is there, or waits for some, or for an interface that is removed: 0 bytes
-    /// at the end.
+    /// at the end. The bytes are blocks of packets, each of which is passed to `packet` with the
+    /// offset of its end, or others.
     ///
     /// # Errors
     /// That of the system.
@@ -218,6 +226,7 @@ impl LiveInput {
         signals: Signals,
         patience: Patience,
         buffer: &mut [u8],
+        mut packet: impl FnMut(PacketBlock, usize),
     ) -> io::Result<Read> {
         loop {
             let has_signal = signals.caught().is_some();
@@ -226,7 +235,7 @@ impl LiveInput {
                 self.capture.stop()?;
             }
             self.is_behind = self.passes_unjudged && self.capture.is_behind();
-            let read = self.capture.read(buffer)?;
+            let read = self.capture.read(buffer, &mut packet)?;
             self.take_notices()?;
             self.bytes += read as u64;
             if read > 0 {

@@ -11,7 +11,8 @@
 //! Chunks, threads, verdicts, outputs, summary and exit codes are those of
 //! [`dedup`](crate::dedup). [`report`] follows the duplicates in the order of the stream, and
 //! [`tag`] marks them instead of dropping them. [`diagnosis`] takes the place of the packets: it
-//! says where copies come from, and which options remove them. Both count with [`tally`].
+//! says where copies come from, and which options remove them. Both count with [`tally`]. [`skew`]
+//! measures how much later copies come to one interface than to another.
 
 pub(crate) mod counts;
 pub(crate) mod diagnosis;
@@ -23,6 +24,7 @@ pub(crate) mod keys;
 mod last_seen;
 pub(crate) mod live;
 pub(crate) mod report;
+pub(crate) mod skew;
 pub(crate) mod tag;
 mod tally;
 pub(crate) mod user;

@@ -717,6 +717,12 @@ fn both_ends_of_a_live_link() {
         text.starts_with("1,000 packets, 500 of them copies (50.00 %)\n500 interfaces: "),
         "{text}"
     );
+    assert!(text.contains("\ncopies on a1 are "), "{text}");
+    let skew = &folder.json("stats")["skew"][0];
+    assert_eq!(
+        (&skew["first"], &skew["second"]),
+        (&"a0".into(), &"a1".into())
+    );
     let command = "echoless packets --window ";
     let inputs = " --interface a0 --interface a1 -o clean.pcapng\n";
     assert!(text.contains(command) && text.ends_with(inputs), "{text}");

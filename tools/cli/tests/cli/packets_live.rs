@@ -70,12 +70,13 @@ fn the_output_is_that_of_the_file() {
 #[test]
 fn interfaces_are_one_stream_in_the_order_of_time() {
     let file = echoless("gen packets -n 1000", b"").bytes();
-    let Some((network, _folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
+    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
         return;
     };
+    let stats = folder.path("stats").display().to_string();
     for (group, kept) in [("none", 1000), ("interface", 2000)] {
-        let args =
-            format!("--interface a1 --interface b1 --packets 2000 --window 1h --group {group}");
+        let live = "--interface a1 --interface b1 --packets 2000 --window 1h";
+        let args = format!("{live} --group {group} --stats {stats}");
         let run = LiveRun::start(network.packets("", &args));
         // At once: the packets of both interfaces mix.
         let both = ["a0", "b0"].map(|name| format!("tcpreplay -q -i {name} --pps 20000 {sent}"));
@@ -85,6 +86,17 @@ fn interfaces_are_one_stream_in_the_order_of_time() {
         let (packets, statistics) = captured(&output);
         assert_eq!((packets.len(), statistics), (kept, 2));
         assert!(packets.is_sorted_by_key(|packet| packet.time));
+        let skew = &folder.json("stats")["skew"];
+        assert_eq!(skew.as_array().unwrap().len(), usize::from(group == "none"));
+        if group == "none" {
+            assert_eq!(
+                (&skew[0]["first"], &skew[0]["second"]),
+                (&"a1".into(), &"b1".into())
+            );
+            // Some of 1000 keys.
+            let copies = skew[0]["copies"].as_u64().unwrap();
+            assert!((20..200).contains(&copies), "{skew}");
+        }
         let of = |interface| {
             packets
                 .iter()

@@ -149,6 +149,24 @@ fn late_packets_pass_and_are_counted() {
 }
 
 #[test]
+fn a_copy_may_have_an_earlier_time_than_its_original() {
+    // Two clocks, of which one is 50 ms behind the other.
+    let capture = pcap(&[
+        (2_000_000, frame(1)),
+        (1_950_000, frame(1)),
+        (1_951_000, frame(2)),
+        (2_001_000, frame(2)),
+    ]);
+    for (window, duplicates, late) in [("100ms", 2, 0), ("10ms", 0, 2)] {
+        let stats = stats(&["--window", window], &capture);
+        assert_eq!(
+            (&stats["duplicates"], &stats["late"]),
+            (&duplicates.into(), &late.into())
+        );
+    }
+}
+
+#[test]
 fn packets_that_are_not_compared_as_usual_are_counted() {
     let short = vec![5; 30];
     let plain = frame(1);

@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 
 use super::Chunk;
-use echoless_packets::framing::PacketBlock;
-
 use super::keys::retain_others;
 use super::parts::KEPT_RECORDS;
 use crate::fault::{Fate, Fault, Problem};
@@ -130,10 +128,12 @@ impl Chunk {
         self.unkeyed.all.push(self.layout.ends.len());
     }
 
-    /// Notes that the next record is a packet that passes without a verdict.
-    pub fn add_unjudged(&mut self, packet: PacketBlock) {
-        self.unkeyed.all.push(self.layout.ends.len());
-        self.keys.packets.unjudged.push(packet);
+    /// Has all packets of a chunk, which has nothing else, pass without a verdict.
+    pub fn leave_unjudged(&mut self) {
+        debug_assert_eq!(self.layout.ends.len(), self.keys.packets.blocks.len());
+        self.unkeyed.all.extend(0..self.layout.ends.len());
+        let packets = &mut self.keys.packets;
+        packets.unjudged.append(&mut packets.blocks);
     }
 
     /// The index of the record with this key hash.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::super::distances::{
     DistanceStats, Distances, packets_end, quantile, time_end, time_text,
 };
+use super::super::skew::Skew;
 use super::super::tally::{CopyStats, counts_line};
 use super::cause::Cause;
 use super::findings::Findings;
@@ -44,6 +45,7 @@ pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<Strin
         if !diagnosis.config.interfaces.is_empty() {
             lines.extend(host::lines(&diagnosis.config.interfaces));
         }
+        lines.extend(diagnosis.skew.iter().flat_map(Skew::lines));
     }
     if findings.by_vlans.keys().any(|vlans| *vlans != (None, None)) {
         let name = |vlan: Option<u16>| vlan.map_or("none".into(), |vlan| vlan.to_string());

@@ -21,6 +21,7 @@ use echoless_records::files::Target;
 use super::super::distances::Distance;
 use super::super::keys::hash_of;
 use super::super::last_seen::LastSeen;
+use super::super::skew::Skew;
 use super::cause::{Match, Pair, Places};
 use super::findings::{Findings, GAP};
 use super::page;
@@ -110,6 +111,8 @@ pub(crate) struct Diagnosis<'a> {
     pub(super) greatest: u64,
     /// Packets with an equal one inside the window that is not remembered any more.
     pub(super) unknown: u64,
+    /// Of the interfaces that are captured, if they are several.
+    pub(super) skew: Option<Skew>,
     scratch: Vec<u8>,
 }
 
@@ -142,6 +145,7 @@ impl<'a> Diagnosis<'a> {
             numbers: BTreeMap::new(),
             greatest: 0,
             unknown: 0,
+            skew: Skew::of(&diagnosis.interfaces),
             scratch: Vec::new(),
         }
     }
@@ -368,6 +372,9 @@ impl<'a> Diagnosis<'a> {
 impl Observer for Diagnosis<'_> {
     fn on_chunk(&mut self, chunk: &mut Chunk, _: &mut RunCounts) -> Result<(), Failure> {
         self.observe(chunk);
+        if let Some(skew) = &mut self.skew {
+            skew.observe(chunk);
+        }
         Ok(())
     }
 
@@ -383,6 +390,9 @@ impl Observer for Diagnosis<'_> {
 
     fn stats(&self, _: &RunCounts, fields: &mut Fields) {
         fields.add("diagnosis", page::stats(self, &Findings::new(self)));
+        if let Some(skew) = &self.skew {
+            fields.add("skew", skew.stats());
+        }
     }
 }
 
