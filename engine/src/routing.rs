@@ -32,7 +32,8 @@ const MAX_COMPARED_PARTITIONS: usize = 4;
 
 /// Both ways to route, on every kernel, against a plain model: the keys of a partition are those
 /// that `partition_of` assigns to it, in the order of the batch.
-#[cfg(all(test, feature = "threads"))]
+#[cfg(test)]
+#[cfg(feature = "threads")]
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;

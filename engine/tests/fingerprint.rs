@@ -2,14 +2,18 @@
 //! the scalar one, and its reports against measurements.
 
 mod kernels;
+#[path = "testing/verdicts.rs"]
+mod verdicts;
 
 use std::collections::VecDeque;
 
 use echoless::{
     BuildError, Cells, Filter, FilterSpec, FingerprintGeometry, FingerprintSpec, Kernel, KeyHash,
-    KeyHasher, LineFilter, Replacement, SlotWidth, Verdict, Verdicts,
+    KeyHasher, LineFilter, Replacement, SlotWidth, Verdicts,
 };
 use proptest::prelude::*;
+
+use verdicts::observe_all;
 
 /// The oracle: for each line a list of fingerprints, newest first.
 struct Model {
@@ -92,17 +96,6 @@ fn vector_kernels() -> impl Iterator<Item = Kernel> {
     kernels.filter(|kernel| *kernel != Kernel::Scalar)
 }
 
-/// Observes the keys in batches of `part` keys; returns which of them are duplicates.
-fn observe_in_parts(filter: &mut dyn Filter, keys: &[KeyHash], part: usize) -> Vec<bool> {
-    let mut verdicts = Verdicts::new();
-    let mut all = Vec::new();
-    for part in keys.chunks(part) {
-        filter.observe(part, &mut verdicts);
-        all.extend(verdicts.iter().map(Verdict::is_duplicate));
-    }
-    all
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -112,7 +105,7 @@ proptest! {
             let mut model = Model::new(lines, width, replacement);
             let mut filter = build(lines, width, replacement, Kernel::Scalar);
             let expected: Vec<bool> = keys.iter().map(|key| model.observe(*key)).collect();
-            prop_assert_eq!(&observe_in_parts(&mut filter, &keys, part), &expected);
+            prop_assert_eq!(&observe_all(&mut filter, &keys, part), &expected);
             let report = filter.report();
             prop_assert_eq!(report.tally.evictions, Some(model.evictions));
             prop_assert_eq!(report.tally.observed, Some(keys.len() as u64));
@@ -130,8 +123,8 @@ proptest! {
             for (width, replacement) in shapes() {
                 let mut oracle = build(lines, width, replacement, Kernel::Scalar);
                 let mut filter = build(lines, width, replacement, kernel);
-                let expected = observe_in_parts(&mut oracle, &keys, 64);
-                let seen = observe_in_parts(&mut filter, &keys, part);
+                let expected = observe_all(&mut oracle, &keys, 64);
+                let seen = observe_all(&mut filter, &keys, part);
                 prop_assert_eq!(&seen, &expected, "{} {:?} {}", kernel, width, replacement);
                 prop_assert_eq!(filter.report().tally.evictions, oracle.report().tally.evictions);
                 prop_assert_eq!(filter.report().fill(), oracle.report().fill());
@@ -179,13 +172,13 @@ fn long_streams_agree_on_every_kernel() {
     let keys = long_stream(200_000);
     for (width, replacement) in shapes() {
         let mut oracle = build(500, width, replacement, Kernel::Scalar);
-        let expected = observe_in_parts(&mut oracle, &keys, 1000);
+        let expected = observe_all(&mut oracle, &keys, 1000);
         assert!(expected.iter().any(|duplicate| *duplicate), "no duplicates");
         assert!(oracle.report().tally.evictions > Some(0));
         for kernel in vector_kernels() {
             let mut filter = build(500, width, replacement, kernel);
             assert_eq!(
-                observe_in_parts(&mut filter, &keys, 333),
+                observe_all(&mut filter, &keys, 333),
                 expected,
                 "{kernel} {width:?}"
             );
@@ -200,7 +193,7 @@ fn without_evictions_no_duplicate_is_missed() {
     let mut filter = spec(1 << 12, SlotWidth::Bits32, Replacement::Fifo)
         .build()
         .unwrap();
-    let verdicts = observe_in_parts(&mut filter, &keys, 64);
+    let verdicts = observe_all(&mut filter, &keys, 64);
     assert_eq!(filter.report().tally.evictions, Some(0));
     for (key, duplicate) in keys.iter().zip(verdicts) {
         assert_eq!(duplicate, !seen.insert(*key));
@@ -214,7 +207,7 @@ fn reported_false_positive_rates_equal_measured_ones() {
         .build()
         .unwrap();
     let distinct: Vec<KeyHash> = (0..200_000u64).map(|key| hasher.hash_u64(key)).collect();
-    let false_duplicates = observe_in_parts(&mut filter, &distinct, 1024)
+    let false_duplicates = observe_all(&mut filter, &distinct, 1024)
         .iter()
         .filter(|duplicate| **duplicate)
         .count();
@@ -240,7 +233,7 @@ fn misses_begin_at_the_reported_age() {
             .unwrap();
         let age = filter.report().miss_age.unwrap().age as u64;
         let warm_up: Vec<KeyHash> = (0..age * 4).map(|key| hasher.hash_u64(key)).collect();
-        observe_in_parts(&mut filter, &warm_up, 512);
+        observe_all(&mut filter, &warm_up, 512);
         let tested = age / 20;
         let missed = (0..tested)
             .filter(|younger| !filter.contains(warm_up[(age * 3 + younger) as usize]))
@@ -260,7 +253,7 @@ fn clear_restores_the_empty_filter() {
         .unwrap();
     let empty = filter.report();
     let keys = long_stream(1000);
-    observe_in_parts(&mut filter, &keys, 100);
+    observe_all(&mut filter, &keys, 100);
     assert!(filter.contains(keys[999]));
     filter.clear();
     assert!(!filter.contains(keys[999]));

@@ -12,11 +12,6 @@ use echoless::{
 };
 use proptest::prelude::*;
 
-#[path = "testing/verdicts.rs"]
-mod testing;
-
-use testing::duplicates;
-
 const LAYOUTS: [SharedLayout; 7] = [
     SharedLayout::Row4x16,
     SharedLayout::Row2x32,
@@ -96,7 +91,7 @@ fn fresh_counts(filter: &SharedFilter, keys: &[KeyHash], threads: usize) -> Vec<
                 for batch in keys.chunks(100) {
                     barrier.wait();
                     filter.observe(batch, &mut verdicts);
-                    fresh.extend(duplicates(&verdicts).iter().map(|duplicate| !duplicate));
+                    fresh.extend(verdicts.to_bools().iter().map(|duplicate| !duplicate));
                 }
                 fresh
             })

@@ -1,5 +1,6 @@
 package echoless
 
+// #cgo CFLAGS: -I${SRCDIR}/../capi/include
 // #cgo LDFLAGS: -L${SRCDIR} -L${SRCDIR}/../../target/dist -l:libecholess_c.a -lpthread -ldl -lm
 // #include "bridge.h"
 import "C"

@@ -297,6 +297,11 @@ func TestAVendoredModuleBuilds(t *testing.T) {
 	if err := os.CopyFS(copied, os.DirFS(here)); err != nil {
 		t.Fatal(err)
 	}
+	// The packed module has the header in it.
+	header := must(os.ReadFile(filepath.Join(here, "../capi/include/echoless.h")))
+	if err := os.WriteFile(filepath.Join(copied, "echoless.h"), header, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	program := filepath.Join(folder, "program")
 	for name, text := range map[string]string{
 		"go.mod": "module program\n\ngo 1.24\n\nrequire echoless v0.0.0\n\nreplace echoless => ../echoless\n",

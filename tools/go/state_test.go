@@ -11,6 +11,35 @@ import (
 	"testing/iotest"
 )
 
+// A call that must fail.
+type wrongLoad struct {
+	path    string
+	options []Option
+	is      error
+}
+
+// checkLoad loads a file that holds ids and the position "at 42", and files that are wrong.
+func checkLoad[F interface {
+	comparable
+	Observe(Keys) (Verdicts, error)
+	Close() error
+}](t *testing.T, load func(string, ...Option) (F, []byte, error), path string, option Option, ids Keys, wrongs map[string]wrongLoad) {
+	t.Helper()
+	loaded, position, err := load(path, option)
+	if err != nil || string(position) != "at 42" {
+		t.Fatalf("%q, %v", position, err)
+	}
+	defer loaded.Close()
+	if must(loaded.Observe(ids)).Count() != 3 {
+		t.Error("keys are lost")
+	}
+	for name, wrong := range wrongs {
+		if loaded, _, err := load(wrong.path, wrong.options...); loaded != *new(F) || !errors.Is(err, wrong.is) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestStateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filter.state")
 	secret := Secret([16]byte{1, 2, 3})
@@ -20,30 +49,14 @@ func TestStateFile(t *testing.T) {
 	if err := filter.SaveFile(path, []byte("at 42")); err != nil {
 		t.Fatal(err)
 	}
-	loaded, position, err := LoadFile(path, secret)
-	if err != nil || string(position) != "at 42" {
-		t.Fatalf("%q, %v", position, err)
-	}
-	defer loaded.Close()
-	if must(loaded.Observe(ids)).Count() != 3 {
-		t.Error("keys are lost")
-	}
-	for name, wrong := range map[string]struct {
-		path    string
-		options []Option
-		is      error
-	}{
+	checkLoad(t, LoadFile, path, secret, ids, map[string]wrongLoad{
 		"no secret": {path, nil, StateMismatch},
 		"too large": {path, []Option{secret, MemoryLimit(1 << 19)}, InvalidSpec},
 		"no file":   {path + "x", nil, fs.ErrNotExist},
 		"no state":  {writeFile(t, []byte("something else")), nil, InvalidState},
 		"truncated": {writeFile(t, must(os.ReadFile(path))[:5000]), []Option{secret}, InvalidState},
 		"a folder":  {t.TempDir(), nil, IO},
-	} {
-		if filter, _, err := LoadFile(wrong.path, wrong.options...); filter != nil || !errors.Is(err, wrong.is) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+	})
 	if err := filter.SaveFile("/nowhere/at/all", nil); !errors.Is(err, IO) {
 		t.Error(err)
 	}
@@ -61,28 +74,12 @@ func TestStateFileOfAShared(t *testing.T) {
 	if err := shared.SaveFile(path, []byte("at 42")); err != nil {
 		t.Fatal(err)
 	}
-	loaded, position, err := LoadSharedFile(path, Seed(3))
-	if err != nil || string(position) != "at 42" {
-		t.Fatalf("%q, %v", position, err)
-	}
-	defer loaded.Close()
-	if must(loaded.Observe(ids)).Count() != 3 {
-		t.Error("keys are lost")
-	}
-	for name, wrong := range map[string]struct {
-		path    string
-		options []Option
-		is      error
-	}{
+	checkLoad(t, LoadSharedFile, path, Seed(3), ids, map[string]wrongLoad{
 		"other seed": {path, nil, StateMismatch},
 		"too large":  {path, []Option{Seed(3), MemoryLimit(1 << 19)}, InvalidSpec},
 		"no file":    {path + "x", nil, fs.ErrNotExist},
 		"no state":   {writeFile(t, []byte("something else")), nil, InvalidState},
-	} {
-		if shared, _, err := LoadSharedFile(wrong.path, wrong.options...); shared != nil || !errors.Is(err, wrong.is) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+	})
 	if _, _, err := LoadFile(path, Seed(3)); !errors.Is(err, StateMismatch) {
 		t.Error(err)
 	}

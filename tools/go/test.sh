@@ -21,6 +21,9 @@ library=${ECHOLESS_LIBRARY:-$(cargo build --locked -p echoless-capi --profile "$
   --message-format json-render-diagnostics |
   grep -o '"[^"]*/libecholess_c\.a"' | tail -n 1 | tr -d '"')}
 export CGO_LDFLAGS="-L$(dirname "$library")"
+# Go does not notice that a header outside of its folder changed, but that a flag did.
+CGO_CFLAGS="-O2 -g -DECHOLESS_HEADER=$(cksum <../capi/include/echoless.h | cut -d ' ' -f 1)"
+export CGO_CFLAGS
 
 unformatted=$(gofmt -l .)
 if [ -n "$unformatted" ]; then

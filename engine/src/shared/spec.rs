@@ -59,8 +59,8 @@ impl SharedSpec {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] if the memory is less than a line, `k` or `window` is out of range, the
-    /// machine lacks the memory, or a variable of the [environment](crate#environment) is invalid.
+    /// [`BuildError`] if the memory is less than a line, `k` or `window` is out of range, or
+    /// the machine lacks the memory.
     pub fn build(&self) -> Result<SharedFilter, BuildError> {
         let lines = self.checked_lines()?;
         SharedFilter::new(lines, self.layout)

@@ -12,8 +12,8 @@ impl FilterSpec {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] if the memory is not set, a value is outside its range, the memory cannot be
-    /// allocated, or a variable of the [environment](crate#environment) is invalid.
+    /// [`BuildError`] if the memory is not set, a value is outside its range, or the memory cannot
+    /// be allocated.
     pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
         Ok(self.track(self.needed_layers()?.build()?.into_filter()))
     }

@@ -279,8 +279,7 @@ impl FingerprintSpec {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`BuildError`] as for [`geometry`](Self::geometry), or if the memory cannot be allocated, or
-    /// a variable of the [environment](crate#environment) is invalid.
+    /// [`BuildError`] as for [`geometry`](Self::geometry), or if the memory cannot be allocated.
     pub fn build(&self) -> Result<Box<dyn LineFilter>, BuildError> {
         FilterSpec::try_from(self)?.build_lines()
     }

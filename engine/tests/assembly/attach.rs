@@ -7,7 +7,6 @@ use echoless::{Engine, ExchangeError, FingerprintSpec, KeyHash, LossPolicy, Verd
 
 use crate::streams::{batches, oracle, spec, stream};
 use crate::stub::{BAD_KEY, fragile};
-use crate::testing::duplicates;
 
 /// One port at a time, each for a few batches: one order, so the verdicts of the undivided filter.
 #[test]
@@ -26,7 +25,7 @@ fn ports_in_turns_have_the_verdicts_of_the_undivided_filter() {
                 port.submit(batch).unwrap();
             }
             while port.drain(&mut verdicts).unwrap() {
-                answers.extend(duplicates(&verdicts));
+                answers.extend(verdicts.to_bools());
             }
         }
         assert_eq!(answers, expected, "{partitions} partitions");

@@ -12,7 +12,6 @@ use echoless::{
 
 use crate::streams::{oracle, spec, stream};
 use crate::stub::{BAD_KEY, Stub, fragile, fragile_at};
-use crate::testing::duplicates;
 
 #[test]
 fn a_worker_that_panics_is_an_error_and_not_a_hang() {
@@ -124,7 +123,7 @@ fn shutdown_answers_what_was_submitted_and_disconnects_the_ports() {
     );
     let mut verdicts = Verdicts::new();
     assert!(ports[0].drain(&mut verdicts).unwrap());
-    assert_eq!(duplicates(&verdicts), oracle(&keys).0);
+    assert_eq!(verdicts.to_bools(), oracle(&keys).0);
     // A rejected batch has no verdicts.
     let results = [
         ports[0].submit(&keys),
@@ -246,7 +245,7 @@ fn pinning_and_waiting_leave_the_verdicts_unchanged() {
         .unwrap();
     let mut verdicts = Verdicts::new();
     ports[0].observe(&keys, &mut verdicts).unwrap();
-    assert_eq!(duplicates(&verdicts), oracle(&keys).0);
+    assert_eq!(verdicts.to_bools(), oracle(&keys).0);
     drop(ports);
     engine.shutdown().unwrap();
 }

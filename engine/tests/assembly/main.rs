@@ -19,6 +19,3 @@ mod streams;
 mod stub;
 mod task;
 mod verdicts;
-
-#[path = "../testing/verdicts.rs"]
-mod testing;

@@ -40,8 +40,7 @@ proptest! {
     /// order what the undivided filter does there.
     #[test]
     fn tickets_look_and_record_as_the_undivided_filter(
-        count in 1u64..2000, seed: u64, parts in 1usize..6, threads in 1usize..4,
-        size in 1usize..300,
+        count in 1u64..2000, seed: u64, parts in 1usize..6, threads in 1usize..4, size in 1usize..300,
     ) {
         let keys = stream(count, seed);
         let batches = batches(&keys, size);
@@ -75,10 +74,7 @@ proptest! {
                 assert_eq!((verdicts, comparable(&report)), expected[number]);
             }
         };
-        thread::scope(|scope| {
-            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
-        });
+        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
         let judged: usize = expected.iter().map(|([_, recorded], _)| recorded.len()).sum();
         prop_assert_eq!(filter.counts().judged, judged as u64);
     }
@@ -237,8 +233,7 @@ proptest! {
     /// In the turn of a batch, each partition has observed the batches up to it and no other.
     #[test]
     fn a_partition_in_the_turn_of_a_batch_is_that_of_the_batches_up_to_it(
-        count in 1u64..2000, seed: u64, parts in 1usize..6, threads in 1usize..4,
-        size in 1usize..300,
+        count in 1u64..2000, seed: u64, parts in 1usize..6, threads in 1usize..4, size in 1usize..300,
     ) {
         let keys = stream(count, seed);
         let batches = batches(&keys, size);
@@ -273,10 +268,7 @@ proptest! {
                 assert_eq!(verdicts.len(), batch.len());
             }
         };
-        thread::scope(|scope| {
-            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
-        });
+        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
     }
 }
 

@@ -3,8 +3,6 @@
 use echoless::{Filter, FingerprintSpec, KeyHash, KeyHasher, SlotWidth, Verdicts};
 use proptest::prelude::*;
 
-use crate::testing::duplicates;
-
 /// A filter so small that lines overflow, so the order of keys matters for the verdicts.
 pub(crate) fn spec() -> FingerprintSpec {
     FingerprintSpec::new(64 * 100).slot_width(SlotWidth::Bits64)
@@ -37,7 +35,7 @@ pub(crate) fn oracle(keys: &[KeyHash]) -> (Vec<bool>, u64) {
     let mut verdicts = Verdicts::new();
     filter.observe(keys, &mut verdicts);
     (
-        duplicates(&verdicts),
+        verdicts.to_bools(),
         filter.report().tally.evictions.unwrap(),
     )
 }

@@ -14,7 +14,6 @@ use proptest::prelude::*;
 
 use crate::streams::{batches, oracle, partitions, spec, stream};
 use crate::stub::{BAD_KEY, Stub, fragile};
-use crate::testing::duplicates;
 
 /// Counts how often its task is woken.
 #[derive(Default)]
@@ -53,11 +52,11 @@ async fn observe_all(port: &mut Port, batches: &[&[KeyHash]]) -> Vec<bool> {
     for batch in batches {
         while !port.try_submit(batch).unwrap() {
             assert!(drain(port, &mut verdicts).await);
-            all.extend(duplicates(&verdicts));
+            all.extend(verdicts.to_bools());
         }
     }
     while drain(port, &mut verdicts).await {
-        all.extend(duplicates(&verdicts));
+        all.extend(verdicts.to_bools());
     }
     all
 }

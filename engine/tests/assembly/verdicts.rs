@@ -8,7 +8,6 @@ use echoless::{Engine, FingerprintSpec, KeyHash, KeyHasher, OrderedFilter, Verdi
 use proptest::prelude::*;
 
 use crate::streams::{batches, oracle, partitions, spec, stream};
-use crate::testing::duplicates;
 
 fn through_engine(
     keys: &[KeyHash],
@@ -26,14 +25,14 @@ fn through_engine(
         port.submit(batch).unwrap();
         while port.in_flight() > in_flight {
             assert!(port.drain(&mut verdicts).unwrap());
-            all.extend(duplicates(&verdicts));
+            all.extend(verdicts.to_bools());
         }
         if port.poll(&mut verdicts).unwrap() {
-            all.extend(duplicates(&verdicts));
+            all.extend(verdicts.to_bools());
         }
     }
     while port.drain(&mut verdicts).unwrap() {
-        all.extend(duplicates(&verdicts));
+        all.extend(verdicts.to_bools());
     }
     drop(port);
     let filter = engine.shutdown().unwrap();
@@ -70,7 +69,7 @@ fn through_ordered(
                 return out;
             };
             ticket.observe(batch, &mut verdicts).unwrap();
-            out.push((number, duplicates(&verdicts)));
+            out.push((number, verdicts.to_bools()));
         }
     };
     let mut parts: Vec<_> = thread::scope(|scope| {
@@ -142,7 +141,7 @@ fn of_several_ports_exactly_one_gets_fresh() {
                 let mut fresh = Vec::new();
                 for batch in keys.chunks(333) {
                     port.observe(batch, &mut verdicts).unwrap();
-                    fresh.extend(duplicates(&verdicts).iter().map(|duplicate| !duplicate));
+                    fresh.extend(verdicts.to_bools().iter().map(|duplicate| !duplicate));
                 }
                 fresh
             })

@@ -4,25 +4,15 @@ use std::collections::VecDeque;
 
 use echoless::filters::lines::LineFilter;
 use echoless::theory::dense::DenseGeometry;
-use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict, Verdicts, report_of};
+use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, report_of};
 use proptest::prelude::*;
 
 use crate::kernels::kernels;
+use crate::verdicts::observe_all;
 
 fn parse(text: &str) -> FilterSpec {
     text.parse()
         .unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
-/// The verdicts on the keys, observed in batches of `batch`.
-fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool> {
-    let mut verdicts = Verdicts::new();
-    let mut all = Vec::new();
-    for keys in keys.chunks(batch) {
-        filter.observe(keys, &mut verdicts);
-        all.extend(verdicts.iter().map(Verdict::is_duplicate));
-    }
-    all
 }
 
 /// Every width and policy.
@@ -207,7 +197,7 @@ proptest! {
         let others = keys(&(2000..5000).collect::<Vec<_>>());
         for kernel in kernels() {
             let mut filter = spec.kernel(kernel).build_lines().unwrap();
-            prop_assert_eq!(&observe(&mut *filter, &stream, batch), &expected, "{} {}", text, kernel);
+            prop_assert_eq!(&observe_all(&mut *filter, &stream, batch), &expected, "{} {}", text, kernel);
             for key in others.iter().chain(&stream) {
                 prop_assert_eq!(filter.contains(*key), model.contains(*key), "{} {}", text, kernel);
             }
@@ -218,7 +208,7 @@ proptest! {
             let held: usize = model.lines.iter().map(|line| line.keys.len()).sum();
             prop_assert_eq!(report.tally.cells.unwrap().occupied, held as u64);
             filter.clear();
-            prop_assert_eq!(&observe(&mut *filter, &stream, 1000), &expected, "{} cleared", text);
+            prop_assert_eq!(&observe_all(&mut *filter, &stream, 1000), &expected, "{} cleared", text);
         }
     }
 
@@ -232,9 +222,9 @@ proptest! {
     ) {
         let spec = spec(text, pages);
         let mut whole = spec.build_lines().unwrap();
-        let expected = observe(&mut *whole, &stream, 512);
+        let expected = observe_all(&mut *whole, &stream, 512);
         let mut other = spec.build_lines().unwrap();
-        prop_assert_eq!(&observe(&mut *other, &stream, batch), &expected);
+        prop_assert_eq!(&observe_all(&mut *other, &stream, batch), &expected);
         prop_assert_eq!(other.lines(), whole.lines());
 
         let mut parts = spec.build_line_partitions(count).unwrap();
@@ -260,7 +250,7 @@ proptest! {
         let stream = keys(&stream);
         let spec = spec(text, 4);
         let mut alone = spec.build_lines().unwrap();
-        let expected = observe(&mut *alone, &stream, 100);
+        let expected = observe_all(&mut *alone, &stream, 100);
         let mut crowded = spec.build_lines().unwrap();
         let mut crowd = crowd.into_iter();
         for (key, expected) in stream.iter().zip(&expected) {
@@ -292,7 +282,7 @@ fn long_streams_agree_on_every_kernel() {
         for kernel in kernels() {
             let mut filter = spec(text, 3).kernel(kernel).build_lines().unwrap();
             assert!(
-                observe(&mut *filter, &stream, 4096) == expected,
+                observe_all(&mut *filter, &stream, 4096) == expected,
                 "{text} on {kernel}"
             );
         }
@@ -304,7 +294,7 @@ fn without_evictions_no_duplicate_is_missed() {
     for text in SPECS {
         let mut filter = spec(text, 64).build().unwrap();
         let stream = keys(&(0..20_000).map(|key| key % 12_000).collect::<Vec<_>>());
-        let verdicts = observe(&mut *filter, &stream, 64);
+        let verdicts = observe_all(&mut *filter, &stream, 64);
         assert_eq!(filter.report().tally.evictions, Some(0), "{text}");
         for (number, duplicate) in verdicts.iter().enumerate() {
             assert!(*duplicate || number < 12_000, "{text}: key {number}");
@@ -321,7 +311,7 @@ fn false_positive_rates_are_as_predicted() {
     ] {
         let mut filter = spec(text, 64).build().unwrap();
         let distinct = keys(&(0..3_000_000).collect::<Vec<_>>());
-        let false_duplicates = observe(&mut *filter, &distinct, 1024);
+        let false_duplicates = observe_all(&mut *filter, &distinct, 1024);
         let found = false_duplicates
             .iter()
             .filter(|duplicate| **duplicate)

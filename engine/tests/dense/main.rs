@@ -4,5 +4,7 @@
 mod kernels;
 mod lines;
 mod theory;
+#[path = "../testing/verdicts.rs"]
+mod verdicts;
 
 use echoless::Kernel;

@@ -13,11 +13,9 @@ mod state_format;
 mod state_sections;
 mod state_shared;
 
-/// The page of filters, and what precedes its table.
+/// The page of filters, and the text before its table.
 pub(crate) const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/FILTERS.md");
 pub(crate) const START: &str = "\
-# Filters and their options
-
 `name:key=value,key=value` names a filter. Every filter also takes `memory` (a size such as
 `64MiB`), `form`, `seed` (a whole number) and `tracked` (a number above 0, up to 1). An option
 without a default replaces another one, or is computed from the others. With some values of other
@@ -32,9 +30,6 @@ positives `fpr`. `replacement` is `lru`, `fifo` or `qqhtd`, and `bits` (8, 16, 3
 `qqht`, `rowlru` and `qqhtd` need `form=line`: without it they are the small fingerprints of a
 paper, which have false positives in percent. These and the other filters of the papers are in the
 crate `echoless-papers`.
-
-| filter | form | option | default | accepted values |
-|---|---|---|---|---|
 ";
 
 /// Every filter, with options that differ from the defaults.

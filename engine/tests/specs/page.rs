@@ -8,7 +8,10 @@ use crate::{PAGE, START, parse};
 
 /// The page as it must be.
 fn page() -> String {
-    let mut page = START.to_owned();
+    let mut page = format!(
+        "# Filters and their options\n\n{START}\n\
+         | filter | form | option | default | accepted values |\n|---|---|---|---|---|\n"
+    );
     for CatalogueEntry {
         name,
         form,

@@ -1,10 +1,14 @@
 //! Verdicts as a list, for tests that compare them: test binaries include this file by its path.
 
-use echoless::Verdicts;
+use echoless::{Filter, KeyHash, Verdicts};
 
-/// Whether each key of a batch is a duplicate.
-pub(crate) fn duplicates(verdicts: &Verdicts) -> Vec<bool> {
-    (0..verdicts.len())
-        .map(|index| verdicts.is_duplicate(index))
-        .collect()
+/// Whether each key is a duplicate, observed in batches of `size`.
+pub(crate) fn observe_all(filter: &mut dyn Filter, keys: &[KeyHash], size: usize) -> Vec<bool> {
+    let mut verdicts = Verdicts::new();
+    let mut all = Vec::new();
+    for batch in keys.chunks(size) {
+        filter.observe(batch, &mut verdicts);
+        all.extend(verdicts.to_bools());
+    }
+    all
 }

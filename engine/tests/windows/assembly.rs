@@ -8,7 +8,6 @@ use echoless::{Engine, Filter, FilterSpec, KeyHash, OrderedFilter, Report, Verdi
 use proptest::prelude::*;
 
 use crate::harness::{Arrival, kinds, streams, windows};
-use crate::testing::duplicates;
 
 /// A batch and the tick that it is submitted at; a tick of 0 or an earlier one moves no clock.
 type Batch = (u64, Vec<KeyHash>);
@@ -26,7 +25,7 @@ fn undivided(spec: &FilterSpec, batches: &[Batch]) -> (Vec<Vec<bool>>, Report) {
     let observe = |(tick, keys): &Batch| {
         filter.advance_to(*tick);
         filter.observe(keys, &mut verdicts);
-        duplicates(&verdicts)
+        verdicts.to_bools()
     };
     let all = batches.iter().map(observe).collect();
     (all, filter.report())
@@ -47,11 +46,11 @@ fn through_engine(
         // Several batches in flight, so that messages of different ticks meet in a ring.
         while port.in_flight() > 3 {
             assert!(port.drain(&mut verdicts).expect("connected"));
-            all.push(duplicates(&verdicts));
+            all.push(verdicts.to_bools());
         }
     }
     while port.drain(&mut verdicts).expect("connected") {
-        all.push(duplicates(&verdicts));
+        all.push(verdicts.to_bools());
     }
     drop(port);
     let parts = engine.shutdown().expect("served");
@@ -96,7 +95,7 @@ fn through_ordered(
             };
             let observed = ticket.observe_at(ticks, keys, &mut verdicts);
             observed.expect("no partition is lost");
-            out.push((number, duplicates(&verdicts)));
+            out.push((number, verdicts.to_bools()));
         }
     };
     let mut all: Vec<_> = thread::scope(|scope| {
@@ -161,13 +160,13 @@ fn batches_without_a_tick_keep_the_clock() {
             }
             .expect("connected");
             assert!(ports[0].drain(&mut verdicts).expect("connected"));
-            assert_eq!(duplicates(&verdicts), [duplicate]);
+            assert_eq!(verdicts.to_bools(), [duplicate]);
             match tick {
                 Some(tick) => handle.ticket().observe_at(&[*tick], keys, &mut verdicts),
                 None => handle.observe(keys, &mut verdicts),
             }
             .expect("no partition is lost");
-            assert_eq!(duplicates(&verdicts), [duplicate]);
+            assert_eq!(verdicts.to_bools(), [duplicate]);
         }
     }
 }

@@ -21,8 +21,5 @@ mod promises;
 mod shared;
 mod skews;
 mod steps;
-#[cfg(feature = "threads")]
-#[path = "../testing/verdicts.rs"]
-mod testing;
 
 use echoless::Kernel;

@@ -1,6 +1,6 @@
-//! The committed headers are those of the source and of the table of calls: that of C, the part of
-//! `echoless.hpp` that wraps the calls with numbers, and the copy in the Go module, whose folder
-//! must have all that it needs. `UPDATE_HEADER=1` writes them.
+//! The committed headers are those of the source and of the table of calls: that of C but for its
+//! own definitions, and the part of `echoless.hpp` that wraps the calls with numbers.
+//! `UPDATE_HEADER=1` writes them, and the licences in the folder of the Go module.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,116 +22,9 @@ const HEAD: &str = "\
  * every version; the name of the shared library has the whole version. */
 ";
 
-/// The constructors of keys. As functions they are checked by the compiler, and cost nothing.
-const KEYS: &str = r#"
-/* Hashes that are uniform in all 64 bits, such as those of XXH3. Ids are numbers. */
-static inline echoless_keys echoless_hashes(const uint64_t *hashes, size_t count) {
-    echoless_keys keys = {ECHOLESS_FORM_HASHES, 0, 0, count, hashes, NULL, NULL};
-    return keys;
-}
-
-/* Numbers, such as ids. The same eight bytes as a key of any other form are another key. */
-static inline echoless_keys echoless_numbers(const uint64_t *numbers, size_t count) {
-    echoless_keys keys = {ECHOLESS_FORM_NUMBERS, 0, 0, count, numbers, NULL, NULL};
-    return keys;
-}
-
-/* `width` bytes each, `stride` bytes after the one before: a field of an array of structs. */
-static inline echoless_keys echoless_fixed(const void *bytes, size_t width, size_t stride,
-                                           size_t count) {
-    echoless_keys keys = {ECHOLESS_FORM_FIXED, width, stride, count, bytes, NULL, NULL};
-    return keys;
-}
-
-/* Bytes of any length, each with its pointer. */
-static inline echoless_keys echoless_slices(const echoless_slice *slices, size_t count) {
-    echoless_keys keys = {ECHOLESS_FORM_SLICES, 0, 0, count, slices, NULL, NULL};
-    return keys;
-}
-
-/* The bytes of a text, without its NUL. */
-static inline echoless_slice echoless_text(const char *text) {
-    echoless_slice slice = {(const uint8_t *)text, strlen(text)};
-    return slice;
-}
-
-/* Bytes behind each other: key i is from offsets[i] to offsets[i + 1], so there are count + 1. */
-static inline echoless_keys echoless_packed(const void *bytes, const int64_t *offsets,
-                                            size_t count) {
-    echoless_keys keys = {ECHOLESS_FORM_PACKED64, 0, 0, count, bytes, offsets, NULL};
-    return keys;
-}
-
-/* The same with offsets of 32 bits, as those of Arrow's utf8 and binary. */
-static inline echoless_keys echoless_packed32(const void *bytes, const int32_t *offsets,
-                                              size_t count) {
-    echoless_keys keys = {ECHOLESS_FORM_PACKED32, 0, 0, count, bytes, offsets, NULL};
-    return keys;
-}
-
-/* Captured packets, compared as `reader` says. */
-static inline echoless_keys echoless_packets(const echoless_packet *packets, size_t count,
-                                             const echoless_handle *reader) {
-    echoless_keys keys = {ECHOLESS_FORM_PACKETS, 0, 0, count, packets, reader, NULL};
-    return keys;
-}
-
-/* The same keys, each at its own tick, for a filter with a window. */
-static inline echoless_keys echoless_at(echoless_keys keys, const uint64_t *ticks) {
-    keys.ticks = ticks;
-    return keys;
-}
-
-/* Bytes to be saved with a state. */
-static inline echoless_slice echoless_bytes(const void *data, size_t length) {
-    echoless_slice slice = {(const uint8_t *)data, length};
-    return slice;
-}
-
-/* Memory for bytes. `length` may be NULL. */
-static inline echoless_room echoless_into(void *data, size_t capacity, size_t *length) {
-    echoless_room room = {data, capacity, length};
-    return room;
-}
-
-/* A file that is replaced as a whole. */
-static inline echoless_target echoless_to_file(const char *path) {
-    echoless_target target = {path, NULL, NULL, 0, UINT64_MAX};
-    return target;
-}
-
-/* A part of a state: the lines from `first` to before `end`. */
-static inline echoless_target echoless_to_lines(uint64_t first, uint64_t end, echoless_write write,
-                                                void *context) {
-    echoless_target target = {NULL, write, context, first, end};
-    return target;
-}
-
-/* A whole state, passed to a function. */
-static inline echoless_target echoless_to_stream(echoless_write write, void *context) {
-    return echoless_to_lines(0, UINT64_MAX, write, context);
-}
-
-/* The file of a whole state. */
-static inline echoless_source echoless_from_file(const char *path) {
-    echoless_source source = {path, NULL, NULL, 0};
-    return source;
-}
-
-/* The parts of a state, each read by `read` with a context of its own. */
-static inline echoless_source echoless_from_streams(echoless_read read, void *const *contexts,
-                                                    size_t count) {
-    echoless_source source = {NULL, read, contexts, count};
-    return source;
-}
-
-/* Whether key `index` is a duplicate. */
-static inline int echoless_is_duplicate(const uint64_t *duplicates, size_t index) {
-    return (int)(duplicates[index / 64] >> (index % 64) & 1);
-}
-
-#endif /* ECHOLESS_H */
-"#;
+/// Before the functions that the header defines itself, such as the constructors of keys. They are
+/// written there by hand: as functions they are checked by the compiler, and cost nothing.
+const DEFINITIONS: &str = "#ifdef __cplusplus\n}\n#endif\n\n";
 
 /// A declaration, wrapped as the rest of the header.
 fn wrapped(start: &str, parts: &[String], end: &str) -> String {
@@ -206,7 +99,7 @@ fn prototypes() -> String {
             &parts,
         );
     }
-    text + "#ifdef __cplusplus\n}\n#endif\n\n"
+    text + DEFINITIONS
 }
 
 fn header() -> String {
@@ -238,29 +131,12 @@ fn header() -> String {
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
     let text = String::from_utf8(text).unwrap();
-    // The functions and constructors stand inside of the guard.
+    // All functions stand inside of the guard.
     let (before, _) = text.rsplit_once("#endif").expect("an include guard");
     let before = before.trim_end();
-    format!(
-        "{before}\n\n{}{}",
-        prototypes(),
-        KEYS.trim_start_matches('\n')
-    )
-}
-
-/// A header without its documentation, for a compiler alone.
-fn bare(header: &str) -> String {
-    let mut text = String::from(
-        "/* Generated: tools/capi/include/echoless.h without its documentation; do not edit. */\n",
-    );
-    for line in header.lines() {
-        let code = line.trim_start();
-        if !code.is_empty() && !code.starts_with(['/', '*']) {
-            text += line;
-            text.push('\n');
-        }
-    }
-    text
+    let committed = include_str!("../include/echoless.h");
+    let (_, definitions) = committed.split_once(DEFINITIONS).expect("definitions");
+    format!("{before}\n\n{}{definitions}", prototypes())
 }
 
 /// The methods of C++ for the calls with numbers.
@@ -325,9 +201,7 @@ fn check_part(path: &str, begin: &str, end: &str, expected: &str) {
 
 #[test]
 fn the_headers_are_those_of_the_source() {
-    let generated = header();
-    check("include/echoless.h", &generated);
-    check("../go/echoless.h", &bare(&generated));
+    check("include/echoless.h", &header());
     check_part(
         "include/echoless.hpp",
         "    /* Generated: the calls with numbers. */\n",

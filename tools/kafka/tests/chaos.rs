@@ -15,14 +15,11 @@ mod broker;
 #[cfg(unix)]
 mod support;
 
-#[cfg(not(unix))]
 fn main() {
-    println!("SKIPPED: signals are those of Unix");
-}
-
-#[cfg(unix)]
-fn main() {
+    #[cfg(unix)]
     unix::main();
+    #[cfg(not(unix))]
+    println!("SKIPPED: signals are those of Unix");
 }
 
 #[cfg(unix)]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use echoless::spec::parse_bytes;
 use echoless::{FilterSpec, KeyHasher};
 use echoless_lab::evaluate::{EvalOptions, Evaluation};
-use echoless_lab::plan::{Basis, Candidate, Goal, PlanRequest, plan_smallest};
+use echoless_lab::plan::{Candidate, Goal, PlanRequest, plan_smallest};
 use echoless_lab::stream::Stream;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::errors::{invalid, raise_of_lab, raise_of_spec};
 use crate::keys::{Hashing, Input};
@@ -80,33 +80,9 @@ pub(crate) fn plan(
         "max_fpr": goal.max_fpr,
         "max_fnr": goal.max_fnr,
         "recommended": recommended,
-        "candidates": plan.best_of_each().map(candidate).collect::<Vec<_>>(),
+        "candidates": plan.best_of_each().map(Candidate::to_json).collect::<Vec<_>>(),
     })
     .to_string())
-}
-
-/// A candidate, with the names that the command has.
-fn candidate(candidate: &Candidate) -> Value {
-    let predicted = &candidate.predicted;
-    let (basis, records) = match candidate.basis {
-        Basis::Formula => ("formula", None),
-        Basis::Simulation { records, .. } => ("simulation", Some(records)),
-    };
-    json!({
-        "name": candidate.spec.to_string(),
-        "fpr": predicted.rates.fpr,
-        "fpr_low": predicted.fpr.low,
-        "fpr_high": predicted.fpr.high,
-        "fnr": predicted.rates.fnr,
-        "fnr_low": predicted.fnr.low,
-        "fnr_high": predicted.fnr.high,
-        "shown": candidate.is_shown(),
-        "basis": basis,
-        "simulated_records": records,
-        "lines_per_key": candidate.lines,
-        "meets_bounds": candidate.rank.meets_bounds(),
-        "why": candidate.why,
-    })
 }
 
 #[pyfunction]
@@ -136,17 +112,7 @@ pub(crate) fn evaluate(
         "seed": seed,
         "window": window,
         "records": stream.records(),
-        "filters": measured.iter().map(evaluation).collect::<Vec<_>>(),
+        "filters": measured.iter().map(Evaluation::to_json).collect::<Vec<_>>(),
     })
     .to_string())
-}
-
-/// A measurement, with the names that the command has.
-fn evaluation(evaluation: &Evaluation) -> Value {
-    let mut value = json!(evaluation);
-    value["name"] = json!(evaluation.spec.to_string());
-    value["fpr"] = json!(evaluation.score.fpr());
-    value["fnr"] = json!(evaluation.score.fnr());
-    value["bits_per_key"] = json!(evaluation.bits_per_key());
-    value
 }

@@ -15,6 +15,7 @@ use echoless::{ExchangeError, KeyHash, LineFilter, Ticket, Verdicts};
 use self::keys::ChunkClock;
 pub use self::keys::{ChunkKeys, ClockStep, ConditionCounts, NO_TIME};
 use self::known::KnownKeys;
+use self::parts::KEPT_RECORDS;
 pub(crate) use self::parts::UnreadBytes;
 pub use self::parts::{ChunkBytes, ChunkHeader, InputFile, InputPart, RecordLayout};
 pub use self::turn::{ChunkTurn, RunPart};
@@ -58,6 +59,11 @@ pub struct Chunk {
 impl Chunk {
     /// Removes the records and keeps the memory.
     pub fn clear(&mut self) {
+        self.clear_keeping(usize::MAX);
+    }
+
+    /// Removes the records and keeps the memory of so many of them.
+    fn clear_keeping(&mut self, kept: usize) {
         // All fields are named, so that none is forgotten.
         let Self {
             bytes,
@@ -77,11 +83,11 @@ impl Chunk {
         *failure = None;
         *input = InputPart::default();
         *header = ChunkHeader::default();
-        layout.clear();
-        keys.clear();
-        unkeyed.clear();
+        layout.clear(kept);
+        keys.clear(kept);
+        unkeyed.clear(kept);
         *fault = None;
-        clock.clear();
+        clock.clear(kept);
         known.clear();
         verdicts.clear();
         *turn = ChunkTurn::default();
@@ -92,12 +98,8 @@ impl Chunk {
     pub fn shrink(&mut self, usual: usize) {
         self.verdicts.shrink();
         self.known.shrink();
-        self.clear();
+        self.clear_keeping(KEPT_RECORDS);
         self.bytes.shrink(usual);
-        self.layout.shrink();
-        self.keys.shrink();
-        self.unkeyed.shrink();
-        self.clock.shrink();
     }
 
     /// Cuts the chunk at the end of a record, before its records are found. Returns the rest.
@@ -219,7 +221,6 @@ mod tests {
     use echoless::{Batch, Filter, KeyHash, OrderedFilter, Partitioned, Partitioning, Tally};
     use proptest::prelude::*;
 
-    use super::parts::KEPT_RECORDS;
     use super::*;
 
     #[test]

@@ -362,6 +362,9 @@ impl KeyExtractor {
             place,
         } = time;
         let number = *number;
+        let mut tick_of = |found, scratch: &[u8], lacking| {
+            read_tick(reader, number, found, content, scratch, lacking)
+        };
         let (tick, hash) = match place {
             &mut TimePlace::Joint { rank, in_key } => {
                 let Some(fields) = fields else {
@@ -369,14 +372,7 @@ impl KeyExtractor {
                 };
                 let lacking = lacking_field(self.select(format, fields, content))?;
                 let found = present(self.chosen.fields.get(rank));
-                let tick = read_tick(
-                    reader,
-                    number,
-                    found,
-                    content,
-                    &self.chosen.scratch,
-                    lacking,
-                );
+                let tick = tick_of(found, &self.chosen.scratch, lacking);
                 if let Some(lacking) = lacking {
                     let missing = fields.count_from(lacking.field);
                     let only_time = found.is_none() && !in_key && missing == 1;
@@ -397,14 +393,7 @@ impl KeyExtractor {
             TimePlace::Apart(field) => {
                 let lacking = lacking_field(self.select(format, field, content))?;
                 let found = present(self.chosen.fields.first());
-                let tick = read_tick(
-                    reader,
-                    number,
-                    found,
-                    content,
-                    &self.chosen.scratch,
-                    lacking,
-                );
+                let tick = tick_of(found, &self.chosen.scratch, lacking);
                 (tick, self.key_apart(format, fields, content)?)
             }
             TimePlace::Several(joined) => {

@@ -202,6 +202,8 @@ fn option_of_another(error: &clap::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Arg;
+
     use super::*;
 
     #[test]
@@ -217,6 +219,18 @@ mod tests {
             .map(clap::Command::get_name)
             .collect();
         assert_eq!(names, SUBCOMMANDS);
+    }
+
+    #[test]
+    fn options_of_long_helps_have_headings() {
+        for name in ["dedup", "packets"] {
+            let args = Args::command();
+            let command = args.find_subcommand(name).unwrap();
+            let options = command.get_arguments().filter(|arg| !arg.is_positional());
+            let bare = options
+                .filter(|option| !option.is_hide_set() && option.get_help_heading().is_none());
+            assert_eq!(bare.map(Arg::get_id).collect::<Vec<_>>(), [""; 0], "{name}");
+        }
     }
 
     #[test]

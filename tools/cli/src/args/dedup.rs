@@ -6,13 +6,26 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, ValueEnum};
 use echoless::{Kernel, Replacement};
 use echoless_durable::{Decides, LastingOption, decides};
-use echoless_records::options::RecordArgs;
+use echoless_records::options::{RecordArgs, accept_hyphens, headed};
 
 use super::refused::RefusedArgs;
 use super::run::{RunArgs, ThreadArgs};
 
 /// Pass on the first occurrence of every record, in order
 #[derive(Debug, ClapArgs)]
+#[command(mut_args(accept_hyphens(&[])))]
+#[command(mut_args(headed(&[
+    ("Records", &["fix_header", "rejects"]),
+    ("Window", &[
+        "window", "time_field", "time_format", "time_year", "refresh", "lateness", "late",
+        "max_advance",
+    ]),
+    ("Filter", &["memory", "filter", "fpr", "replacement", "exact", "dense", "kernel"]),
+    ("Which records", &["keep", "unique", "all_repeated", "repeated", "tag"]),
+    ("Where to", &["tag_file", "in_place", "top_keys", "top"]),
+    ("Input", &["known", "known_state", "temp", "no_spool", "follow"]),
+    ("State", &["state", "commit_interval", "again"]),
+])))]
 pub(crate) struct DedupArgs {
     /// Files to read as one stream; `-` or no file means standard input
     #[arg(value_name = "FILE")]
@@ -23,75 +36,45 @@ pub(crate) struct DedupArgs {
 
     /// Rewrite the file header of TS 32.297 at the end of the run, with the length and the number
     /// of records of the output; outputs must be regular files (-o FILE)
-    #[arg(long, help_heading = "Records")]
+    #[arg(long)]
     pub(crate) fix_header: bool,
 
     /// Set faulty records aside instead of ending the run: write them to this file as they came,
     /// and to FILE.jsonl where each was and what is wrong with it
-    #[arg(long, value_name = "FILE", help_heading = "Records")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
 
     /// A record is a duplicate only of one at most this long before, with the default filter up to
     /// a fifth and six ticks longer (a tick is one record below 4000, else at most a 2000th of the
     /// window): a time (500ms, 90s, 10m, 36h, 30d) or a number of records (1000, 10k, 5M)
-    #[arg(
-        long,
-        value_name = "SPAN",
-        conflicts_with = "replacement",
-        allow_hyphen_values = true,
-        help_heading = "Window"
-    )]
+    #[arg(long, value_name = "SPAN", conflicts_with = "replacement")]
     pub(crate) window: Option<String>,
 
     /// Field with the time of a record, a number from 1 or a name in the header (or what --key
     /// takes in the format); several, such as date,time, are joined with a blank; required if the
     /// window is a time
-    #[arg(
-        long,
-        value_name = "FIELDS",
-        requires = "window",
-        allow_hyphen_values = true,
-        help_heading = "Window"
-    )]
+    #[arg(long, value_name = "FIELDS", requires = "window")]
     pub(crate) time_field: Option<String>,
 
     /// How times are written: numbers of s, ms, us or ns since 1970, rfc3339, bcd (call records), a
     /// strftime format (%Y-%m-%d %H:%M:%S; without the year or without the date the order of the
     /// records decides), or auto for numbers and rfc3339 [default: auto]
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        requires = "window",
-        allow_hyphen_values = true,
-        help_heading = "Window"
-    )]
+    #[arg(long, value_name = "FORMAT", requires = "window")]
     pub(crate) time_format: Option<String>,
 
     /// Year of the first record, if --time-format leaves the year out (%b %d %H:%M:%S); it rises
     /// each time the date falls back by more than half a year. Without it the year counts for
     /// nothing but February 29
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "window",
-        allow_hyphen_values = true,
-        help_heading = "Window"
-    )]
+    #[arg(long, value_name = "N", requires = "window")]
     pub(crate) time_year: Option<String>,
 
     /// A duplicate renews its key: the window counts from when the key was last seen, not from when
     /// it was last passed
-    #[arg(long, requires = "window", help_heading = "Window")]
+    #[arg(long, requires = "window")]
     pub(crate) refresh: bool,
 
     /// How much older than the window a late record may be before --late applies [default: 0s]
-    #[arg(
-        long,
-        value_name = "TIME",
-        requires = "window",
-        allow_hyphen_values = true,
-        help_heading = "Window"
-    )]
+    #[arg(long, value_name = "TIME", requires = "window")]
     pub(crate) lateness: Option<String>,
 
     /// How to treat a record that is older than the latest time by more than window and lateness
@@ -100,34 +83,21 @@ pub(crate) struct DedupArgs {
         long,
         value_enum,
         value_name = "pass|judge|reject",
-        requires = "window",
-        help_heading = "Window"
+        requires = "window"
     )]
     pub(crate) late: Option<Late>,
 
     /// How far ahead of the latest time before it the time of a record may be: one in the far future
     /// does not move the clock, and is treated as a record without a time (--missing). After 1000
     /// such records in a row the clock goes on with them [default: any time moves the clock]
-    #[arg(
-        long,
-        value_name = "TIME",
-        requires = "window",
-        allow_hyphen_values = true,
-        help_heading = "Window"
-    )]
+    #[arg(long, value_name = "TIME", requires = "window")]
     pub(crate) max_advance: Option<String>,
 
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024) or 500MB (powers of 1000) [default:
     /// 256MiB; for short files less, as their number of records needs; with
     /// --window 256MiB, enough for 20 million distinct keys in a window: allow 13 bytes for each, 7
     /// with --dense]
-    #[arg(
-        short,
-        long,
-        value_name = "SIZE",
-        allow_hyphen_values = true,
-        help_heading = "Filter"
-    )]
+    #[arg(short, long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 
     /// Use another filter: a specification as in eval and plan (rlbsbf:k=2,form=line), or a TOML
@@ -136,20 +106,12 @@ pub(crate) struct DedupArgs {
     #[arg(
         long,
         value_name = "SPEC",
-        conflicts_with_all = ["fpr", "replacement", "dense", "kernel"],
-        allow_hyphen_values = true,
-        help_heading = "Filter"
+        conflicts_with_all = ["fpr", "replacement", "dense", "kernel"]
     )]
     pub(crate) filter: Option<String>,
 
     /// Highest false positive rate: the fraction of the fresh records that is dropped as duplicates
-    #[arg(
-        long,
-        value_name = "RATE",
-        default_value = "1e-8",
-        allow_hyphen_values = true,
-        help_heading = "Filter"
-    )]
+    #[arg(long, value_name = "RATE", default_value = "1e-8")]
     pub(crate) fpr: String,
 
     /// Which key a full cache line of the filter evicts: the least recently seen (lru), the oldest
@@ -159,8 +121,7 @@ pub(crate) struct DedupArgs {
         long,
         default_value = "lru",
         value_name = "fifo|lru|qqhtd",
-        value_parser = PossibleValuesParser::new(replacements()),
-        help_heading = "Filter"
+        value_parser = PossibleValuesParser::new(replacements())
     )]
     pub(crate) replacement: String,
 
@@ -173,15 +134,14 @@ pub(crate) struct DedupArgs {
         long,
         conflicts_with_all = [
             "filter", "replacement", "dense", "known_state", "follow"
-        ],
-        help_heading = "Filter"
+        ]
     )]
     pub(crate) exact: bool,
 
     /// Remember 1.3 to 1.8 times as many records in the same memory, with a window 1.6 to 2.8
     /// times, by a filter that is slower: a key has two cache lines of one page. Not with
     /// --replacement qqhtd
-    #[arg(long, help_heading = "Filter")]
+    #[arg(long)]
     pub(crate) dense: bool,
 
     /// Instruction set of the filter; all give the same result
@@ -189,20 +149,14 @@ pub(crate) struct DedupArgs {
         long,
         default_value = "auto",
         value_name = "NAME",
-        value_parser = PossibleValuesParser::new(kernels()),
-        help_heading = "Filter"
+        value_parser = PossibleValuesParser::new(kernels())
     )]
     pub(crate) kernel: String,
 
     /// Which record of a key that occurs again to pass on: the first one, the last one, or none of
     /// them. last and none read the inputs several times, which must be plain, and take a bit of
     /// memory for each record beside the filter [default: first]
-    #[arg(
-        long,
-        value_enum,
-        value_name = "first|last|none",
-        help_heading = "Which records"
-    )]
+    #[arg(long, value_enum, value_name = "first|last|none")]
     pub(crate) keep: Option<Keep>,
 
     /// The same as `--keep last`
@@ -214,8 +168,7 @@ pub(crate) struct DedupArgs {
     #[arg(
         short,
         long,
-        conflicts_with_all = ["keep", "last"],
-        help_heading = "Which records"
+        conflicts_with_all = ["keep", "last"]
     )]
     pub(crate) unique: bool,
 
@@ -226,8 +179,7 @@ pub(crate) struct DedupArgs {
         long,
         conflicts_with_all = [
             "keep", "last", "unique", "repeated", "invert", "tag", "tag_file", "duplicates", "explain"
-        ],
-        help_heading = "Which records"
+        ]
     )]
     pub(crate) all_repeated: bool,
 
@@ -235,8 +187,7 @@ pub(crate) struct DedupArgs {
     /// the memory of the filter twice
     #[arg(
         long,
-        conflicts_with_all = ["invert", "tag", "tag_file"],
-        help_heading = "Which records"
+        conflicts_with_all = ["invert", "tag", "tag_file"]
     )]
     pub(crate) repeated: bool,
 
@@ -248,9 +199,7 @@ pub(crate) struct DedupArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "verdict",
-        conflicts_with_all = ["invert", "count"],
-        allow_hyphen_values = true,
-        help_heading = "Which records"
+        conflicts_with_all = ["invert", "count"]
     )]
     pub(crate) tag: Option<String>,
 
@@ -258,8 +207,7 @@ pub(crate) struct DedupArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["tag", "invert", "count"],
-        help_heading = "Where to"
+        conflicts_with_all = ["tag", "invert", "count"]
     )]
     pub(crate) tag_file: Option<PathBuf>,
 
@@ -267,14 +215,13 @@ pub(crate) struct DedupArgs {
     /// that fails or is interrupted leaves it as it was
     #[arg(
         long,
-        conflicts_with_all = ["output", "count", "skip_seen_files"],
-        help_heading = "Where to"
+        conflicts_with_all = ["output", "count", "skip_seen_files"]
     )]
     pub(crate) in_place: bool,
 
     /// Write the keys with the most duplicates to this file, and how many each has, as JSON lines:
     /// exact unless more than 10,000 keys have duplicates, else with bounds
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) top_keys: Option<PathBuf>,
 
     /// How many keys --top-keys writes at most, 1 to 10,000 [default: 100]
@@ -282,8 +229,7 @@ pub(crate) struct DedupArgs {
         long,
         value_name = "N",
         requires = "top_keys",
-        allow_negative_numbers = true,
-        help_heading = "Where to"
+        allow_negative_numbers = true
     )]
     pub(crate) top: Option<String>,
 
@@ -292,7 +238,7 @@ pub(crate) struct DedupArgs {
 
     /// Read this file first: its records count as seen, and none of them is written. May be given
     /// several times
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) known: Vec<PathBuf>,
 
     /// Count the keys of this filter as seen, which is only read: a file of `echoless state
@@ -302,24 +248,18 @@ pub(crate) struct DedupArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["window", "keep", "last", "unique", "all_repeated"],
-        help_heading = "Input"
+        conflicts_with_all = ["window", "keep", "last", "unique", "all_repeated"]
     )]
     pub(crate) known_state: Vec<PathBuf>,
 
     /// Copy inputs that can be read only once, such as standard input, to this folder, if the options
     /// ask for several passes [default: that of the system for temporary files, which may be
     /// memory]
-    #[arg(
-        long,
-        value_name = "DIR",
-        conflicts_with = "no_spool",
-        help_heading = "Input"
-    )]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_spool")]
     pub(crate) temp: Option<PathBuf>,
 
     /// Reject inputs that can be read only once instead, if the options ask for several passes
-    #[arg(long, help_heading = "Input")]
+    #[arg(long)]
     pub(crate) no_spool: bool,
 
     /// Wait at the end of the last input for more, and go on with the next file of its name when it
@@ -329,8 +269,7 @@ pub(crate) struct DedupArgs {
         long,
         conflicts_with_all = [
             "keep", "last", "unique", "all_repeated", "in_place", "fix_header", "skip_seen_files"
-        ],
-        help_heading = "Input"
+        ]
     )]
     pub(crate) follow: bool,
 
@@ -343,23 +282,16 @@ pub(crate) struct DedupArgs {
         conflicts_with_all = [
             "keep", "last", "unique", "all_repeated", "repeated", "top_keys", "in_place", "count",
             "fix_header", "skip_seen_files"
-        ],
-        help_heading = "State"
+        ]
     )]
     pub(crate) state: Option<PathBuf>,
 
     /// How often the state is put on the disk; a kill costs the work since [default: 1s]
-    #[arg(
-        long,
-        value_name = "TIME",
-        requires = "state",
-        allow_hyphen_values = true,
-        help_heading = "State"
-    )]
+    #[arg(long, value_name = "TIME", requires = "state")]
     pub(crate) commit_interval: Option<String>,
 
     /// Read inputs again that were read to their end before
-    #[arg(long, requires = "state", help_heading = "State")]
+    #[arg(long, requires = "state")]
     pub(crate) again: bool,
 
     #[command(flatten)]

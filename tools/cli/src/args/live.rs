@@ -26,12 +26,7 @@ pub(crate) struct LiveArgs {
     pub(crate) filter: Option<String>,
 
     /// Capture at most the first N bytes of each packet, 1 to 262144
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "interfaces",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "N", requires = "interfaces")]
     pub(crate) snap_length: Option<String>,
 
     /// Capture packets to others, too, as they arrive from mirror ports and taps
@@ -39,12 +34,7 @@ pub(crate) struct LiveArgs {
     pub(crate) promiscuous: bool,
 
     /// Memory of each interface for packets that are not read yet, 256KiB or more [default: 32MiB]
-    #[arg(
-        long,
-        value_name = "SIZE",
-        requires = "interfaces",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "SIZE", requires = "interfaces")]
     pub(crate) buffer: Option<String>,
 
     /// Pass each packet on at once. Without this option it waits up to 20 ms for others
@@ -52,21 +42,11 @@ pub(crate) struct LiveArgs {
     pub(crate) immediate: bool,
 
     /// End after this time: 90s, 10m, 1h
-    #[arg(
-        long,
-        value_name = "TIME",
-        requires = "interfaces",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "TIME", requires = "interfaces")]
     pub(crate) duration: Option<String>,
 
     /// End after N captured packets
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "interfaces",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "N", requires = "interfaces")]
     pub(crate) packets: Option<String>,
 
     /// Send the packets that pass by this interface, and by -o only if that is given. What is sent
@@ -81,19 +61,13 @@ pub(crate) struct LiveArgs {
         long,
         value_name = "LIMIT",
         requires_all = ["interfaces", "output"],
-        conflicts_with_all = ["count", "compress"],
-        allow_hyphen_values = true
+        conflicts_with_all = ["count", "compress"]
     )]
     pub(crate) rotate: Option<String>,
 
     /// Keep the last N whole files that the run has written with --rotate, and remove its older
     /// ones
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "rotate",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "N", requires = "rotate")]
     pub(crate) keep: Option<String>,
 
     /// Become this user once the interfaces are open, and keep no privilege: files that are written

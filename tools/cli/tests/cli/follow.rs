@@ -25,6 +25,24 @@ fn follow<'a>(folder: &'a Folder, options: &str) -> Follower<'a> {
     Follower::new(folder, folder.command(args))
 }
 
+/// The log goes on under another name.
+fn renamed(folder: &Folder) {
+    folder.rename("log", "log.1");
+}
+
+/// The log goes on compressed.
+fn compressed(folder: &Folder) {
+    let text = folder.read("log");
+    folder.write("log.1.gz", compress("gzip", text.as_bytes()));
+    fs::remove_file(folder.path("log")).unwrap();
+}
+
+/// The log is copied, and goes on empty.
+fn truncated(folder: &Folder) {
+    fs::copy(folder.path("log"), folder.path("log.1")).unwrap();
+    folder.write("log", "");
+}
+
 /// Ends a run with a signal, and returns what it has written in front of its summary.
 #[track_caller]
 fn end(follower: Follower, signal: &str, code: i32) -> String {
@@ -108,11 +126,7 @@ fn files_that_were_rotated_in_between_are_read_oldest_first() {
 fn a_state_reads_what_was_rotated_while_no_run_read_it() {
     type Rotation = fn(&Folder);
     let cases: [(&str, Rotation, &str); 9] = [
-        (
-            "renamed",
-            |folder| folder.rename("log", "log.1"),
-            "a\nrest\nnew\n",
-        ),
+        ("renamed", renamed, "a\nrest\nnew\n"),
         (
             "twice",
             |folder| {
@@ -140,23 +154,8 @@ fn a_state_reads_what_was_rotated_while_no_run_read_it() {
             },
             "a\nrest\nb\nc\nnew\n",
         ),
-        (
-            "compressed itself",
-            |folder| {
-                let text = folder.read("log");
-                folder.write("log.1.gz", compress("gzip", text.as_bytes()));
-                fs::remove_file(folder.path("log")).unwrap();
-            },
-            "a\nrest\nnew\n",
-        ),
-        (
-            "copied and truncated",
-            |folder| {
-                fs::copy(folder.path("log"), folder.path("log.1")).unwrap();
-                folder.write("log", "");
-            },
-            "a\nrest\nnew\n",
-        ),
+        ("compressed itself", compressed, "a\nrest\nnew\n"),
+        ("copied and truncated", truncated, "a\nrest\nnew\n"),
         (
             "copied with another number",
             |folder| {
@@ -236,16 +235,9 @@ fn a_state_reads_what_was_rotated_while_no_run_read_it() {
 fn a_first_line_that_all_files_have_does_not_hide_a_rotation() {
     type Rotation = fn(&Folder);
     let cases: [(&str, Rotation); 3] = [
-        ("compressed", |folder| {
-            let text = folder.read("log");
-            folder.write("log.1.gz", compress("gzip", text.as_bytes()));
-            fs::remove_file(folder.path("log")).unwrap();
-        }),
-        ("copied and truncated", |folder| {
-            fs::copy(folder.path("log"), folder.path("log.1")).unwrap();
-            folder.write("log", "");
-        }),
-        ("renamed", |folder| folder.rename("log", "log.1")),
+        ("compressed", compressed),
+        ("copied and truncated", truncated),
+        ("renamed", renamed),
     ];
     for (name, rotate) in cases {
         eprintln!("{name}");

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 
 use crate::codecs::{compress, decompress};
-use crate::run::{Folder, run, send};
+use crate::run::{Folder, fifo, run, send};
 
 const INPUT: &str = "a\nb\na\nc\nb\na";
 
@@ -99,14 +99,10 @@ fn a_full_disk_leaves_the_file() {
 #[cfg(unix)]
 #[test]
 fn a_signal_or_a_change_meanwhile_leaves_the_file() {
-    use std::process::Command;
-
     let lines = "a record that occurs again\n".repeat(100_000);
     let folder = Folder::with(&[("in", &lines)]);
     let dropped = folder.path("dropped");
-    let made = Command::new("mkfifo").arg(&dropped).status();
-    if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mkfifo is missing");
+    if !fifo(&dropped) {
         return;
     }
     let interrupted = "echoless: in: left as it was, as a signal ended the run\n";

@@ -1,6 +1,7 @@
 //! Runs the command and collects its output.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -300,6 +301,17 @@ pub(crate) fn assert_errors(run: impl Fn(&[&str]) -> Run, cases: &[&str]) {
         message.check(&run, case);
         assert_eq!(run.stdout, b"", "{case}");
     }
+}
+
+/// Makes a named pipe. If that is not possible here, says that the test is skipped.
+#[cfg(unix)]
+pub(crate) fn fifo(path: impl AsRef<OsStr>) -> bool {
+    let made = Command::new("mkfifo").arg(path).status();
+    let is_made = made.is_ok_and(|status| status.success());
+    if !is_made {
+        eprintln!("skipped: mkfifo is missing");
+    }
+    is_made
 }
 
 /// The path of a file in a folder, which need not exist.

@@ -2,27 +2,23 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::run::{command, dedup, file, path, send};
+use crate::run::{command, dedup, fifo, file, path, send};
 
-/// Feeds the command, sends the signal once its output arrives, and waits for its end while its
-/// input is open.
-fn end_by(signal: &str, args: &str, input: &str, answer: &str) -> (Vec<u8>, Output) {
+/// Starts the command, feeds it, and waits for this first output.
+fn started(args: &str, input: &str, answer: &str) -> (Child, ChildStdin) {
     let mut child = command(args).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let mut stdout = child.stdout.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
     let mut output_bytes = vec![0; answer.len()];
+    let stdout = child.stdout.as_mut().unwrap();
     stdout.read_exact(&mut output_bytes).unwrap();
-    send(&child, signal);
-    stdout.read_to_end(&mut output_bytes).unwrap();
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    (output_bytes, output)
+    assert_eq!(output_bytes, answer.as_bytes());
+    (child, stdin)
 }
 
 #[test]
@@ -32,8 +28,10 @@ fn after_a_signal_the_run_completes() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let args = format!("dedup -m 64k --fail-on-duplicates --stats {stats}");
         // An incomplete record is dropped.
-        let (output_bytes, output) = end_by(signal, &args, "a\na\nb\nhalf of a rec", "a\nb\n");
-        assert_eq!(output_bytes, b"a\nb\n");
+        let (child, _stdin) = started(&args, "a\na\nb\nhalf of a rec", "a\nb\n");
+        send(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.stdout, b"");
         assert_eq!(output.status.code(), Some(code), "{signal}");
         let summary = String::from_utf8(output.stderr).unwrap();
         assert!(summary.contains("3 records"), "{summary}");
@@ -112,9 +110,7 @@ fn an_input_that_ends_right_after_a_signal_ends_by_the_signal() {
 fn a_signal_ends_a_count() {
     let directory = tempfile::tempdir().unwrap();
     let dropped = directory.path().join("dropped");
-    let made = Command::new("mkfifo").arg(&dropped).status();
-    if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mkfifo is missing");
+    if !fifo(&dropped) {
         return;
     }
     let dropped = dropped.to_str().unwrap();
@@ -160,33 +156,23 @@ fn a_signal_that_was_ignored_before_stays_ignored() {
 fn a_signal_ends_the_wait_for_the_writer_of_a_pipe() {
     let directory = tempfile::tempdir().unwrap();
     let pipe = path(&directory, "pipe");
-    let made = Command::new("mkfifo").arg(&pipe).status();
-    if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mkfifo is missing");
+    if !fifo(&pipe) {
         return;
     }
     // The record of the first input shows that the second is open.
     let first = file(directory.path(), "first", b"a\na\n");
-    let mut child = command(format!("dedup -q -m 64k {first} {pipe}"))
-        .spawn()
-        .unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    stdout.read_exact(&mut [0; 2]).unwrap();
+    let args = format!("dedup -q -m 64k {first} {pipe}");
+    let (child, _) = started(&args, "", "a\n");
     send(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
 
     // A pipe whose writer comes late is read.
-    let mut child = command(format!("dedup -q -m 64k {first} {pipe}"))
-        .spawn()
-        .unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    stdout.read_exact(&mut [0; 2]).unwrap();
+    let (child, _) = started(&args, "", "a\n");
     fs::write(&pipe, "a\nb\n").unwrap();
-    let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "b\n");
-    assert!(child.wait().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.stdout, b"b\n");
+    assert!(output.status.success());
 }
 
 #[test]
@@ -247,15 +233,7 @@ fn a_run_that_goes_on_reports_when_asked() {
     let stats = file(directory.path(), "stats", b"");
     for threads in ["1", "2"] {
         let args = format!("dedup -m 64k --threads {threads} --stats {stats}");
-        let mut child = command(&args).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        stdin.write_all(b"a\na\nb\n").unwrap();
-        child
-            .stdout
-            .as_mut()
-            .unwrap()
-            .read_exact(&mut [0; 4])
-            .unwrap();
+        let (mut child, mut stdin) = started(&args, "a\na\nb\n", "a\nb\n");
         send(&child, "-USR1");
         // The line ends the report that the signal requests.
         let mut told = BufReader::new(child.stderr.take().unwrap());
@@ -277,15 +255,7 @@ fn statistics_are_written_while_a_run_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let stats = file(directory.path(), "stats", b"");
     let args = format!("dedup -q -m 64k --stats {stats} --stats-every 1ms");
-    let mut child = command(&args).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"a\na\nb\n").unwrap();
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut [0; 4])
-        .unwrap();
+    let (mut child, stdin) = started(&args, "a\na\nb\n", "a\nb\n");
     // It is replaced in one step, so it is whole whenever it is read; at first it is empty.
     let so_far = (0..20_000).find_map(|_| {
         let text = fs::read(&stats).unwrap();

@@ -124,7 +124,8 @@ fn an_export_replaces_regular_files_alone_and_no_killed_one_blocks_it() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
-        use std::process::Command;
+
+        use crate::run::fifo;
 
         fs::set_permissions(folder.path("ex"), fs::Permissions::from_mode(0o600)).unwrap();
         for (link, target) in [("link", "ex"), ("dangling", "new")] {
@@ -143,13 +144,7 @@ fn an_export_replaces_regular_files_alone_and_no_killed_one_blocks_it() {
         assert_eq!(mode & 0o777, 0o600);
 
         let pipe = folder.path("pipe");
-        assert!(
-            Command::new("mkfifo")
-                .arg(&pipe)
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(fifo(&pipe));
         let reader = std::thread::spawn({
             let pipe = pipe.clone();
             move || fs::read(pipe).unwrap()

@@ -9,6 +9,7 @@ use clap::Args as ClapArgs;
 use echoless::{FilterSpec, SpecError};
 use echoless_records::failure::Failure;
 use echoless_records::number::{grouped, parse_if_given, parse_seed, parse_size};
+use echoless_records::options::{accept_hyphens, headed};
 use echoless_records::progress::{Counted, ProgressLine};
 use echoless_records::spec_file::{parse_filter, read_specs};
 use serde_json::{Value, json};
@@ -22,6 +23,12 @@ use crate::stream::{Stream, parse_count};
 
 /// Measure filters on a stream against an exact oracle
 #[derive(Debug, ClapArgs)]
+#[command(mut_args(accept_hyphens(&["stream"])))]
+#[command(mut_args(headed(&[
+    ("Filters", &["specs", "memory"]),
+    ("Stream", &["stream", "input", "window", "seed"]),
+    ("Output", &["points", "plots"]),
+])))]
 pub struct EvalArgs {
     /// Specifications of filters, such as rlbsbf:k=2,memory=64MiB
     #[arg(value_name = "SPEC")]
@@ -29,17 +36,11 @@ pub struct EvalArgs {
 
     /// Read filters from a TOML file: an array `filters` of strings, or of tables with the key
     /// `filter`
-    #[arg(long, value_name = "FILE", help_heading = "Filters")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) specs: Option<PathBuf>,
 
     /// Memory of the filters that do not specify one
-    #[arg(
-        short,
-        long,
-        value_name = "SIZE",
-        allow_hyphen_values = true,
-        help_heading = "Filters"
-    )]
+    #[arg(short, long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 
     /// Generate the stream: uniform:records=10M,distinct=0.6 (or universe=),
@@ -48,34 +49,23 @@ pub struct EvalArgs {
         long,
         value_name = "STREAM",
         default_value = "uniform:records=1M,distinct=0.6",
-        conflicts_with = "input",
-        help_heading = "Stream"
+        conflicts_with = "input"
     )]
     pub(crate) stream: String,
 
     /// Use the records of this file as the stream; `-` means standard input
-    #[arg(long, value_name = "FILE", help_heading = "Stream")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) file: RecordFileArgs,
 
     /// Count only repeats within N records as duplicates
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        help_heading = "Stream"
-    )]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) window: Option<String>,
 
     /// Seed of the stream
-    #[arg(
-        long,
-        default_value = "1",
-        allow_negative_numbers = true,
-        help_heading = "Stream"
-    )]
+    #[arg(long, default_value = "1", allow_negative_numbers = true)]
     pub(crate) seed: String,
 
     /// Number of positions in the stream at which rates and fill are recorded
@@ -83,8 +73,7 @@ pub struct EvalArgs {
         long,
         value_name = "N",
         default_value = "50",
-        allow_negative_numbers = true,
-        help_heading = "Output"
+        allow_negative_numbers = true
     )]
     pub(crate) points: String,
 
@@ -93,7 +82,7 @@ pub struct EvalArgs {
 
     /// Draw SVG plots into this folder: rates and fill over the stream, misses by age, and the
     /// two rates against each other
-    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    #[arg(long, value_name = "FOLDER")]
     pub(crate) plots: Option<PathBuf>,
 }
 
@@ -297,14 +286,7 @@ impl LabReport for EvalReport<'_> {
     }
 
     fn json(&self) -> Value {
-        let evaluations = self.evaluations.iter().map(|evaluation| {
-            let mut value = json!(evaluation);
-            value["name"] = json!(evaluation.spec.to_string());
-            value["fpr"] = json!(evaluation.score.fpr());
-            value["fnr"] = json!(evaluation.score.fnr());
-            value["bits_per_key"] = json!(evaluation.bits_per_key());
-            value
-        });
+        let evaluations = self.evaluations.iter().map(Evaluation::to_json);
         json!({
             "stream": self.stream.to_string(),
             "seed": self.options.seed,

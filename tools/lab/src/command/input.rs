@@ -30,12 +30,7 @@ pub(crate) struct RecordFileArgs {
 
     /// The most records to read: the stream takes 4 bytes of memory for each, and while it is read
     /// up to 40 more for each distinct one [default: 10M]
-    #[arg(
-        long,
-        value_name = "N",
-        allow_hyphen_values = true,
-        help_heading = "Records"
-    )]
+    #[arg(long, value_name = "N", help_heading = "Records")]
     pub(crate) max_records: Option<String>,
 }
 

@@ -13,17 +13,18 @@ use crate::table;
 
 /// The options for outputs besides standard output.
 #[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct LabOutputs {
     /// Write the rows to this file, as CSV; `-` replaces the text on standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) to_csv: Option<PathBuf>,
 
     /// Write everything to this file, as JSON; `-` replaces the text on standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) to_json: Option<PathBuf>,
 
     /// Write no progress, only results and errors
-    #[arg(short, long, help_heading = "Output")]
+    #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 

@@ -12,7 +12,7 @@ use echoless::spec::format_bytes;
 use echoless::{MemoryError, SpecError, memory};
 use echoless_records::failure::{Failure, warn};
 use echoless_records::number::{parse_if_given, parse_seed, parse_size, parse_threads, parse_time};
-use echoless_records::options::RecordArgs;
+use echoless_records::options::{RecordArgs, accept_hyphens, headed};
 use echoless_records::progress::{Counted, ProgressLine};
 use serde_json::{Value, json};
 
@@ -25,34 +25,28 @@ use crate::stream::{Stream, format_count, parse_count};
 
 /// Rank all filters for a stream and a memory, and recommend one
 #[derive(Debug, ClapArgs)]
+#[command(mut_args(accept_hyphens(&[])))]
+#[command(mut_args(headed(&[
+    ("Stream", &["records", "distinct", "sample", "window"]),
+    ("Goal", &["max_fpr", "max_fnr", "cost_fpr", "cost_fnr"]),
+    ("Output", &["measure", "all", "spec_only"]),
+])))]
 pub struct PlanArgs {
     /// Memory of the filter: 64k, 256MiB, 2G (powers of 1024), 500MB (powers of 1000) [default: the
     /// least that meets both bounds]
-    #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true)]
+    #[arg(short, long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 
     /// Number of records in the stream: 10M, 1G [default: as many as in the sample]
-    #[arg(
-        short = 'n',
-        long,
-        value_name = "N",
-        allow_hyphen_values = true,
-        help_heading = "Stream"
-    )]
+    #[arg(short = 'n', long, value_name = "N")]
     pub(crate) records: Option<String>,
 
     /// Fraction of the records that is distinct, above 0 and below 1
-    #[arg(
-        long,
-        value_name = "FRACTION",
-        allow_hyphen_values = true,
-        conflicts_with = "sample",
-        help_heading = "Stream"
-    )]
+    #[arg(long, value_name = "FRACTION", conflicts_with = "sample")]
     pub(crate) distinct: Option<String>,
 
     /// File whose records are like the stream, in place of --distinct; `-` means standard input
-    #[arg(long, value_name = "FILE", help_heading = "Stream")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) sample: Option<PathBuf>,
 
     #[command(flatten)]
@@ -60,60 +54,28 @@ pub struct PlanArgs {
 
     /// Count only repeats within N records as duplicates, in an endless stream. Filters whose
     /// error rates grow without end are no candidates then
-    #[arg(
-        long,
-        value_name = "N",
-        allow_hyphen_values = true,
-        help_heading = "Stream"
-    )]
+    #[arg(long, value_name = "N")]
     pub(crate) window: Option<String>,
 
     /// Highest false positive rate: the fraction of the fresh records reported as duplicates
-    #[arg(
-        long,
-        value_name = "RATE",
-        allow_hyphen_values = true,
-        help_heading = "Goal"
-    )]
+    #[arg(long, value_name = "RATE")]
     pub(crate) max_fpr: Option<String>,
 
     /// Highest false negative rate: the fraction of the duplicates reported as fresh
-    #[arg(
-        long,
-        value_name = "RATE",
-        allow_hyphen_values = true,
-        help_heading = "Goal"
-    )]
+    #[arg(long, value_name = "RATE")]
     pub(crate) max_fnr: Option<String>,
 
     /// Cost of a false positive
-    #[arg(
-        long,
-        value_name = "COST",
-        requires = "cost_fnr",
-        allow_hyphen_values = true,
-        help_heading = "Goal"
-    )]
+    #[arg(long, value_name = "COST", requires = "cost_fnr")]
     pub(crate) cost_fpr: Option<String>,
 
     /// Cost of a false negative
-    #[arg(
-        long,
-        value_name = "COST",
-        requires = "cost_fpr",
-        allow_hyphen_values = true,
-        help_heading = "Goal"
-    )]
+    #[arg(long, value_name = "COST", requires = "cost_fpr")]
     pub(crate) cost_fnr: Option<String>,
 
     /// CPU time for simulations, nominal: a model of their cost turns it into numbers of records,
     /// so that the plan is the same on every machine
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "10s",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "TIME", default_value = "10s")]
     pub(crate) budget: String,
 
     /// Seed of the filters and of the simulations
@@ -125,16 +87,16 @@ pub struct PlanArgs {
     pub(crate) threads: Option<String>,
 
     /// Measure the speed of the filters shown, each with its full memory
-    #[arg(long, help_heading = "Output")]
+    #[arg(long)]
     pub(crate) measure: bool,
 
     /// Show all candidates instead of the best of each kind
-    #[arg(long, help_heading = "Output")]
+    #[arg(long)]
     pub(crate) all: bool,
 
     /// Write only the specification of the recommended filter as text; --to-csv and --to-json are
     /// as without this option
-    #[arg(long, conflicts_with_all = ["measure", "all"], help_heading = "Output")]
+    #[arg(long, conflicts_with_all = ["measure", "all"])]
     pub(crate) spec_only: bool,
 
     #[command(flatten)]
@@ -369,13 +331,6 @@ fn without_option(spec: &str, key: &str) -> String {
 
 const CSV_HEADER: &str = "rank,spec,fpr,fpr_low,fpr_high,fnr,fnr_low,fnr_high,shown,basis,simulated_records,lines_per_key,ns_per_key,meets_bounds,why\n";
 
-fn basis(candidate: &Candidate) -> (&'static str, Option<u64>) {
-    match candidate.basis {
-        Basis::Formula => ("formula", None),
-        Basis::Simulation { records, .. } => ("simulation", Some(records)),
-    }
-}
-
 /// A rate in percent with its interval, if it has one.
 fn rate(candidate: &Candidate, rate: f64, interval: Interval) -> String {
     let text = percent(rate);
@@ -441,7 +396,7 @@ impl LabReport for PlanReport<'_> {
                 format!("{:.1}", candidate.lines),
             ];
             cells.extend(row.nanoseconds.map(|time| format!("{time:.1}")));
-            cells.push(match basis(candidate) {
+            cells.push(match candidate.basis.parts() {
                 (basis, Some(records)) => format!("{basis} of {} records", format_count(records)),
                 (basis, None) => basis.into(),
             });
@@ -456,7 +411,7 @@ impl LabReport for PlanReport<'_> {
         let optional = |value: Option<String>| value.unwrap_or_default();
         for (row, rank) in self.rows.iter().zip(1..) {
             let candidate = row.candidate;
-            let (basis, records) = basis(candidate);
+            let (basis, records) = candidate.basis.parts();
             let predicted = &candidate.predicted;
             let _ = writeln!(
                 text,
@@ -481,27 +436,11 @@ impl LabReport for PlanReport<'_> {
 
     fn json(&self) -> Value {
         let row = |row: &Row<'_>| {
-            let candidate = row.candidate;
-            let (basis, records) = basis(candidate);
-            let predicted = &candidate.predicted;
-            json!({
-                "spec": candidate.spec,
-                "name": candidate.spec.to_string(),
-                "command": self.command(candidate),
-                "fpr": predicted.rates.fpr,
-                "fpr_low": predicted.fpr.low,
-                "fpr_high": predicted.fpr.high,
-                "fnr": predicted.rates.fnr,
-                "fnr_low": predicted.fnr.low,
-                "fnr_high": predicted.fnr.high,
-                "shown": candidate.is_shown(),
-                "basis": basis,
-                "simulated_records": records,
-                "lines_per_key": candidate.lines,
-                "ns_per_key": row.nanoseconds,
-                "meets_bounds": candidate.rank.meets_bounds(),
-                "why": candidate.why,
-            })
+            let mut value = row.candidate.to_json();
+            value["spec"] = json!(row.candidate.spec);
+            value["command"] = json!(self.command(row.candidate));
+            value["ns_per_key"] = json!(row.nanoseconds);
+            value
         };
         let goal = &self.request.goal;
         json!({

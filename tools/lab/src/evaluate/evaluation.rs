@@ -2,6 +2,7 @@
 
 use echoless::FilterSpec;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::oracle::Score;
 
@@ -34,6 +35,17 @@ impl Evaluation {
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
         self.memory_bytes as f64 * 8.0 / self.distinct_keys.max(1) as f64
+    }
+
+    /// The evaluation as `echoless eval` and the Python package give it out.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut value = json!(self);
+        value["name"] = json!(self.spec.to_string());
+        value["fpr"] = json!(self.score.fpr());
+        value["fnr"] = json!(self.score.fnr());
+        value["bits_per_key"] = json!(self.bits_per_key());
+        value
     }
 }
 

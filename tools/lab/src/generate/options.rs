@@ -7,6 +7,7 @@ use echoless::SpecError;
 use echoless_records::failure::Failure;
 use echoless_records::files::Target;
 use echoless_records::number::{parse_if_given, parse_seed, parse_size, parse_whole};
+use echoless_records::options::{accept_hyphens, headed};
 
 use super::cdr::CdrFormat;
 use super::packets::{CaptureConfig, Changes, FrameBytes};
@@ -16,32 +17,25 @@ use crate::stream::parse_count;
 
 /// Write a reproducible stream of generated records
 #[derive(Debug, ClapArgs)]
+#[command(mut_args(accept_hyphens(&["distribution", "copies"])))]
+#[command(mut_args(headed(&[
+    ("Packets", &["frame_bytes", "copies", "snap", "rate", "nanoseconds", "pcapng"]),
+])))]
 pub struct GenArgs {
     /// Kind of records
     #[arg(value_enum)]
     pub(crate) kind: Kind,
 
     /// Number of records: 1000, 10k, 1M (powers of 1000)
-    #[arg(
-        short = 'n',
-        long,
-        value_name = "N",
-        default_value = "1M",
-        allow_hyphen_values = true
-    )]
+    #[arg(short = 'n', long, value_name = "N", default_value = "1M")]
     pub(crate) count: String,
 
     /// Seed of the stream; equal seeds and options give equal bytes
-    #[arg(long, default_value = "0", allow_hyphen_values = true)]
+    #[arg(long, default_value = "0")]
     pub(crate) seed: String,
 
     /// Fraction of the records that repeat an earlier one, 0 to 0.999
-    #[arg(
-        long,
-        value_name = "FRACTION",
-        default_value = "0",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "FRACTION", default_value = "0")]
     pub(crate) duplicates: String,
 
     /// Which earlier record a duplicate repeats: all equally likely (uniform), or the earliest most
@@ -53,14 +47,13 @@ pub struct GenArgs {
     #[arg(
         long,
         value_name = "N",
-        allow_hyphen_values = true,
         requires = "duplicates",
         conflicts_with = "distribution"
     )]
     pub(crate) gap: Option<String>,
 
     /// Length of the records of `lines`, newline included: 64, 1k [default: 100]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE")]
     pub(crate) record_bytes: Option<String>,
 
     /// How the records of `cdr` are written [default: csv]
@@ -73,48 +66,28 @@ pub struct GenArgs {
 
     /// Length of the frames of `packets`: 60 to 9216, or imix for 7 of 60, 4 of 590 and 1 of 1514
     /// bytes [default: imix]
-    #[arg(
-        long,
-        value_name = "BYTES",
-        allow_hyphen_values = true,
-        help_heading = "Packets"
-    )]
+    #[arg(long, value_name = "BYTES")]
     pub(crate) frame_bytes: Option<String>,
 
     /// What differs in the copies of `packets`, with commas in between: ttl (one less), mac
     /// (another pair), vlan (one more tag) [default: none]
-    #[arg(
-        long,
-        value_name = "FIELDS",
-        requires = "duplicates",
-        help_heading = "Packets"
-    )]
+    #[arg(long, value_name = "FIELDS", requires = "duplicates")]
     pub(crate) copies: Option<String>,
 
     /// Capture at most this many bytes of a packet
-    #[arg(
-        long,
-        value_name = "BYTES",
-        allow_negative_numbers = true,
-        help_heading = "Packets"
-    )]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     pub(crate) snap: Option<String>,
 
     /// Packets in a second of their times, 1 to 1G [default: 1M]
-    #[arg(
-        long,
-        value_name = "N",
-        allow_hyphen_values = true,
-        help_heading = "Packets"
-    )]
+    #[arg(long, value_name = "N")]
     pub(crate) rate: Option<String>,
 
     /// Write times in nanoseconds instead of microseconds
-    #[arg(long, help_heading = "Packets")]
+    #[arg(long)]
     pub(crate) nanoseconds: bool,
 
     /// Write a pcapng file instead of a pcap file
-    #[arg(long, help_heading = "Packets")]
+    #[arg(long)]
     pub(crate) pcapng: bool,
 
     /// Write to this file instead of standard output

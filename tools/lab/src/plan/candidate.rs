@@ -3,6 +3,7 @@
 use echoless::FilterSpec;
 use echoless::spec::Form;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::goal::Rank;
 use super::prediction::Prediction;
@@ -21,6 +22,16 @@ pub enum Basis {
         /// was too small for that, or if the rates were still increasing.
         shown: bool,
     },
+}
+
+impl Basis {
+    /// The name, and the number of simulated records.
+    pub(crate) const fn parts(self) -> (&'static str, Option<u64>) {
+        match self {
+            Self::Formula => ("formula", None),
+            Self::Simulation { records, .. } => ("simulation", Some(records)),
+        }
+    }
 }
 
 /// A filter and its predicted rates.
@@ -50,6 +61,28 @@ impl Candidate {
             Basis::Formula => true,
             Basis::Simulation { shown, .. } => shown,
         }
+    }
+
+    /// The candidate as `echoless plan` and the Python package give it out.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let predicted = &self.predicted;
+        let (basis, records) = self.basis.parts();
+        json!({
+            "name": self.spec.to_string(),
+            "fpr": predicted.rates.fpr,
+            "fpr_low": predicted.fpr.low,
+            "fpr_high": predicted.fpr.high,
+            "fnr": predicted.rates.fnr,
+            "fnr_low": predicted.fnr.low,
+            "fnr_high": predicted.fnr.high,
+            "shown": self.is_shown(),
+            "basis": basis,
+            "simulated_records": records,
+            "lines_per_key": self.lines,
+            "meets_bounds": self.rank.meets_bounds(),
+            "why": self.why,
+        })
     }
 }
 

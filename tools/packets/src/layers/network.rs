@@ -81,13 +81,6 @@ pub struct Network {
 }
 
 impl Network {
-    /// The offset behind the fixed part of the header: the IPv4 options or the IPv6 extension
-    /// headers begin here.
-    #[must_use]
-    pub fn fixed_end(&self) -> usize {
-        self.start + self.version.fixed_len()
-    }
-
     /// Whether these bytes are a packet beyond doubt, in a frame that ends at `wire_end`, without
     /// anything that announces it: its checksum is right, or it has exactly the length of the rest.
     pub(super) fn is_certain(&self, bytes: &[u8], wire_end: usize) -> bool {

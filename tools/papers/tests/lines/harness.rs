@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict, Verdicts};
+use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict};
 use proptest::prelude::*;
 
 use crate::kernels::kernels;
+use crate::verdicts::observe_all;
 
 /// A line as its bits, bit 0 first.
 pub(crate) type Bits = [bool; 512];
@@ -103,7 +104,7 @@ pub(crate) fn agree(
     for kernel in kernels() {
         let mut filter = parsed.kernel(kernel).build_lines().expect("valid");
         prop_assert_eq!(
-            observe(&mut *filter, &keys, 1000),
+            observe_all(&mut *filter, &keys, 1000),
             &expected[..],
             "{} on {}",
             text,
@@ -114,7 +115,7 @@ pub(crate) fn agree(
         }
         filter.clear();
         prop_assert_eq!(
-            observe(&mut *filter, &keys, 77),
+            observe_all(&mut *filter, &keys, 77),
             &expected[..],
             "{} cleared",
             text
@@ -145,15 +146,4 @@ pub(crate) fn agree(
         );
     }
     Ok(())
-}
-
-/// The verdicts on the keys, observed in batches of `batch`.
-pub(crate) fn observe(filter: &mut dyn Filter, keys: &[KeyHash], batch: usize) -> Vec<bool> {
-    let mut verdicts = Verdicts::new();
-    let mut all = Vec::new();
-    for keys in keys.chunks(batch) {
-        filter.observe(keys, &mut verdicts);
-        all.extend(verdicts.iter().map(Verdict::is_duplicate));
-    }
-    all
 }

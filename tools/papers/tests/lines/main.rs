@@ -13,5 +13,7 @@ mod partitions;
 mod rates;
 mod repeats;
 mod rows;
+#[path = "../../../../engine/tests/testing/verdicts.rs"]
+mod verdicts;
 
 use echoless::Kernel;

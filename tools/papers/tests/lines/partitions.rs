@@ -4,7 +4,8 @@
 use echoless::{Batch, Filter, KeyHash, KeyHasher, Verdicts};
 use proptest::prelude::*;
 
-use crate::harness::{observe, parse};
+use crate::harness::parse;
+use crate::verdicts::observe_all;
 
 const KINDS: [&str; 14] = [
     "bloom:k=4",
@@ -38,14 +39,14 @@ proptest! {
             let spec = parse(&format!("{kind},form=line,memory={}B", lines * 64));
             let mut plain = spec.build_lines().expect("valid");
             let mut other = spec.build_lines().expect("valid");
-            let expected = observe(&mut *plain, &keys, 100);
-            prop_assert_eq!(&observe(&mut *other, &keys, batch), &expected, "{}", kind);
+            let expected = observe_all(&mut *plain, &keys, 100);
+            prop_assert_eq!(&observe_all(&mut *other, &keys, batch), &expected, "{}", kind);
             prop_assert_eq!(other.lines(), plain.lines(), "{}", kind);
             let (partitioning, parts) = spec.build_line_partitions(count).expect("enough lines").into_parts();
             for (index, mut part) in parts.into_iter().enumerate() {
                 let owned = keys.iter().zip(&expected).filter(|(key, _)| partitioning.partition_of(**key) == index);
                 let (keys, expected): (Vec<KeyHash>, Vec<bool>) = owned.unzip();
-                prop_assert_eq!(observe(&mut *part, &keys, batch), expected, "{} {} of {}", kind, index, count);
+                prop_assert_eq!(observe_all(&mut *part, &keys, batch), expected, "{} {} of {}", kind, index, count);
             }
         }
     }

@@ -13,11 +13,9 @@ mod text;
 
 use echoless::FilterSpec;
 
-/// The page of filters, and what precedes its table.
+/// The page of filters, and the text before its table.
 pub(crate) const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/FILTERS.md");
 pub(crate) const START: &str = "\
-# Filters and their options
-
 `name:key=value,key=value` names a filter; adapters stand before it, each followed by `/`. Every
 filter also takes `memory` (a size such as `64MiB`), `form`, `seed` (a whole number) and `tracked`
 (a number above 0, up to 1). An option without a default replaces another one, or is computed from
@@ -30,9 +28,6 @@ positives `fpr`. Without `form=line` these three are the small fingerprints of t
 false positives in percent. `replacement` is `lru`, `fifo` or `qqhtd`, and `bits` (8, 16, 32 or 64)
 may replace `fpr`; its memory is not optional. With `dense=true` a key has two lines of a page, and
 with `window=600` it is forgotten after so many ticks (`lru` or `fifo`, 16 to 64 bits).
-
-| filter | form | option | default | accepted values |
-|---|---|---|---|---|
 ";
 
 /// Every filter, with options that differ from the defaults.

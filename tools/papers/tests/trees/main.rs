@@ -7,7 +7,5 @@ mod models;
 mod promises;
 mod shared;
 mod specs;
-#[path = "../../../../engine/tests/testing/verdicts.rs"]
-mod testing;
 mod theory;
 mod windows;

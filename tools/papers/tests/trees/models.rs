@@ -5,7 +5,6 @@ use proptest::prelude::*;
 
 use crate::harness::{Arrival, key_hash, specs, streams, tree, verdicts};
 use crate::model::{Refuted, Tree};
-use crate::testing::duplicates;
 
 fn bloom(hashes: usize, bytes: usize) -> FilterSpec {
     let text = format!("bloom:k={hashes},memory={bytes}");
@@ -63,7 +62,7 @@ proptest! {
                 let first = dealt.contains(keys[0]);
                 dealt.observe(keys, &mut batch);
                 prop_assert_eq!(batch.is_duplicate(0), first);
-                all.extend(duplicates(&batch));
+                all.extend(batch.to_bools());
             }
             prop_assert_eq!(&all, &expected);
             prop_assert_eq!(dealt.counts(), single.counts());
@@ -79,7 +78,7 @@ proptest! {
             dealt.observe_batch_from(number, keys, &mut batch);
             let mut observe = |key: &KeyHash| single.observe_from(number, *key).is_duplicate();
             let one_by_one = keys.iter().map(&mut observe);
-            prop_assert_eq!(duplicates(&batch), one_by_one.collect::<Vec<_>>());
+            prop_assert_eq!(batch.to_bools(), one_by_one.collect::<Vec<_>>());
         }
     }
 }

@@ -10,7 +10,6 @@ use echoless_papers::{SharedTree, TreeMode, TreeSpec};
 use proptest::prelude::*;
 
 use crate::harness::{Arrival, key_hash, modes, specs, streams};
-use crate::testing::duplicates;
 
 const MODES: [TreeMode; 2] = [TreeMode::Sparse, TreeMode::Dense];
 
@@ -88,7 +87,7 @@ fn fresh_counts(tree: &SharedTree, keys: &[KeyHash], producers: usize) -> Vec<us
                     barrier.wait();
                     if producer.is_multiple_of(2) {
                         tree.observe_batch_from(producer, batch, &mut verdicts);
-                        fresh.extend(duplicates(&verdicts).iter().map(|duplicate| !duplicate));
+                        fresh.extend(verdicts.to_bools().iter().map(|duplicate| !duplicate));
                     } else {
                         let observe = |key: &KeyHash| tree.observe_from(producer, *key);
                         fresh.extend(

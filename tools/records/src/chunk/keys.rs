@@ -11,7 +11,7 @@ use echoless_packets::key::{Conditions, IgnoredFields};
 use echoless_stream::AheadRun;
 use serde::{Deserialize, Serialize};
 
-use super::parts::KEPT_RECORDS;
+use super::parts::clear_list;
 use crate::number::grouped;
 use crate::time::recurring::Unroller;
 
@@ -47,8 +47,8 @@ pub struct ClockStep {
 }
 
 impl ChunkKeys {
-    /// Removes everything and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    /// Removes everything and keeps the memory of `kept` records.
+    pub(super) fn clear(&mut self, kept: usize) {
         let Self {
             hashes,
             names,
@@ -57,35 +57,15 @@ impl ChunkKeys {
             steps,
             packets,
         } = self;
-        hashes.clear();
-        names.clear();
-        digests.clear();
-        times.clear();
-        steps.clear();
-        packets.blocks.clear();
-        packets.unjudged.clear();
-        packets.ignored.clear();
+        clear_list(hashes, kept);
+        clear_list(names, kept);
+        clear_list(digests, kept);
+        clear_list(times, kept);
+        clear_list(steps, kept);
+        clear_list(&mut packets.blocks, kept);
+        clear_list(&mut packets.unjudged, kept);
+        clear_list(&mut packets.ignored, kept);
         packets.conditions = ConditionCounts::default();
-    }
-
-    /// Gives back the memory that only very many records need.
-    pub(super) fn shrink(&mut self) {
-        let Self {
-            hashes,
-            names,
-            digests,
-            times,
-            steps,
-            packets,
-        } = self;
-        hashes.shrink_to(KEPT_RECORDS);
-        names.shrink_to(KEPT_RECORDS);
-        digests.shrink_to(KEPT_RECORDS);
-        times.shrink_to(KEPT_RECORDS);
-        steps.shrink_to(KEPT_RECORDS);
-        packets.blocks.shrink_to(KEPT_RECORDS);
-        packets.unjudged.shrink_to(KEPT_RECORDS);
-        packets.ignored.shrink_to(KEPT_RECORDS);
     }
 
     /// Removes the keys from this one on.
@@ -171,19 +151,14 @@ pub struct ChunkClock {
 }
 
 impl ChunkClock {
-    /// Removes everything and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    /// Removes everything and keeps the memory of `kept` records.
+    pub(super) fn clear(&mut self, kept: usize) {
         let mut ticks = std::mem::take(&mut self.ticks);
-        ticks.clear();
+        clear_list(&mut ticks, kept);
         *self = Self {
             ticks,
             ..Self::default()
         };
-    }
-
-    /// Gives back the memory that only very many records need.
-    pub(super) fn shrink(&mut self) {
-        self.ticks.shrink_to(KEPT_RECORDS);
     }
 }
 

@@ -17,6 +17,12 @@ use crate::restart::{Announced, InputRestart};
 /// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
 pub(super) const KEPT_RECORDS: usize = 64 << 10;
 
+/// Removes everything and keeps the memory of `kept` items.
+pub(super) fn clear_list<T>(list: &mut Vec<T>, kept: usize) {
+    list.clear();
+    list.shrink_to(kept);
+}
+
 /// The bytes of a chunk.
 ///
 /// ```text
@@ -189,23 +195,17 @@ pub struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// Removes everything and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    /// Removes everything and keeps the memory of `kept` records.
+    pub(super) fn clear(&mut self, kept: usize) {
         let Self {
             ends,
             edges,
             terminator,
             expected,
         } = self;
-        ends.clear();
-        edges.clear();
+        clear_list(ends, kept);
+        clear_list(edges, kept);
         *terminator = b"";
         *expected = 0;
-    }
-
-    /// Gives back the memory that only very many records need.
-    pub(super) fn shrink(&mut self) {
-        self.ends.shrink_to(KEPT_RECORDS);
-        self.edges.shrink_to(KEPT_RECORDS);
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Chunk;
 use super::keys::retain_others;
-use super::parts::KEPT_RECORDS;
+use super::parts::clear_list;
 use crate::fault::{Fate, Fault, Problem};
 use crate::format::Pieces;
 
@@ -22,32 +22,18 @@ pub struct UnkeyedRecords {
 }
 
 impl UnkeyedRecords {
-    /// Removes everything and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    /// Removes everything and keeps the memory of `kept` records.
+    pub(super) fn clear(&mut self, kept: usize) {
         let Self {
             all,
             frame,
             comments,
             rejected,
         } = self;
-        all.clear();
-        frame.clear();
-        comments.clear();
-        rejected.clear();
-    }
-
-    /// Gives back the memory that only very many records need.
-    pub(super) fn shrink(&mut self) {
-        let Self {
-            all,
-            frame,
-            comments,
-            rejected,
-        } = self;
-        all.shrink_to(KEPT_RECORDS);
-        frame.shrink_to(KEPT_RECORDS);
-        comments.shrink_to(KEPT_RECORDS);
-        rejected.shrink_to(KEPT_RECORDS);
+        clear_list(all, kept);
+        clear_list(frame, kept);
+        clear_list(comments, kept);
+        clear_list(rejected, kept);
     }
 
     /// Whether the record is one of the frame.

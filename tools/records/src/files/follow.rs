@@ -462,7 +462,8 @@ fn order(first: &Sibling, file: &Sibling, numbers: Numbers) -> Order {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::io::Write;
 

@@ -222,5 +222,4 @@ fn format_arg() -> Arg {
         .value_name("FORMAT")
         .help(help)
         .help_heading("Records")
-        .allow_hyphen_values(true)
 }

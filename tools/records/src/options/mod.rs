@@ -4,6 +4,6 @@ mod arguments;
 mod checked;
 mod format;
 
-pub use arguments::RecordArgs;
+pub use arguments::{RecordArgs, accept_hyphens, headed};
 pub use checked::{CheckedRecords, RecordUse};
 pub use format::meaning_of_format;

@@ -47,7 +47,8 @@ fn lines_below(root: &Path, names: &[String]) -> Vec<String> {
     lines
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -171,16 +171,12 @@ impl Mechanism for AgePartitionedBloom {
     }
 
     fn advance(&mut self, tick: u64) {
-        let now = self.units.number(tick);
-        if now <= self.now {
-            return;
-        }
+        let passed = self.units.number(tick).saturating_sub(self.now);
         // After as many shifts as slices, all are empty, and their order does not matter.
-        let shifts = (now - self.now).min(self.slices.filters() as u64);
-        for _ in 0..shifts {
+        for _ in 0..passed.min(self.slices.filters() as u64) {
             self.shift();
         }
-        self.now = now;
+        self.now += passed;
     }
 
     fn step(&mut self, keys: usize) {

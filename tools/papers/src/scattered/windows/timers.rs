@@ -296,17 +296,13 @@ impl Mechanism for TimerBloom {
     }
 
     fn advance(&mut self, tick: u64) {
-        let now = self.units.number(tick);
-        if now <= self.now {
-            return;
-        }
-        let passed = now - self.now;
+        let passed = self.units.number(tick).saturating_sub(self.now);
         if passed > self.units.alive {
             self.cells.clear_in_steps();
-        } else {
+        } else if passed > 0 {
             self.sweep_parts(passed);
         }
-        self.now = now;
+        self.now += passed;
     }
 
     fn step(&mut self, keys: usize) {
