@@ -341,7 +341,14 @@ fn check(stats: &Path, packets: u64, interfaces: usize) -> Result<u64, Failure> 
     let (found, lost) = (count("records"), count("dropped"));
     let named = stats["captured"].as_array().map_or(0, Vec::len);
     let duplicates = count("duplicates");
-    let is_right = duplicates == packets / COPIES || lost > 0;
+    let copies = packets / COPIES;
+    // A sender that is not run for longer than the window, on a busy machine, sends a copy too late.
+    let least = if interfaces == 0 {
+        copies
+    } else {
+        copies * 99 / 100
+    };
+    let is_right = (least..=copies).contains(&duplicates) || lost > 0;
     if found + lost != packets || named != interfaces || !is_right {
         let counts = format!("{found} packets, {duplicates} duplicates, {lost} lost");
         return Err(format!("expected {packets} packets, found {counts}").into());
