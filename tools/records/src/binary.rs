@@ -5,9 +5,7 @@ use std::fmt::Debug;
 
 use super::fault::Problem;
 use super::field_set::{FieldSet, Selected};
-use super::format::{
-    BlankLineReading, CommentSupport, Extent, FieldNames, Format, FormatFacts, LastEnd,
-};
+use super::format::{BlankLineReading, Extent, FieldNames, Format, FormatFacts, LastEnd};
 use super::keys::ChunkFormat;
 
 /// Where binary records end, and which part of one is its content; see [`Format`].
@@ -79,10 +77,9 @@ impl<R: BinaryFraming, F: BinaryFields> Binary<R, F> {
             file_header_end,
             blank_lines: BlankLineReading::Records,
             spaces_are_blank: false,
-            comments: CommentSupport::Impossible,
-            tag_style: None,
             field_names: FieldNames::Listed(fields.names()),
             extent,
+            ..FormatFacts::LINES
         };
         Self {
             framing,

@@ -5,6 +5,7 @@
 //! chunk and in parallel. So two questions are separate: [`LastEnd`] finds the last whole record of
 //! a growing buffer, [`Format::record_ends`] finds all records of a chunk.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 use memchr::{memchr_iter, memrchr};
@@ -122,6 +123,8 @@ pub struct FormatFacts {
     pub tag_style: Option<TagStyle>,
     pub(crate) field_names: FieldNames,
     pub(crate) extent: Extent,
+    /// What people are shown of a selected field.
+    pub shown: fn(&[u8]) -> Cow<'_, [u8]>,
 }
 
 impl FormatFacts {
@@ -141,6 +144,7 @@ impl FormatFacts {
         tag_style: None,
         field_names: FieldNames::Numbers,
         extent: Extent::Fields,
+        shown: |field| Cow::Borrowed(field),
     };
 
     /// The number of lines in `bytes`, in a format whose records may span several; `None` if the

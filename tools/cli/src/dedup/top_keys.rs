@@ -183,7 +183,8 @@ fn key_text(
             }
             fields.resize(fields.len().max(order.fields()), FieldBytes::Absent);
             order.apply(fields);
-            chosen.values(content).for_each(|field| text.push(field));
+            let shown = format.facts().shown;
+            (chosen.values(content)).for_each(|field| text.push(&shown(field)));
         }
     }
     text

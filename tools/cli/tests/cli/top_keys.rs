@@ -49,6 +49,9 @@ fn the_most_frequent_keys_come_first_with_exact_counts() {
     let json = "{\"a\":1,\"b\":\"x\"}\n{\"b\":\"\\u0078\",\"a\":1.0}\n";
     let found = top_keys("--format jsonl -k a,b", json);
     assert_eq!(found, [line(1, &["1", "\"x\""])]);
+    let json = "{\"l\":[1,{\"k\":\"v\"}]}\n{\"l\": [1, {\"k\": \"v\"}]}\n";
+    let found = top_keys("--format jsonl -k l", json);
+    assert_eq!(found, [line(1, &["[1,{\"k\":\"v\"}]"])]);
     let long = "y".repeat(1000);
     let cut = top_keys("", format!("{long}\n{long}"));
     let key = json!(["y".repeat(256)]);

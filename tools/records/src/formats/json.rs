@@ -25,7 +25,7 @@ use crate::json::framing::{FirstLine, ValueScan, count_values};
 use crate::json::lists::{ListPath, ListPiece, ListScan, list_inside, without_comma};
 use crate::json::path::{KeyPaths, Path, parse_paths};
 use crate::json::scan::{Invalid, Scan};
-use crate::json::value::{ComparedPart, canonical, plain};
+use crate::json::value::{ComparedPart, canonical, plain, shown};
 use crate::keys::{ChunkFormat, KeyExtractor, read_records};
 use crate::terminators::{LF, append_last};
 use crate::text_form::TextForm;
@@ -132,6 +132,7 @@ impl JsonValues {
             tag_style: Some(TagStyle::Member),
             field_names: FieldNames::Listed(paths.iter().map(name).collect()),
             extent: Extent::Unsaid,
+            shown,
             ..FormatFacts::LINES
         };
         let values = Self {

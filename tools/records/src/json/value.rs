@@ -23,6 +23,7 @@
 //! The common values, strings without escapes and integers that do not end with 0, are in canonical
 //! form as they are written, and are not copied.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use memchr::memchr;
@@ -122,6 +123,60 @@ pub(crate) fn plain(record: &[u8], start: usize, end: usize, scratch: &mut Vec<u
         start: assembled,
         end: scratch.len(),
     }
+}
+
+/// The text of a canonical form: an array or an object as JSON.
+pub(crate) fn shown(form: &[u8]) -> Cow<'_, [u8]> {
+    let mut text = Vec::new();
+    match form {
+        [b'[' | b'{', ..] if show(&mut &*form, &mut text).is_some() => Cow::Owned(text),
+        _ => Cow::Borrowed(form),
+    }
+}
+
+/// Appends the text of the value that a form begins with, and takes the value from the form.
+fn show(form: &mut &[u8], text: &mut Vec<u8>) -> Option<()> {
+    let [first, rest @ ..] = *form else {
+        return None;
+    };
+    match first {
+        b'[' | b'{' => {
+            let end = if *first == b'[' { b']' } else { b'}' };
+            text.push(*first);
+            *form = rest;
+            while *form.first()? != end {
+                if text.last() != Some(first) {
+                    text.push(b',');
+                }
+                if *first == b'{' {
+                    show(form, text)?;
+                    text.push(b':');
+                }
+                show(form, text)?;
+            }
+            text.push(end);
+            *form = &form[1..];
+        }
+        b'"' => {
+            let (length, rest) = rest.split_first_chunk()?;
+            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+            let (string, rest) = rest.split_at_checked(length)?;
+            serde_json::to_writer(&mut *text, &String::from_utf8_lossy(string)).ok()?;
+            *form = rest;
+        }
+        b'-' | b'0'..=b'9' => {
+            let (number, rest) = rest.split_at(memchr(b',', rest)?);
+            text.push(*first);
+            text.extend_from_slice(number);
+            *form = &rest[1..];
+        }
+        _ => {
+            let (word, rest) = form.split_at_checked(if *first == b'f' { 5 } else { 4 })?;
+            text.extend_from_slice(word);
+            *form = rest;
+        }
+    }
+    Some(())
 }
 
 fn too_large(at: usize) -> Invalid {
@@ -248,6 +303,31 @@ mod tests {
         let mut scratch = b"before".to_vec();
         let field = canonical(text.as_bytes(), start, end, part, &mut scratch)?;
         Ok(field.bytes(text.as_bytes(), &scratch).to_vec())
+    }
+
+    #[test]
+    fn forms_are_shown_as_json() {
+        for (text, expected) in [
+            (
+                r#"{ "k" : "v", "a": [1, 2.50, "x\"\u00e4"] }"#,
+                r#"{"a":[1,25e-1,"x\"ä"],"k":"v"}"#,
+            ),
+            (r#"[ ]"#, "[]"),
+            (
+                r#"[{}, [[]], true, false, null, -1e9]"#,
+                "[{},[[]],true,false,null,-1e9]",
+            ),
+            (r#"{"{":"[","[":{"a":{}}}"#, r#"{"[":{"a":{}},"{":"["}"#),
+            ("\"x\"", "\"x\""),
+            ("12", "12"),
+        ] {
+            let form = form(text).unwrap();
+            let shown = shown(&form);
+            assert_eq!(String::from_utf8_lossy(&shown), expected, "{text}");
+        }
+        // One that is cut is shown as it is.
+        let cut = form(r#"["long"]"#).unwrap();
+        assert_eq!(shown(&cut[..6]), &cut[..6]);
     }
 
     fn all_equal(texts: &[&str]) {
