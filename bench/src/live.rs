@@ -1,8 +1,8 @@
-//! Live capture beside `tcpdump` and beside the same packets in a file: the CPU time of a packet, and
-//! what is lost, over a pair of virtual interfaces.
+//! Live capture beside `tcpdump` and beside the same packets in a file: the CPU time of a packet,
+//! and what is lost, over a pair of virtual interfaces.
 //!
-//! The interfaces are in a network namespace of this process, which nothing outside of it sees. Where
-//! the right to make one is missing, nothing is measured, and a line says so.
+//! The interfaces are in a network namespace of this process, which nothing outside of it sees.
+//! Where the right to make one is missing, nothing is measured, and a line says so.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -333,8 +333,8 @@ fn counted_before(messages: &str, words: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Checks the counts of our command: of all packets, a quarter are duplicates. Returns how many were
-/// lost.
+/// Checks the counts of our command: of all packets, a quarter are duplicates. Returns how many
+/// were lost.
 fn check(stats: &Path, packets: u64, interfaces: usize) -> Result<u64, Failure> {
     let stats: Value = serde_json::from_str(&fs::read_to_string(stats)?)?;
     let count = |name: &str| stats[name].as_u64().unwrap_or(0);
@@ -342,7 +342,8 @@ fn check(stats: &Path, packets: u64, interfaces: usize) -> Result<u64, Failure> 
     let named = stats["captured"].as_array().map_or(0, Vec::len);
     let duplicates = count("duplicates");
     let copies = packets / COPIES;
-    // A sender that is not run for longer than the window, on a busy machine, sends a copy too late.
+    // A sender that is not run for longer than the window, on a busy machine, sends a copy too
+    // late.
     let least = if interfaces == 0 {
         copies
     } else {

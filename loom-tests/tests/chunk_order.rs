@@ -328,7 +328,7 @@ fn chunks_judge_in_order() {
     });
 }
 
-/// The other worker ends, whatever it waits for: the loss of a chunk is no chunk to wait for.
+/// The other worker ends in any of its waits: the loss of a chunk is no chunk to wait for.
 #[test]
 fn chunks_end_with_a_lost_one() {
     static ALONE: Sometimes = Sometimes::new();

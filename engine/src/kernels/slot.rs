@@ -107,8 +107,8 @@ slot!(u8, u16, u32, u64);
 /// All of them are `#[inline(always)]`: they are compiled into a batch loop that has the kernel's
 /// features enabled, and a function without these features cannot be inlined into it.
 pub trait SlotOps: TargetIsa {
-    /// Whether rules have a single batch loop here: on the kernel that others are compared with, and
-    /// that runs where there is nothing better.
+    /// Whether rules have a single batch loop here: on the kernel that others are compared with,
+    /// and that runs where there is nothing better.
     const ONE_LOOP: bool = false;
 
     /// The kernel as a value.

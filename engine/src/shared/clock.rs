@@ -238,7 +238,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the clock does, each word is swept once in each era that it passes.
+        /// However the clock moves, each word is swept once in each era that it passes.
         #[test]
         fn moves_sweep_every_word_once_in_each_era(
             window in prop::sample::select(vec![1_u64, 2, 7, 255, 256, 257, 100_000]),

@@ -7,8 +7,8 @@
 //!
 //! An interface has a packet socket with a ring (`TPACKET_V3`) that the kernel fills block by
 //! block. A frame is copied once, into the buffer of the caller, with the VLAN tag that the kernel
-//! has taken out put back, and described there, so that the caller need not frame it. The section ends with the statistics of each interface, which say what
-//! the kernel has dropped.
+//! has taken out put back, and described there, so that the caller need not frame it. The section
+//! ends with the statistics of each interface, which say what the kernel has dropped.
 //!
 //! The caller waits: [`Capture::awaited`] says for what.
 //!

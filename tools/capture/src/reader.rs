@@ -1,5 +1,5 @@
-//! Reads the frames of a ring in the order of its blocks. It knows nothing of sockets, so tests read
-//! rings that they have filled themselves.
+//! Reads the frames of a ring in the order of its blocks. It knows nothing of sockets, so tests
+//! read rings that they have filled themselves.
 
 use std::io;
 

@@ -75,7 +75,7 @@ mod whole;
 pub use chain::MOST_CALLER_BYTES;
 #[cfg(feature = "journal")]
 pub use contents::{Contents, FileContents, export, import, show, verify};
-pub use digests::{DigestStore, KEYS_FOLDER, Kept};
+pub use digests::{DigestHasher, DigestStore, KEYS_FOLDER, Kept};
 pub use error::JournalError;
 #[cfg(feature = "journal")]
 pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};

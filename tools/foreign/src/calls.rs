@@ -36,12 +36,12 @@ macro_rules! for_each_call {
                 /// Restores an object that was saved: a filter from the states of all its parts in
                 /// any order, an ordered filter of `partitions` partitions from those of an ordered
                 /// filter with any number of them, or of a filter, and a shared filter from that of
-                /// a shared one. A filter without errors is opened as it was last saved, by the path
-                /// of its folder, which no other handle or process may use meanwhile. `hashing` is
-                /// that of the saved one. `memory_limit` rejects a
-                /// filter of more memory before it is built; with `UINT64_MAX` there is no limit.
-                /// `bytes` gets the bytes that were saved with it, those of parts behind each
-                /// other in the order of their lines.
+                /// a shared one. A filter without errors is opened as it was last saved, by the
+                /// path of its folder, which no other handle or process may use meanwhile.
+                /// `hashing` is that of the saved one. `memory_limit` rejects a filter of more
+                /// memory before it is built; with `UINT64_MAX` there is no limit. `bytes` gets the
+                /// bytes that were saved with it, those of parts behind each other in the order of
+                /// their lines.
                 load(
                     kind: Kind,
                     from: Source,
@@ -84,11 +84,11 @@ macro_rules! for_each_call {
                 /// ordered filter, or a port to an engine. One thread at a time may use it. Free it
                 /// with `echoless_free`.
                 open() -> (out: Handle);
-                /// Probes and inserts each key in order, with a filter, one without errors, a shared
-                /// one, or a thread of an ordered one. Bit `i % 64` of `duplicates[i / 64]` is set if key `i`
-                /// is a duplicate, and `duplicates` has one bit for each key, rounded up to whole
-                /// words: bits past the last key are zero. `count`, if it is not NULL, gets the
-                /// number of duplicates.
+                /// Probes and inserts each key in order, with a filter, one without errors, a
+                /// shared one, or a thread of an ordered one. Bit `i % 64` of `duplicates[i / 64]`
+                /// is set if key `i` is a duplicate, and `duplicates` has one bit for each key,
+                /// rounded up to whole words: bits past the last key are zero. `count`, if it is
+                /// not NULL, gets the number of duplicates.
                 ///
                 /// Of equal keys of several threads, exactly one is fresh in a shared filter, with a
                 /// window in each of them. A thread observes with the ticket that it holds, or else
@@ -97,10 +97,12 @@ macro_rules! for_each_call {
                 /// batch has passed the partitions that are not lost.
                 ///
                 /// A filter without errors takes keys in all forms but hashes, and ticks have no
-                /// effect. If its folder fails, so do all later calls: load it as it was last saved.
+                /// effect. If its folder fails, so do all later calls: load it as it was last
+                /// saved.
                 observe(keys: Keys, duplicates: Verdicts) -> (count: OptionalNumber);
                 /// Whether each key would be a duplicate now, as `echoless_observe` writes it, in a
-                /// filter, one without errors or a shared one. Changes nothing; ticks of the keys have no effect.
+                /// filter, one without errors or a shared one. Changes nothing; ticks of the keys
+                /// have no effect.
                 contains(keys: Keys, duplicates: Verdicts) -> (count: OptionalNumber);
                 /// The hash of each key, as a filter of any kind hashes it, for a program that
                 /// passes keys to several filters with the same hashing.
@@ -134,9 +136,10 @@ macro_rules! for_each_call {
                 /// A shared filter is used meanwhile, and no call waits: the state has the keys of
                 /// the calls that had ended before, and each later key or not.
                 ///
-                /// A filter without errors is saved in a folder, which the first call makes and moves
-                /// the digests of all keys to, and later ones add the new keys to. After a kill or a
-                /// power cut the folder is as it was last saved. The secret of the digests is in it.
+                /// A filter without errors is saved in a folder, which the first call makes and
+                /// moves the digests of all keys to, and later ones add the new keys to. After a
+                /// kill or a power cut the folder is as it was last saved. The secret of the
+                /// digests is in it.
                 save(to: Target, bytes: Bytes) -> ();
                 /// Saves an ordered filter as `echoless_save` does, with bytes of the point of the
                 /// stream where the state ends, which `cut` writes.

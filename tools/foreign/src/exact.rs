@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::fs;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::io::{BufReader, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use echoless::state::{SavedState, restore_parts};
 use echoless::verified::{DigestSet, Verified};
 use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, Tally, Verdicts};
 use echoless_durable::storage::{RealStorage, Storage};
-use echoless_durable::{DigestStore, KEYS_FOLDER, Kept};
+use echoless_durable::{DigestHasher, DigestStore, KEYS_FOLDER, Kept};
 
 use crate::failure::{Code, Failure};
 use crate::filter::{read_file, spec_of, write_file};
@@ -71,24 +71,7 @@ impl Digester {
     }
 }
 
-/// The first word of a digest, which is uniform already.
-#[derive(Debug, Default)]
-struct FirstWord(u64);
-
-impl Hasher for FirstWord {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, words: &[u8]) {
-        let word = words.first_chunk();
-        self.0 = word.map_or(0, |word| u64::from_ne_bytes(*word));
-    }
-
-    fn write_usize(&mut self, _: usize) {}
-}
-
-type DigestsInMemory = HashSet<KeyDigest, BuildHasherDefault<FirstWord>>;
+type DigestsInMemory = HashSet<KeyDigest, BuildHasherDefault<DigestHasher>>;
 
 /// All keys so far.
 enum KeySet {
@@ -254,8 +237,8 @@ impl Exact {
     ///
     /// # Errors
     /// [`Failure`] as [`check_masks`], or if the keys [have no digests](Keys::digest); nothing was
-    /// judged then. [`Code::Io`] or [`Code::InvalidState`] if the folder fails: all later calls fail,
-    /// too, and the folder is as it was last saved.
+    /// judged then. [`Code::Io`] or [`Code::InvalidState`] if the folder fails: all later calls
+    /// fail, too, and the folder is as it was last saved.
     pub fn observe(
         &mut self,
         keys: &(impl Keys + ?Sized),
@@ -364,8 +347,8 @@ impl Exact {
     }
 
     /// Saves the filter with `bytes` of the caller in a folder, which is created if necessary. The
-    /// first call moves the digests there; later ones, of the same folder, write what is new, and the
-    /// filter. The secret of the hasher is not in it, but that of the digests is.
+    /// first call moves the digests there; later ones, of the same folder, write what is new, and
+    /// the filter. The secret of the hasher is not in it, but that of the digests is.
     ///
     /// # Errors
     /// [`Code::InvalidArgument`] if the folder is another one than before, or has anything else in
@@ -374,15 +357,15 @@ impl Exact {
     pub fn save(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         self.check_usable()?;
         let of_secret = KeyDigester::keyed(self.secret);
-        match self.judge.set_mut() {
+        let mut folder = match self.judge.set_mut() {
             KeySet::Memory(digests) => {
                 let mut folder = Folder::create(path, &of_secret)?;
                 for digest in &*digests {
                     folder.store.append(*digest)?;
                 }
-                self.write(&mut folder, bytes)?;
-                *self.judge.set_mut() = KeySet::Folder(folder);
-                Ok(())
+                // Until it is committed, the keys are in memory.
+                self.commit(&mut folder, bytes)?;
+                folder
             }
             KeySet::Folder(folder) => {
                 if fs::canonicalize(path).ok().as_ref() != Some(&folder.path) {
@@ -394,15 +377,23 @@ impl Exact {
                 let KeySet::Folder(mut folder) = mem::replace(self.judge.set_mut(), set) else {
                     unreachable!("a folder")
                 };
-                let written = self.write(&mut folder, bytes);
-                *self.judge.set_mut() = KeySet::Folder(folder);
-                written.inspect_err(|_| self.has_failed = true)
+                let committed = self.commit(&mut folder, bytes);
+                self.has_failed = committed.is_err();
+                if self.has_failed {
+                    *self.judge.set_mut() = KeySet::Folder(folder);
+                    return committed;
+                }
+                folder
             }
-        }
+        };
+        let merged = folder.store.merge();
+        self.has_failed = merged.is_err();
+        *self.judge.set_mut() = KeySet::Folder(folder);
+        Ok(merged?)
     }
 
     /// Commits all digests of a folder.
-    fn write(&mut self, folder: &mut Folder, bytes: &[u8]) -> Result<(), Failure> {
+    fn commit(&mut self, folder: &mut Folder, bytes: &[u8]) -> Result<(), Failure> {
         let count = folder.store.flush()?;
         let bytes = [&MAGIC[..], &count.to_le_bytes(), &self.secret, bytes].concat();
         let filters = std::slice::from_mut(self.judge.filter_mut());
@@ -412,8 +403,7 @@ impl Exact {
                 .spec
                 .save_part(filters, lines, &self.hasher, &bytes, file);
             Ok(saved?)
-        })?;
-        Ok(folder.store.merge()?)
+        })
     }
 
     fn check_usable(&self) -> Result<(), Failure> {
@@ -431,14 +421,21 @@ impl Folder {
         let of_path = |error| Failure::from(error).of_path(path);
         RealStorage.create_folder(path).map_err(of_path)?;
         let path = fs::canonicalize(path).map_err(of_path)?;
-        let lock = lock(&path)?;
-        for name in RealStorage.list(&path).map_err(of_path)? {
+        let check = || {
+            let mut names = RealStorage.list(&path).map_err(of_path)?.into_iter();
             // The first save may have failed before.
-            if name != LOCK_FILE && name != KEYS_FOLDER {
-                let allowed = "a new folder, or an empty one; what was saved is loaded first";
-                return Err(Failure::argument("folder", path.display(), allowed));
+            match names.find(|name| name != LOCK_FILE && name != KEYS_FOLDER) {
+                None => Ok(()),
+                Some(_) => {
+                    let allowed = "a new folder, or an empty one; what was saved is loaded first";
+                    Err(Failure::argument("folder", path.display(), allowed))
+                }
             }
-        }
+        };
+        // Before the lock, which would make a file in any folder, and under it.
+        check()?;
+        let lock = lock(&path)?;
+        check()?;
         if let Some(around) = path.parent() {
             RealStorage.sync_folder(around).map_err(of_path)?;
         }

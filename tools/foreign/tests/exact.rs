@@ -216,6 +216,7 @@ fn what_has_no_digest_or_no_folder_is_an_error() {
             .contains("expected a new folder, or an empty one"),
         "{failure}"
     );
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no lock is left");
     let failure = save(&object, &folder.join("notes"), b"").unwrap_err();
     assert_eq!(failure.code, Code::Io);
     assert_eq!(fs::read(folder.join("notes")).unwrap(), b"theirs");

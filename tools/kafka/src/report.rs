@@ -7,7 +7,7 @@ use echoless_metrics::Fields;
 use serde::Serialize;
 use serde_json::json;
 
-/// What a member has done since it started, whatever partitions it had. Only transactions that
+/// What a member has done since it started, for all partitions that it had. Only transactions that
 /// are committed count.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {

@@ -13,10 +13,10 @@ use crate::options;
 /// have seen are compared with the digests, of 128 bits, of all keys, which it never forgets. A key
 /// takes 17 to 40 bytes of memory until the first ``save``, and from then on 16.1 in its folder.
 ///
-/// ``ExactFilter("fingerprint:memory=64MiB")`` takes the specification of a filter in lines, which has
-/// no window; ``ExactFilter(memory="64MiB")`` is that. Give it 10 bytes for each key: once it is full,
-/// all keys are looked up. Keys and results are those of ``Filter.observe``. One thread at a time may
-/// use it.
+/// ``ExactFilter("fingerprint:memory=64MiB")`` takes the specification of a filter in lines, which
+/// has no window; ``ExactFilter(memory="64MiB")`` is that. Give it 10 bytes for each key: once it
+/// is full, all keys are looked up. Keys and results are those of ``Filter.observe``. One thread at
+/// a time may use it.
 ///
 /// >>> import os, tempfile
 /// >>> from echoless import ExactFilter
@@ -54,8 +54,8 @@ impl ExactFilter {
         Ok(PyClassInitializer::from(base).add_subclass(Self))
     }
 
-    /// Reports which keys are duplicates, and records the others; see ``Filter.observe``. Times have
-    /// no effect. If the folder fails, so do all later calls: load it as it was last saved.
+    /// Reports which keys are duplicates, and records the others; see ``Filter.observe``. Times
+    /// have no effect. If the folder fails, so do all later calls: load it as it was last saved.
     #[pyo3(signature = (keys, times = None))]
     fn observe<'py>(
         slf: &Bound<'py, Self>,
@@ -94,16 +94,16 @@ impl ExactFilter {
 
     /// Saves the filter with bytes of the caller in a folder, which is made if necessary. The first
     /// call moves the digests of all keys there; later ones, of the same folder, write what is new,
-    /// and the filter. After a kill or a power cut, the folder is as it was last saved. The secret of
-    /// the digests is in it; seed and secret of the filter are not.
+    /// and the filter. After a kill or a power cut, the folder is as it was last saved. The secret
+    /// of the digests is in it; seed and secret of the filter are not.
     #[pyo3(signature = (path, data = None))]
     fn save(slf: &Bound<'_, Self>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
         slf.as_super().get().save(slf.py(), path, data)
     }
 
-    /// Opens a folder as it was last saved, which no other filter or process may use meanwhile. Seed
-    /// and secret must be those of the filter that was saved. ``data`` has the bytes that were saved
-    /// with it. ``memory_limit`` rejects filters of more bytes, for folders from others.
+    /// Opens a folder as it was last saved, which no other filter or process may use meanwhile.
+    /// Seed and secret must be those of the filter that was saved. ``data`` has the bytes that were
+    /// saved with it. ``memory_limit`` rejects filters of more bytes, for folders from others.
     #[staticmethod]
     #[pyo3(signature = (path, *, seed = 0, secret = None, memory_limit = None))]
     fn load(

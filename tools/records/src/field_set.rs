@@ -329,8 +329,8 @@ impl PickedFields {
     }
 
     /// Removes the fields that are not compared from `fields`, which has all of a record. With
-    /// `may_lack`, a missing field is [`FieldBytes::Absent`]: in front of them if it is counted from
-    /// the end, else behind them.
+    /// `may_lack`, a missing field is [`FieldBytes::Absent`]: in front of them if it is counted
+    /// from the end, else behind them.
     ///
     /// # Errors
     /// The first position that the record lacks. A range is missing if its first field or its last
@@ -360,6 +360,9 @@ impl PickedFields {
         }
         let mut compared = self.compared.iter();
         fields.retain(|_| compared.next() == Some(&true));
+        if in_front.is_empty() && behind.is_empty() {
+            return Ok(());
+        }
         let absent = |ranges| repeat_n(FieldBytes::Absent, count_in(ranges));
         fields.splice(..0, absent(in_front));
         fields.extend(absent(behind));
@@ -367,8 +370,8 @@ impl PickedFields {
     }
 }
 
-/// The numbers from the end, all beyond the first field, of the fields of a range that a record with
-/// this number of fields lacks.
+/// The numbers from the end, all beyond the first field, of the fields of a range that a record
+/// with this number of fields lacks.
 fn lacking_in_front((first, last): PickedRange, number: usize) -> Option<RangeInclusive<usize>> {
     let Position::FromEnd(farthest) = first else {
         return None;

@@ -181,7 +181,7 @@ impl Quoting {
     }
 }
 
-/// A scan of records among comment lines, which end at the next newline whatever quotes they have.
+/// A scan of records among comment lines, which end at the next newline, with any quotes in them.
 #[derive(Debug, Clone)]
 pub(super) struct CommentedQuoting {
     /// What comment lines begin with.

@@ -107,7 +107,8 @@ mod system {
             u8::try_from(*signal).ok()
         }
 
-        /// As [`caught`](Self::caught), for the only thread. What comes now is not ended by this signal.
+        /// As [`caught`](Self::caught), for the only thread. What comes now is not ended by this
+        /// signal.
         ///
         /// # Errors
         /// That of the system.

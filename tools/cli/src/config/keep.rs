@@ -77,8 +77,8 @@ impl Rereading {
         Ok(Some(rereading))
     }
 
-    /// Copies the inputs that can be read only once. A signal ends them: what was read until then is
-    /// judged.
+    /// Copies the inputs that can be read only once. A signal ends them: what was read until then
+    /// is judged.
     ///
     /// # Errors
     /// [`Failure`] if that is not possible, or one is not what it must be.
@@ -87,9 +87,6 @@ impl Rereading {
             return Ok(());
         };
         for index in 0..sources.len() {
-            if self.ended_by.is_some() {
-                break;
-            }
             if sources[index].is_rereadable() {
                 continue;
             }
@@ -99,6 +96,7 @@ impl Rereading {
             self.ended_by = signals.take().map_err(Failure::file("signals"))?;
             if self.ended_by.is_some() {
                 sources.truncate(index + 1);
+                break;
             }
         }
         Ok(())

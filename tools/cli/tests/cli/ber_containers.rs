@@ -309,7 +309,7 @@ fn counts_and_side_files_are_about_records() {
     assert_eq!(run("--known known in"), batch(&[1]).bytes());
     assert_eq!(run("--in-place place"), b"");
     assert_eq!(folder.bytes("place"), batch(&[4]).bytes());
-    // Only records count for a window of them, in whatever pieces the others arrive.
+    // Only records count for a window of them, in any pieces in which the others arrive.
     for reads in ["1", "1000"] {
         let args = format!("{ARGS} --window 2 --filter stamped:bits=64 --read-bytes {reads}");
         let inputs = [batch(&[1, 2]), batch(&[1]), batch(&[3, 4, 1])];

@@ -278,7 +278,7 @@ fn a_file_that_a_state_has_not_written_is_no_output_of_it() {
     assert_eq!(place.read("other"), content(9..19));
 }
 
-/// An older state beside a newer output: what is behind it is not cut, whatever it is.
+/// An older state beside a newer output: what is behind it is not cut in any case.
 #[test]
 fn an_older_state_cuts_nothing_of_a_newer_output() {
     let place = Place::with_state("", false);

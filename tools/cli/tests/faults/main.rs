@@ -372,8 +372,8 @@ fn a_run_with_a_state_goes_on_after_any_fault() {
     }
 }
 
-/// A run of a state that a signal ends, anywhere: in a pass, while files of keys are merged, or while
-/// keys are looked up there. The next run writes what it has not.
+/// A run of a state that a signal ends, anywhere: in a pass, while files of keys are merged, or
+/// while keys are looked up there. The next run writes what it has not.
 #[test]
 fn an_exact_run_of_a_state_ends_by_a_signal_wherever_it_is() {
     let Some(faults) = Faults::new() else {

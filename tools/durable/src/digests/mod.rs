@@ -107,7 +107,7 @@ pub struct DigestStore {
     committed: u64,
     /// What is in no run yet, and those of them that a call has looked for so far.
     recent: Vec<Entry>,
-    recent_set: HashMap<KeyDigest, u64, BuildHasherDefault<FirstWord>>,
+    recent_set: HashMap<KeyDigest, u64, BuildHasherDefault<DigestHasher>>,
     /// How many of `recent` are in that.
     in_set: usize,
     most_recent: usize,
@@ -126,11 +126,11 @@ impl fmt::Debug for DigestStore {
     }
 }
 
-/// The first word of a digest, which is uniform already.
+/// Hashes a digest in memory: its first word, which is uniform already.
 #[derive(Debug, Default)]
-struct FirstWord(u64);
+pub struct DigestHasher(u64);
 
-impl Hasher for FirstWord {
+impl Hasher for DigestHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -146,9 +146,9 @@ impl Hasher for FirstWord {
 }
 
 impl DigestStore {
-    /// Opens the set of a folder, which is created if necessary, with the digests that this digester
-    /// made, up to this number. Removes what was not committed. `kept` is as it was when the set was
-    /// new.
+    /// Opens the set of a folder, which is created if necessary, with the digests that this
+    /// digester made, up to this number. Removes what was not committed. `kept` is as it was when
+    /// the set was new.
     ///
     /// # Errors
     /// [`JournalError::Segments`] if runs are missing or damaged, or of another digester;
@@ -300,8 +300,8 @@ impl DigestStore {
         self.most_recent = digests.max(1);
     }
 
-    /// From now on, a merge ends as soon as this is true, and leaves the set as it was: what is asked
-    /// for next is the end of the program. It is called after some milliseconds of work.
+    /// From now on, a merge ends as soon as this is true, and leaves the set as it was: what is
+    /// asked for next is the end of the program. It is called after some milliseconds of work.
     pub fn stop_merges_if(&mut self, stops: impl Fn() -> bool + Send + Sync + 'static) {
         self.stops = Some(Arc::new(stops));
     }

@@ -10,8 +10,8 @@
 //! that its store got from number `first` on. Each checksum continues the number of its block, so
 //! that no block can be in the place of another one.
 //!
-//! A digest with the time when it was last seen is three numbers, and only the last time of a digest
-//! is in a run, unless it is too old. So the number of entries is another one than `count`:
+//! A digest with the time when it was last seen is three numbers, and only the last time of a
+//! digest is in a run, unless it is too old. So the number of entries is another one than `count`:
 //!
 //! ```text
 //! header: magic | store | first | count | checksum
@@ -202,7 +202,8 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
 /// entries.
 ///
 /// # Errors
-/// Those of the storage and of the parts, whose entries are in ascending order; nothing is left then.
+/// Those of the storage and of the parts, whose entries are in ascending order; nothing is left
+/// then.
 pub(super) fn write_run(
     storage: &dyn Storage,
     folder: &Path,
@@ -321,8 +322,8 @@ impl Run {
         }
     }
 
-    /// The entries of a block. It is one of those that were read last, or is read, and more behind it
-    /// if it follows them.
+    /// The entries of a block. It is one of those that were read last, or is read, and more behind
+    /// it if it follows them.
     fn block(&mut self, block: u64) -> Result<&[u8], JournalError> {
         let (first, end) = self.read;
         if !(first..end).contains(&block) {

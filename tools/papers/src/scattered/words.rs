@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! words     | block 0 | block 1 | block 2 | block 3 | ...     64 words each
-//! blank     |    0    |    1    |    1    |    0    |         1: reads as zero, whatever it holds
+//! blank     |    0    |    1    |    1    |    0    |         1: reads as zero, with any content
 //! ```
 //!
 //! Clearing a long range only marks its blocks as blank. A blank block is filled with zeros before

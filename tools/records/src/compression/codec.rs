@@ -230,7 +230,7 @@ pub(super) fn may_be_next_lzma(behind: &[u8]) -> bool {
     may_be_lzma(behind) || is_whole && has_lzma_sizes(behind)
 }
 
-/// The same of what is behind the properties, whatever these are.
+/// The same of what is behind the properties, for any properties.
 fn has_lzma_sizes(first: &[u8]) -> bool {
     let number = |bytes: &[u8]| {
         bytes

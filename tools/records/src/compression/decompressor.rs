@@ -199,7 +199,7 @@ impl Decompressor {
             return io::Error::new(error.kind(), problem);
         }
         if let Some(code) = error.raw_os_error() {
-            // The file cannot be read, whatever its data are.
+            // The file cannot be read, with any data in it.
             return io::Error::from_raw_os_error(code);
         }
         if error.kind() == ErrorKind::OutOfMemory {

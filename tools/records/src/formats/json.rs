@@ -202,7 +202,7 @@ impl Format for JsonLines {
     }
 
     fn last_end(&self) -> Box<dyn LastEnd> {
-        // Lines that are compared by their bytes are lines, whatever is in them.
+        // Lines that are compared by their bytes are lines, with any content.
         if self.values.paths.is_empty() {
             return self.lines.last_end();
         }

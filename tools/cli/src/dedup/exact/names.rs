@@ -68,8 +68,8 @@ impl KeyNames {
         self.keeps_digests = keeps;
     }
 
-    /// Finds which of the named keys a store has. `found` gets their numbers, with the times that it
-    /// has of them. Ends early once there is a signal, and returns that.
+    /// Finds which of the named keys a store has. `found` gets their numbers, with the times that
+    /// it has of them. Ends early once there is a signal, and returns that.
     ///
     /// # Errors
     /// [`JournalError`] of the store.

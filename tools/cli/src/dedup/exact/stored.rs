@@ -127,8 +127,8 @@ impl StoredKeys {
         self.store().is_empty()
     }
 
-    /// Adds the fresh keys of a chunk that has its digests and all verdicts, and the duplicates that
-    /// renew theirs.
+    /// Adds the fresh keys of a chunk that has its digests and all verdicts, and the duplicates
+    /// that renew theirs.
     ///
     /// # Errors
     /// [`Failure`] of the storage.

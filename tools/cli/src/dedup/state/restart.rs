@@ -331,7 +331,8 @@ impl RunState {
     }
 
     /// Notes a chunk that was delivered, and appends its keys to the journal, or those of an exact
-    /// run that count as seen from now on to its keys. Of its input, `position` and `lines` are done.
+    /// run that count as seen from now on to its keys. Of its input, `position` and `lines` are
+    /// done.
     ///
     /// # Errors
     /// [`Failure`] if the journal cannot be written, or a commit has failed.

@@ -6,7 +6,7 @@ import org.apache.flink.util.OutputTag;
 /**
  * What happens to the records of one kind.
  *
- * @param fate the same whatever the kind
+ * @param fate the same for every kind
  * @param tag where records go that are set aside; null otherwise
  * @param <T> the records of the stream
  */

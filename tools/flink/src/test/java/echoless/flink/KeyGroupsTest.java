@@ -55,7 +55,7 @@ class KeyGroupsTest {
     assertEquals(ArithmeticException.class, failure.getCause().getClass());
   }
 
-  /** A record without a key goes to one task, whatever the order of records. */
+  /** A record without a key goes to one task, in any order of records. */
   @Test
   void recordsWithoutAKeyHaveOneKeyGroup() throws Exception {
     Settings settings = Settings.of(1 << 20, 1e-8, 0, 0, 0, false, 128, 0, null);
