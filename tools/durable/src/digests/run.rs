@@ -19,7 +19,6 @@
 //! index:  the first word of each block | number of entries | checksum
 //! ```
 
-use std::cmp::Ordering;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -382,17 +381,27 @@ impl Run {
     ) -> Result<(), JournalError> {
         let kept = self.header.kept;
         // Where the last one may have been: the next one is there, or behind.
-        let mut from = 0;
+        let (mut from, mut last) = (0, (0, 0));
         for (number, digest) in sorted.iter().enumerate() {
             let [word, _] = digest.words();
-            from += self.index[from..].partition_point(|first| *first < word);
+            let rest = &self.index[from..];
+            from += count_below(rest.len(), |block| rest[block] < word);
             // It may be in the block before that, too, and in all that begin with the word.
             from = from.saturating_sub(1);
             let mut block = from;
             while self.index.get(block).is_some_and(|first| *first <= word) {
                 let entries = self.block(block as u64)?;
-                if let Some(tick) = time_of(kept, entries, *digest) {
-                    found(number, tick);
+                let count = entries.len() / kept.entry_bytes();
+                let mut at = if last.0 == block { last.1 } else { 0 };
+                at += count_below(count - at, |next| {
+                    entry_at(kept, entries, at + next).0 < *digest
+                });
+                last = (block, at);
+                if at < count {
+                    let (other, tick) = entry_at(kept, entries, at);
+                    if other == *digest {
+                        found(number, tick);
+                    }
                     break;
                 }
                 block += 1;
@@ -430,6 +439,26 @@ impl Run {
     }
 }
 
+/// How many of so many items are below another one, if they are in ascending order. Few take few
+/// steps: of many digests in a row, each is near the one before.
+fn count_below(items: usize, is_below: impl Fn(usize) -> bool) -> usize {
+    let mut end = 1;
+    while end <= items && is_below(end - 1) {
+        end *= 2;
+    }
+    // The one before `begin` is below, the one before `end` is not.
+    let (mut begin, mut end) = (end / 2, items.min(end - 1));
+    while begin < end {
+        let middle = usize::midpoint(begin, end);
+        if is_below(middle) {
+            begin = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    begin
+}
+
 /// What is wrong with a run.
 pub(super) fn damaged(path: &Path, reason: &str) -> JournalError {
     JournalError::segments(path, reason)
@@ -445,17 +474,22 @@ fn entry_at(kept: Kept, entries: &[u8], number: usize) -> Entry {
     (digest, tick)
 }
 
-/// The time of a digest, if it is among these entries.
-fn time_of(kept: Kept, entries: &[u8], wanted: KeyDigest) -> Option<u64> {
-    let (mut begin, mut end) = (0, entries.len() / kept.entry_bytes());
-    while begin < end {
-        let middle = usize::midpoint(begin, end);
-        let (digest, tick) = entry_at(kept, entries, middle);
-        match digest.cmp(&wanted) {
-            Ordering::Equal => return Some(tick),
-            Ordering::Less => begin = middle + 1,
-            Ordering::Greater => end = middle,
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::count_below;
+
+    proptest! {
+        #[test]
+        fn items_below_another_one_are_counted(
+            mut items in vec(0_u8..40, 0..100),
+            other in 0_u8..42,
+        ) {
+            items.sort_unstable();
+            let count = count_below(items.len(), |index| items[index] < other);
+            prop_assert_eq!(count, items.partition_point(|item| *item < other));
         }
     }
-    None
 }

@@ -77,6 +77,9 @@ proptest! {
             prop_assert_eq!((store.len(), store.kept()), (next, next));
             let all = found(&mut store, 0..next + 50);
             prop_assert_eq!(all, (0..next).collect());
+            // Few of them, whose blocks are not next to each other.
+            let few = found(&mut store, (0..next + 50).step_by(97));
+            prop_assert_eq!(few, (0..next).step_by(97).collect());
             if commits {
                 committed = store.flush().unwrap();
                 prop_assert_eq!(committed, next);
