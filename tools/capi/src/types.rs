@@ -114,7 +114,7 @@ pub struct echoless_packet_options {
     pub ignore: *const c_char,
     /// "none" (the default) or "vlan": what copies must have in common besides.
     pub group: *const c_char,
-    /// The bytes of the payload that are compared; 0 are all.
+    /// The bytes that are compared behind the header of TCP, UDP, SCTP or ICMP; 0 are all.
     pub payload_bytes: u32,
     /// The bytes of a packet that every capture has, at least 40; 0 if captures do not cut.
     pub snap_safe: u32,

@@ -64,7 +64,8 @@ pub(crate) struct PacketArgs {
     #[arg(long)]
     pub(crate) inner: bool,
 
-    /// Compare at most N bytes of the payload; its length is compared in any case
+    /// Compare at most N bytes behind the header of TCP, UDP, SCTP or ICMP; the length is compared in
+    /// any case, and packets without such a header are compared whole
     #[arg(long, value_name = "N")]
     pub(crate) payload_bytes: Option<String>,
 

@@ -130,8 +130,9 @@ pub struct KeyOptions {
     pub from: From,
     /// The fields that are left out.
     pub ignore: FieldSet,
-    /// The most payload bytes that are compared, from the first on; all without a limit. The length
-    /// of the payload on the wire is always compared.
+    /// The most bytes that are compared behind a whole header of TCP, UDP, SCTP or ICMP, from the
+    /// first on; all without a limit, and all of other packets and fragments. The length of the
+    /// payload on the wire is always compared.
     pub payload_bytes: Option<u32>,
     /// Compares at most this many bytes of each packet, counted from the layer that the key begins
     /// at, and the length on the wire.

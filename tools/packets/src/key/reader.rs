@@ -193,7 +193,12 @@ impl KeyReader {
         visit::headers(selection, selection.from, &mut encoder);
 
         let payload = selection.layers.payload.bytes(selection.bytes);
-        let payload = &payload[..payload.len().min(self.payload_limit)];
+        // Where no header ends, bytes of headers may be among these.
+        let limit = match selection.layers.has_transport_header() {
+            true => self.payload_limit,
+            false => usize::MAX,
+        };
+        let payload = &payload[..payload.len().min(limit)];
         encoder.item(Tag::Payload, None);
         lengths(payload, selection.layers.payload.wire_len(), &mut encoder);
 

@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::options::{From, KeyOptions};
-use crate::layers::{Layers, PRP_LEN, Shims, TransportKind};
+use crate::layers::{Layers, PRP_LEN, Shims};
 use crate::packet::Packet;
 
 /// How a packet was read, for statistics. Everything is false for a packet that was captured whole
@@ -118,14 +118,14 @@ impl<'a> Selection<'a> {
         mut layers: Layers,
         options: &KeyOptions,
     ) -> Self {
+        let has_header = layers.has_transport_header();
+        let has_payload = layers.payload.captured_len() > 0;
         let has_layer = match options.from {
             From::Link => true,
             From::Network => layers.network.is_some(),
-            From::Transport => layers.transport.is_some(),
-            From::Payload => {
-                let header = layers.transport.filter(|t| t.kind != TransportKind::Other);
-                header.is_some() && layers.payload.captured_len() > 0
-            }
+            // Without a byte of it nothing would be compared.
+            From::Transport => layers.transport.is_some() && (has_header || has_payload),
+            From::Payload => has_header && has_payload,
         };
         let contradicts = (packet.original_len as usize) < packet.bytes.len();
         let conditions = Conditions {

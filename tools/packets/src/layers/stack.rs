@@ -4,7 +4,7 @@ use super::link::{self, LinkHeader};
 use super::network::{self, Evidence, IpFault, IpVersion, Network};
 use super::shim::{self, Shims};
 use super::trailer::{self, PRP_LEN};
-use super::transport::{self, Transport};
+use super::transport::{self, Transport, TransportKind};
 use super::tunnel::{self, Entry};
 use crate::packet::Packet;
 
@@ -111,6 +111,14 @@ impl Layers {
         let mut layers = Self::read(packet.bytes, 0, wire, Entry::Link(packet.link), 0);
         layers.malformed |= (packet.original_len as usize) < captured;
         layers
+    }
+
+    /// Whether there is a whole header of TCP, UDP, SCTP or ICMP in front of the payload.
+    #[must_use]
+    #[inline(always)]
+    pub fn has_transport_header(&self) -> bool {
+        self.transport
+            .is_some_and(|header| header.kind != TransportKind::Other)
     }
 
     /// The layers of the packet that this one carries in a tunnel: MPLS pseudowire (with a control

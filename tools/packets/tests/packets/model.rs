@@ -152,7 +152,10 @@ pub(crate) fn compared(sample: &Sample, options: &KeyOptions) -> Vec<String> {
     let has_layer = match options.from {
         From::Link => true,
         From::Network => level.ip.is_some(),
-        From::Transport => level.ip.is_some_and(|ip| !is_fragment(&headers[ip])),
+        From::Transport => {
+            level.ip.is_some_and(|ip| !is_fragment(&headers[ip]))
+                && (level.transport.is_some() || !payload.is_empty())
+        }
         From::Payload => level.transport.is_some() && !payload.is_empty(),
     };
     let from = if has_layer { options.from } else { From::Link };
@@ -202,6 +205,7 @@ pub(crate) fn compared(sample: &Sample, options: &KeyOptions) -> Vec<String> {
     }
     let limit = options
         .payload_bytes
+        .filter(|_| level.transport.is_some())
         .map_or(usize::MAX, |limit| limit as usize);
     out.add(format!(
         "payload {} {:?}",

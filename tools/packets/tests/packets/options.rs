@@ -1,7 +1,10 @@
 //! Options: names, defaults, and every rejection.
 
+use echoless_packets::Packet;
 use echoless_packets::key::{Field, FieldSet, From, Group, KeyOptions, KeyReader, MIN_SNAP};
 use echoless_packets::synth::{Header, Stack};
+
+use crate::support::conditions_of;
 
 fn rejected(options: KeyOptions) -> String {
     KeyReader::new(options)
@@ -117,6 +120,61 @@ fn the_payload_is_compared_up_to_the_limit() {
     assert_eq!(key(b"abcdef"), key(b"abcxyz"));
     assert_ne!(key(b"abcdef"), key(b"abxdef"));
     assert_ne!(key(b"abcdef"), key(b"abcde"));
+}
+
+/// TCP of the IP packet of these addresses, captured up to this many bytes of its header.
+fn cut_tcp(address: u8, ip: Header, captured: usize) -> (Stack, Vec<u8>) {
+    let stack = Stack::new(vec![Header::ethernet(), ip, Header::tcp()]);
+    let mut bytes = stack.bytes(b"payload");
+    let header = bytes.len() - 27;
+    // The last byte of the destination, and the last one of the source port.
+    (bytes[header - 1], bytes[header + 1]) = (address, address);
+    bytes.truncate(header + captured);
+    (stack, bytes)
+}
+
+#[test]
+fn what_was_captured_of_a_header_is_no_payload() {
+    let options = KeyOptions {
+        payload_bytes: Some(0),
+        ..KeyOptions::default()
+    };
+    let reader = KeyReader::new(options).expect("good options");
+    for ip in [Header::ipv4(), Header::ipv6()] {
+        let key = |port: u8, captured| {
+            let (stack, mut bytes) = cut_tcp(7, ip.clone(), captured);
+            let end = bytes.len();
+            bytes[end - captured + 1] = port;
+            let packet = Packet {
+                original_len: 100,
+                ..stack.packet(&bytes)
+            };
+            crate::support::key_of(&reader, &packet)
+        };
+        for captured in 2..=20 {
+            assert_eq!(key(1, captured), key(1, captured));
+            assert_ne!(key(1, captured), key(2, captured), "{captured}");
+        }
+    }
+}
+
+#[test]
+fn without_a_byte_of_a_layer_the_rest_is_compared() {
+    let reader = crate::support::reader(From::Transport, "lan-id,ttl,checksum");
+    for ip in [Header::ipv4(), Header::ipv6()] {
+        let key = |address, captured| {
+            let (stack, bytes) = cut_tcp(address, ip.clone(), captured);
+            let packet = Packet {
+                original_len: 100,
+                ..stack.packet(&bytes)
+            };
+            let whole = conditions_of(&reader, &packet).whole;
+            assert_eq!(whole, captured == 0, "{captured}");
+            crate::support::key_of(&reader, &packet)
+        };
+        assert_ne!(key(1, 0), key(2, 0));
+        assert_eq!(key(1, 1), key(2, 1));
+    }
 }
 
 #[test]
