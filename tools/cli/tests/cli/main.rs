@@ -63,6 +63,8 @@ mod packets_partial;
 mod packets_support;
 mod packets_tag;
 mod packets_tshark;
+#[cfg(target_os = "linux")]
+mod packets_xdp;
 mod plan;
 mod real_data;
 mod records;
