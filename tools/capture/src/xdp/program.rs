@@ -88,8 +88,8 @@ const fn instruction(
     }
 }
 
-/// A program that passes the frames of an interface to sockets. It ends with this, at the latest with
-/// the process, and then they are the host's again.
+/// A program that passes the frames of an interface to sockets. It ends with this, at the latest
+/// with the process, and then they are the host's again.
 #[derive(Debug)]
 pub(super) struct Attached {
     _link: OwnedFd,
@@ -102,8 +102,8 @@ impl Attached {
     /// host.
     ///
     /// # Errors
-    /// That of the system: [`io::ErrorKind::ResourceBusy`] or [`io::ErrorKind::AlreadyExists`] if the
-    /// interface has another program.
+    /// That of the system: [`io::ErrorKind::ResourceBusy`] or [`io::ErrorKind::AlreadyExists`] if
+    /// the interface has another program.
     pub(super) fn new(index: u32, sockets: &[XdpSocket]) -> io::Result<Self> {
         let map = NewMap {
             kind: BPF_MAP_TYPE_XSKMAP,
@@ -183,8 +183,8 @@ fn load(map: &OwnedFd) -> io::Result<OwnedFd> {
             _kernel: 0,
             flags,
         };
-        // SAFETY: the command has these attributes; the pointers are to so many instructions, and to
-        // a text that ends with NUL.
+        // SAFETY: the command has these attributes; the pointers are to so many instructions, and
+        // to a text that ends with NUL.
         unsafe { create(BPF_PROG_LOAD, &program) }
     };
     match load(BPF_F_XDP_HAS_FRAGS) {

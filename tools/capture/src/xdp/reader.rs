@@ -318,7 +318,7 @@ impl XdpReader {
             dropped += counted.rx_dropped + counted.rx_ring_full;
             ran_out += counted.rx_fill_ring_empty_descs;
         }
-        let since = dropped - self.dropped;
+        let since = dropped.saturating_sub(self.dropped);
         let counts = KernelCounts {
             received: self.taken + since,
             dropped: since,
@@ -358,8 +358,8 @@ fn explained(error: io::Error, buffer: u64) -> io::Error {
     let problem = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
             "no permission to capture by AF_XDP: expected root, or the capabilities that `sudo \
-             setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep $(command -v echoless)` gives \
-             to the command"
+             setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep $(command -v echoless)` \
+             gives to the command"
                 .into()
         }
         Some(libc::ENOBUFS) => format!(
@@ -378,7 +378,8 @@ fn explained(error: io::Error, buffer: u64) -> io::Error {
     io::Error::new(error.kind(), problem)
 }
 
-/// To whom a frame is that an Ethernet interface of this address has received, a `PACKET_` constant.
+/// To whom a frame is that an Ethernet interface of this address has received: a `PACKET_`
+/// constant.
 #[inline]
 fn packet_type(frame: &[u8], address: [u8; 6]) -> u8 {
     match frame.first_chunk::<6>() {

@@ -29,8 +29,8 @@ const _: () = assert!(size_of::<xdp_umem_reg>() == 32);
 const SENT_ENTRIES: c_int = 1;
 
 /// How a socket may be bound, the best first: the driver writes frames into the memory of the
-/// socket, or the kernel copies them there; frames come in several chunks where they fit in none, or
-/// are dropped.
+/// socket, or the kernel copies them there; frames come in several chunks where they fit in none,
+/// or are dropped.
 const WAYS: [u16; 4] = [
     XDP_ZEROCOPY | XDP_USE_SG,
     XDP_ZEROCOPY,

@@ -67,8 +67,8 @@ impl Ring {
 
     fn position(&self, offset: usize) -> &AtomicU32 {
         let place = self.memory.at(offset, size_of::<u32>());
-        // SAFETY: the word is inside the mapping, aligned as the mapping and the offset are, and the
-        // kernel accesses it as one word.
+        // SAFETY: the word is inside the mapping, aligned as the mapping and the offset are, and
+        // the kernel accesses it as one word.
         unsafe { AtomicU32::from_ptr(place.cast()) }
     }
 
@@ -195,8 +195,8 @@ impl Umem {
 
     fn pass_chunk(&mut self, address: u64) {
         let place = self.empty.entry::<u64>(self.emptied);
-        // SAFETY: an entry of the ring, aligned as its offset is. The kernel does not read it before
-        // `publish`: there are no more chunks than entries.
+        // SAFETY: an entry of the ring, aligned as its offset is. The kernel does not read it
+        // before `publish`: there are no more chunks than entries.
         unsafe { place.write(address / self.chunk_bytes as u64 * self.chunk_bytes as u64) };
         self.emptied = self.emptied.wrapping_add(1);
     }
@@ -218,8 +218,8 @@ impl Umem {
         let place = self
             .filled
             .entry::<xdp_desc>(self.next.wrapping_add(behind));
-        // SAFETY: an entry of the ring, aligned as its offset is, which the kernel does not write to
-        // between its producer and the consumer.
+        // SAFETY: an entry of the ring, aligned as its offset is, which the kernel does not write
+        // to between its producer and the consumer.
         unsafe { place.read() }
     }
 }

@@ -29,8 +29,8 @@ pub(crate) struct LiveArgs {
     #[arg(long = "interface", value_name = "NAME", conflicts_with_all = ["inputs", "skip_seen_files"])]
     pub(crate) interfaces: Vec<String>,
 
-    /// Capture copies of what an interface receives and sends, or, with less CPU time, take what it
-    /// receives from this machine, which does not get it then
+    /// How to capture: copy what an interface receives and sends, or take what it receives by
+    /// AF_XDP, so that this machine does not get it
     #[arg(
         long,
         value_enum,
