@@ -70,6 +70,8 @@ enum Way {
     Tcpdump(PathBuf),
     /// From the interface; to a file, or to the null device.
     Live(Option<PathBuf>),
+    /// From the interface by AF_XDP, to the null device.
+    Xdp,
     /// From a file with the same packets.
     File(PathBuf),
 }
@@ -80,6 +82,7 @@ impl Way {
             Self::Tcpdump(_) => "tcpdump -w /dev/null",
             Self::Live(None) => "packets --interface",
             Self::Live(Some(_)) => "packets --interface -o FILE",
+            Self::Xdp => "packets --interface --capture af-xdp",
             Self::File(_) => "packets FILE",
         }
     }
@@ -121,7 +124,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         write_file(&file, arguments.packets, lengths)?;
         let mut ways: Vec<_> = tcpdump.iter().cloned().map(Way::Tcpdump).collect();
         let output = folder.path().join("out.pcapng");
-        ways.extend([Way::Live(None), Way::Live(Some(output)), Way::File(file)]);
+        ways.extend([
+            Way::Live(None),
+            Way::Live(Some(output)),
+            Way::Xdp,
+            Way::File(file),
+        ]);
         let stats = folder.path().join("stats");
         let taken = measure_in_turn(&mut ways, arguments.rounds, |way| {
             let taken = measure(way, arguments, lengths, &ours, &stats);
@@ -222,12 +230,14 @@ fn measure(
             ]);
             command
         }
-        Way::Live(output) => {
+        Way::Live(_) | Way::Xdp => {
             let mut command = Command::new(ours);
             command.args(["packets", "--interface", CAPTURED, "--packets", &counted]);
-            if let Some(output) = output {
-                command.arg("-o").arg(output);
-            }
+            match way {
+                Way::Live(Some(output)) => command.arg("-o").arg(output),
+                Way::Xdp => command.args(["--capture", "af-xdp"]),
+                _ => &mut command,
+            };
             command.arg("--stats").arg(stats);
             command
         }
@@ -263,7 +273,7 @@ fn measure(
             }
             lost
         }
-        Way::Live(_) | Way::File(_) => check(stats, packets, 1)?,
+        Way::Live(_) | Way::Xdp | Way::File(_) => check(stats, packets, 1)?,
     };
     let cpu_seconds = (used.utime + used.stime).as_secs_f64();
     Ok(Taken { cpu_seconds, lost })

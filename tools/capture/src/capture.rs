@@ -10,7 +10,8 @@
 //!     may go  ->           .    <-  hold  ->                 .
 //! ```
 //!
-//! That depends on the times of frames only, so a ring is read as fast as it is filled.
+//! That depends on the times of frames only, so a ring is read as fast as it is filled. Frames of
+//! AF_XDP have the time of the look, so a later look has no earlier ones, and the hold is 0.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -31,7 +32,8 @@ const SLACK: Duration = Duration::from_millis(30);
 /// A frame that could go for so long, in nanoseconds, waits for its turn and for no other one.
 const LATE: u64 = 10_000_000;
 
-/// The shortest wait for a frame that is held, so that those behind it are read together.
+/// The shortest wait for a frame that is held, so that those behind it are read together, and the
+/// wait in which frames of AF_XDP gather, which would wake the reader one by one.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// How often the capture looks whether an interface that is down was removed, of which the kernel
@@ -52,7 +54,11 @@ pub struct Capture {
     options: Options,
     interfaces: Vec<Interface>,
     snap_len: usize,
+    /// The longest time from a frame to the end of its block.
+    lateness: Duration,
     hold: Duration,
+    /// Whether frames gather in the next wait: some came since the last one.
+    gathers: bool,
     /// When the next frame may go, in nanoseconds since 1970, if there is one.
     due: Option<u64>,
     /// The frames until the end.
@@ -96,11 +102,17 @@ impl Capture {
             pcapng::describe(&mut writer, name, link, options.snap_len, filter);
             interfaces.push(opened);
         }
+        let lateness = 2 * options.block_timeout + SLACK;
         Ok(Self {
             options: options.clone(),
             interfaces,
             snap_len: options.snap_len as usize,
-            hold: 2 * options.block_timeout + SLACK,
+            lateness,
+            hold: match options.by_xdp {
+                true => Duration::ZERO,
+                false => lateness,
+            },
+            gathers: false,
             due: None,
             left: options.frames.unwrap_or(u64::MAX),
             drained: None,
@@ -207,6 +219,7 @@ impl Capture {
             true
         })?;
         self.left -= taken;
+        self.gathers = self.options.by_xdp && self.options.block_timeout > SHORTEST_WAIT;
         Ok(filled)
     }
 
@@ -220,9 +233,9 @@ impl Capture {
         // The time of the first frame that must come behind those of `first`, and when the empty
         // rings were all seen so.
         let (mut behind, mut seen_empty) = (u64::MAX, u64::MAX);
-        let is_only = self.interfaces.len() == 1;
+        let (is_only, mut look) = (self.interfaces.len() == 1, None);
         for (at, interface) in self.interfaces.iter_mut().enumerate() {
-            if !interface.find()? {
+            if !interface.find(&mut look)? {
                 seen_empty = seen_empty.min(interface.seen_empty);
                 continue;
             }
@@ -273,10 +286,10 @@ impl Capture {
     /// That of the system.
     pub fn stop(&mut self) -> io::Result<()> {
         if self.drained.is_none() {
-            for interface in &self.interfaces {
+            for interface in &mut self.interfaces {
                 interface.stop()?;
             }
-            self.drained = Some(Instant::now() + self.hold);
+            self.drained = Some(Instant::now() + self.lateness);
         }
         Ok(())
     }
@@ -295,7 +308,7 @@ impl Capture {
         // Changes are found behind a wait, and there may have been none since.
         self.check()?;
         let now = now();
-        for (number, interface) in (0..).zip(&self.interfaces) {
+        for (number, interface) in (0..).zip(&mut self.interfaces) {
             interface.count()?;
             pcapng::count(&mut self.writer, number, now, &interface.counts);
         }
@@ -316,7 +329,7 @@ impl Capture {
         let sockets: Vec<_> = self
             .interfaces
             .iter()
-            .filter_map(Interface::idle_socket)
+            .flat_map(|it| it.idle_sockets(self.gathers))
             .collect();
         let held = self
             .due
@@ -329,7 +342,9 @@ impl Capture {
         let mut awaited = (self.interfaces.iter()).filter(|it| it.was_down);
         let may_change = awaited.any(|it| waits || it.gone.is_none());
         let look = may_change.then_some(LOOK_AT_DOWN);
-        (sockets, [held, drained, look].into_iter().flatten().min())
+        let gathered = self.gathers.then_some(SHORTEST_WAIT);
+        let longest = [held, drained, look, gathered].into_iter().flatten().min();
+        (sockets, longest)
     }
 
     /// Whether half of a buffer waits to be read, so that the kernel soon drops frames, and not
@@ -346,6 +361,7 @@ impl Capture {
     /// That of the system.
     pub fn check(&mut self) -> io::Result<()> {
         let waits = self.options.waits && self.drained.is_none();
+        self.gathers = false;
         for interface in &mut self.interfaces {
             let name = interface.name.clone();
             match interface.check()? {
@@ -354,7 +370,7 @@ impl Capture {
                 Some(Change::Gone) => self.notices.push(Notice::Gone(name.clone())),
             }
             // The last block of the ring comes before that.
-            let is_left = (interface.gone).is_some_and(|gone| gone.elapsed() > self.hold);
+            let is_left = (interface.gone).is_some_and(|gone| gone.elapsed() > self.lateness);
             if waits && is_left && interface.is_idle() && interface.reopen(&self.options)? {
                 self.notices.push(Notice::Again(name));
             }

@@ -1,8 +1,9 @@
 //! Filters in the language of libpcap, compiled by libpcap itself where it is installed.
 //!
 //! The library is opened when a filter is wanted, so that neither building nor running without one
-//! needs it. It compiles for an open interface, as `tcpdump` does: only then does a program know of
-//! VLAN tags that the kernel has taken out of the frames.
+//! needs it. A program that the kernel runs is compiled for an open interface, as `tcpdump` does:
+//! only then does it know of VLAN tags that the kernel has taken out of the frames. One that runs
+//! here sees frames as they are.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
@@ -13,6 +14,8 @@ use std::slice;
 use echoless_packets::LinkType;
 use libc::sock_filter;
 use libloading::Library;
+
+use crate::options::MOST_SNAP_LEN;
 
 /// The names of the library: of most systems, of Debian, and of one that is built from source.
 const NAMES: [&str; 3] = ["libpcap.so.1", "libpcap.so.0.8", "libpcap.so"];
@@ -47,6 +50,46 @@ impl Program {
     }
 }
 
+/// `bpf_filter`: a program, a frame, its length on the wire and here; 0 is a frame that it rejects.
+type RunProgram = unsafe extern "C" fn(*const sock_filter, *const u8, c_uint, c_uint) -> c_uint;
+
+/// A filter that runs here, not in the kernel.
+#[derive(Debug)]
+pub(crate) struct FrameFilter {
+    program: Vec<sock_filter>,
+    run: RunProgram,
+    /// Keeps `run` there.
+    _library: Library,
+}
+
+impl FrameFilter {
+    /// Compiles an expression for whole frames with this link header.
+    ///
+    /// # Errors
+    /// Those of [`compile`].
+    pub(crate) fn new(link: LinkType, expression: &str) -> io::Result<Self> {
+        let library = open()?;
+        let program = compile_with(&library, None, link, MOST_SNAP_LEN, expression)?;
+        // SAFETY: the function of libpcap with its type.
+        let run = unsafe { library.get::<RunProgram>(c"bpf_filter") };
+        let run = *run.map_err(|error| io::Error::new(ErrorKind::Unsupported, error))?;
+        Ok(Self {
+            program,
+            run,
+            _library: library,
+        })
+    }
+
+    /// Whether the filter selects a frame.
+    #[inline]
+    pub(crate) fn selects(&self, frame: &[u8]) -> bool {
+        let length = c_uint::try_from(frame.len()).unwrap_or(c_uint::MAX);
+        // SAFETY: libpcap has made the program, whose jumps stay in it and which ends, and checks
+        // what it reads of the frame, which has this length or more.
+        unsafe { (self.run)(self.program.as_ptr(), frame.as_ptr(), length, length) != 0 }
+    }
+}
+
 /// A `pcap_t`.
 #[repr(C)]
 struct Handle {
@@ -65,14 +108,24 @@ pub(crate) fn compile(
     snap_len: u32,
     expression: &str,
 ) -> io::Result<Vec<sock_filter>> {
-    let library = open()?;
+    compile_with(&open()?, Some(interface), link, snap_len, expression)
+}
+
+/// Compiles for an interface, or for frames as they are.
+fn compile_with(
+    library: &Library,
+    interface: Option<&str>,
+    link: LinkType,
+    snap_len: u32,
+    expression: &str,
+) -> io::Result<Vec<sock_filter>> {
     let missing = |error: libloading::Error| io::Error::new(ErrorKind::Unsupported, error);
     let text = |text: &str| CString::new(text).map_err(io::Error::from);
-    let (name, expression) = (text(interface)?, text(expression)?);
+    let (name, expression) = (interface.map(text).transpose()?, text(expression)?);
+    let snap_len = snap_len.min(i32::MAX as u32) as c_int;
     // SAFETY: these are the functions of libpcap with their types, which did not change since 1.0.
-    // A handle is one that `pcap_create` returned, and is closed once; messages are copied before
-    // that. Every string ends with NUL. A compiled program has `length` instructions until it is
-    // freed.
+    // A handle is one that libpcap returned, and is closed once; messages are copied before that.
+    // Every string ends with NUL. A compiled program has `length` instructions until it is freed.
     unsafe {
         type Create = unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut Handle;
         type Set = unsafe extern "C" fn(*mut Handle, c_int) -> c_int;
@@ -80,7 +133,9 @@ pub(crate) fn compile(
         type Message = unsafe extern "C" fn(*mut Handle) -> *const c_char;
         type Compile =
             unsafe extern "C" fn(*mut Handle, *mut Program, *const c_char, c_int, c_uint) -> c_int;
+        type Open = unsafe extern "C" fn(c_int, c_int) -> *mut Handle;
         let create = library.get::<Create>(c"pcap_create").map_err(missing)?;
+        let open_dead = library.get::<Open>(c"pcap_open_dead").map_err(missing)?;
         let set_snap_len = library.get::<Set>(c"pcap_set_snaplen").map_err(missing)?;
         let set_memory = library
             .get::<Set>(c"pcap_set_buffer_size")
@@ -95,17 +150,22 @@ pub(crate) fn compile(
         let close = close.map_err(missing)?;
 
         let mut problem = [0 as c_char; MESSAGE_BYTES];
-        let handle = create(name.as_ptr(), problem.as_mut_ptr());
+        let handle = match &name {
+            Some(name) => create(name.as_ptr(), problem.as_mut_ptr()),
+            None => open_dead(c_int::from(link.0), snap_len),
+        };
         if handle.is_null() {
             return Err(io::Error::other(words(problem.as_ptr())));
         }
-        set_snap_len(handle, snap_len.min(i32::MAX as u32) as c_int);
-        set_memory(handle, LITTLE_MEMORY);
+        if name.is_some() {
+            set_snap_len(handle, snap_len);
+            set_memory(handle, LITTLE_MEMORY);
+        }
         let mut program = Program {
             length: 0,
             instructions: ptr::null_mut(),
         };
-        let compiled = if activate(handle) < 0 {
+        let compiled = if name.is_some() && activate(handle) < 0 {
             Err(io::Error::other(words(message(handle))))
         } else if link_type(link_of(handle)) != Some(link) {
             let problem = "a filter is compiled for other frames than those of the interface";

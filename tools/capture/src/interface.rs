@@ -1,6 +1,7 @@
-//! One interface that is captured: its socket, and its ring.
+//! One interface that is captured: its socket, and where its frames come from.
 
 use std::io::{self, ErrorKind};
+use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -8,11 +9,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use echoless_packets::LinkType;
 
 use crate::block::Frame;
-use crate::filter;
+use crate::filter::{self, FrameFilter};
 use crate::options::{InterfaceCounts, Notice, Options, is_absent};
 use crate::reader::RingReader;
 use crate::ring::Ring;
 use crate::socket::{Hardware, PacketSocket, pass};
+use crate::source::Source;
+use crate::xdp::XdpReader;
 
 /// Frames that begin with an IP header.
 const ARPHRD_RAWIP: u16 = 519;
@@ -43,6 +46,8 @@ struct Offloads {
     joined_frames: bool,
     /// Frames without their checksum.
     partial_checksums: bool,
+    /// Frames without their VLAN tag.
+    lost_tags: bool,
 }
 
 /// An interface, and how far its ring is read.
@@ -51,8 +56,9 @@ pub(crate) struct Interface {
     pub(crate) name: String,
     pub(crate) index: u32,
     pub(crate) link_type: LinkType,
-    /// Dropped before the socket, which owns the memory.
-    reader: RingReader,
+    /// Dropped before the socket, which owns the memory of a ring.
+    source: Source,
+    /// Tells what becomes of the interface, also where frames come by other sockets.
     socket: PacketSocket,
     mtu: u32,
     /// When the ring was last seen empty, in nanoseconds since 1970.
@@ -78,18 +84,39 @@ impl Interface {
         options: &Options,
         counts: Arc<InterfaceCounts>,
     ) -> io::Result<Self> {
-        let (socket, Hardware { index, mtu, .. }, link_type) = find(name)?;
-        match &options.filter {
-            Some(filter) => {
+        let (socket, hardware, link_type) = find(name)?;
+        let Hardware { index, mtu, .. } = hardware;
+        // It may have been removed meanwhile.
+        let there = |error| find(name).err().unwrap_or(error);
+        let mut frame_filter = None;
+        match (&options.filter, options.by_xdp) {
+            (Some(filter), false) => {
                 let program = filter::compile(name, link_type, options.snap_len, filter);
-                // It may have been removed meanwhile.
-                let program = program.map_err(|error| find(name).err().unwrap_or(error))?;
-                socket.attach(&program)?;
+                socket.attach(&program.map_err(there)?)?;
             }
-            None => socket.attach(&pass(options.snap_len))?,
+            (None, false) => socket.attach(&pass(options.snap_len))?,
+            (filter, true) => {
+                if link_type != LinkType::ETHERNET {
+                    let problem = "AF_XDP has Ethernet frames only: expected --capture af-packet";
+                    return Err(io::Error::new(ErrorKind::Unsupported, problem));
+                }
+                let filter = filter.as_ref().map(|it| FrameFilter::new(link_type, it));
+                frame_filter = filter.transpose()?;
+                // Its frames come by other sockets.
+                socket.attach(&pass(0))?;
+            }
         }
         let begin = || {
-            let ring = open_ring(&socket, options)?;
+            let source = match options.by_xdp {
+                false => Source::Ring(RingReader::new(open_ring(&socket, options)?)),
+                true => {
+                    let longest = longest_frame(mtu);
+                    let of = (&socket, &hardware);
+                    let queues = XdpReader::open(of, name, options, frame_filter, longest)?;
+                    counts.set_method(queues.method()?);
+                    Source::Queues(Box::new(queues))
+                }
+            };
             if options.promiscuous {
                 socket.set_promiscuous(index)?;
             }
@@ -100,9 +127,9 @@ impl Interface {
                 socket.ignore_outgoing()?;
             }
             socket.bind(index, true)?;
-            Ok(ring)
+            Ok(source)
         };
-        let ring = begin().map_err(|error: io::Error| match error.kind() {
+        let source = begin().map_err(|error: io::Error| match error.kind() {
             ErrorKind::InvalidInput => io::Error::other(error),
             _ if [libc::ENODEV, libc::ENXIO]
                 .map(Some)
@@ -112,17 +139,21 @@ impl Interface {
             }
             _ => error,
         })?;
+        let has = Offloads {
+            lost_tags: options.by_xdp && socket.takes_tags_out(name),
+            ..Offloads::default()
+        };
         Ok(Self {
             name: name.into(),
             index,
             link_type,
-            reader: RingReader::new(ring),
+            source,
             socket,
             mtu,
             seen_empty: 0,
             was_down: false,
             gone: None,
-            has: Offloads::default(),
+            has,
             told: Offloads::default(),
             counts,
         })
@@ -150,18 +181,19 @@ impl Interface {
         Ok(true)
     }
 
-    /// Looks for the next frame. Returns whether there is one.
+    /// Looks for the next frame, at a time that is read into `look` by the first that needs it.
+    /// Returns whether there is one.
     ///
     /// # Errors
     /// If the memory of the ring contradicts itself, or the counts cannot be read.
     #[inline]
-    pub(crate) fn find(&mut self) -> io::Result<bool> {
-        if self.reader.has_frame() {
+    pub(crate) fn find(&mut self, look: &mut Option<u64>) -> io::Result<bool> {
+        if self.source.has_frame() {
             return Ok(true);
         }
         // Before the look: what came in between is not seen.
-        let (now, before) = (now(), self.reader.released());
-        let has_frame = self.reader.find()?;
+        let (now, before) = (*look.get_or_insert_with(now), self.source.released());
+        let has_frame = self.source.find(now)?;
         self.count_behind(before)?;
         if !has_frame {
             self.seen_empty = now;
@@ -174,7 +206,7 @@ impl Interface {
     /// # Errors
     /// If the memory of the ring contradicts itself.
     pub(crate) fn next_frame(&self) -> io::Result<Option<Frame<'_>>> {
-        self.reader.next_frame()
+        self.source.next_frame()
     }
 
     /// Passes the next frames to `take`, at most so many, up to one that is later than `last` or is
@@ -190,11 +222,11 @@ impl Interface {
         mut take: impl FnMut(&Frame<'_>) -> bool,
     ) -> io::Result<u64> {
         let longest = match self.link_type {
-            LinkType::ETHERNET => self.mtu.saturating_add(LINK_BYTES),
+            LinkType::ETHERNET => longest_frame(self.mtu),
             _ => u32::MAX,
         };
-        let (mut has, before) = (self.has, self.reader.released());
-        let taken = self.reader.take_frames(most, |frame| {
+        let (mut has, before) = (self.has, self.source.released());
+        let taken = self.source.take_frames(most, |frame| {
             let is_taken = frame.time <= last && take(frame);
             if is_taken {
                 has.joined_frames |= frame.original_len > longest;
@@ -210,8 +242,8 @@ impl Interface {
 
     /// Adds up the counts of the kernel once it has got a block back, so that each of them is read
     /// before it overflows.
-    fn count_behind(&self, released: u64) -> io::Result<()> {
-        match self.reader.released() == released {
+    fn count_behind(&mut self, released: u64) -> io::Result<()> {
+        match self.source.released() == released {
             true => Ok(()),
             false => self.count(),
         }
@@ -221,10 +253,9 @@ impl Interface {
     ///
     /// # Errors
     /// That of the system.
-    pub(crate) fn count(&self) -> io::Result<()> {
-        let since = self.socket.take_statistics()?;
+    pub(crate) fn count(&mut self) -> io::Result<()> {
         self.counts
-            .add_kernel(since.tp_packets, since.tp_drops, since.tp_freeze_q_cnt);
+            .add_kernel(self.source.take_counts(&self.socket)?);
         Ok(())
     }
 
@@ -232,8 +263,14 @@ impl Interface {
     ///
     /// # Errors
     /// That of the system.
-    pub(crate) fn stop(&self) -> io::Result<()> {
-        self.socket.attach(&pass(0))
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
+        match &mut self.source {
+            Source::Ring(_) => self.socket.attach(&pass(0)),
+            Source::Queues(queues) => {
+                queues.stop();
+                Ok(())
+            }
+        }
     }
 
     /// Finds out what has become of the interface since the last call.
@@ -265,26 +302,34 @@ impl Interface {
                 has.partial_checksums && !told.partial_checksums,
                 Notice::PartialChecksums,
             ),
+            (has.lost_tags && !told.lost_tags, Notice::LostTags),
         ];
         let begun = named.into_iter().filter(|(begins, _)| *begins);
         begun.map(|(_, notice)| notice(self.name.clone()))
     }
 
-    /// The socket, which becomes readable with the next block. While a block is read, it is
-    /// readable all the time.
-    pub(crate) fn idle_socket(&self) -> Option<BorrowedFd<'_>> {
-        (!self.reader.has_frame()).then(|| self.socket.as_fd())
+    /// The sockets of which one becomes readable with the next frames, without those of AF_XDP if
+    /// it `gathers` frames. While frames are read, they are readable all the time.
+    pub(crate) fn idle_sockets(&self, gathers: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let more = self.source.sockets().filter(move |_| !gathers);
+        let all = iter::once(self.socket.as_fd()).chain(more);
+        all.filter(|_| !self.source.has_frame())
     }
 
     /// Whether half of the ring or more waits to be read.
     pub(crate) fn is_behind(&self) -> bool {
-        self.reader.is_behind()
+        self.source.is_behind()
     }
 
     /// Whether the ring has no frame.
     pub(crate) fn is_idle(&self) -> bool {
-        self.reader.is_idle()
+        self.source.is_idle()
     }
+}
+
+/// The bytes of the longest frame of an Ethernet interface with this MTU.
+const fn longest_frame(mtu: u32) -> u32 {
+    mtu.saturating_add(LINK_BYTES)
 }
 
 /// The time of the clock that frames are stamped with, in nanoseconds since 1970; until 2554.
@@ -381,6 +426,7 @@ mod tests {
     #[test]
     fn only_a_lack_of_memory_is_called_one() {
         let options = Options {
+            by_xdp: false,
             interfaces: vec!["lo".into()],
             snap_len: 1,
             promiscuous: false,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An interface has a packet socket with a ring (`TPACKET_V3`) that the kernel fills block by
-//! block. A frame is copied once, into the buffer of the caller, with the VLAN tag that the kernel
+//! block, or a socket of AF_XDP for each queue, whose frames the host does not get. A frame is copied once, into the buffer of the caller, with the VLAN tag that the kernel
 //! has taken out put back, and described there, so that the caller need not frame it. The section
 //! ends with the statistics of each interface, which say what the kernel has dropped.
 //!
@@ -18,6 +18,7 @@
 //! use std::time::Duration;
 //!
 //! let options = Options {
+//!     by_xdp: false,
 //!     interfaces: vec!["nowhere".into()],
 //!     snap_len: MOST_SNAP_LEN,
 //!     promiscuous: false,
@@ -34,8 +35,9 @@
 //! assert_eq!(error.interface, "nowhere");
 //! ```
 //!
-//! `unsafe` code maps the ring (`ring.rs`), calls the socket (`socket.rs`) and libpcap
-//! (`filter.rs`). `block.rs` reads the mapped bytes and trusts none of them.
+//! `unsafe` code maps memory (`memory.rs`) and reads it (`ring.rs`, `xdp/umem.rs`), calls sockets
+//! (`socket.rs`, `xdp/socket.rs`), `bpf(2)` (`xdp/program.rs`) and libpcap (`filter.rs`). `block.rs`
+//! and `xdp/reader.rs` take offsets and lengths out of the memory and trust none of them.
 
 #[cfg(target_os = "linux")]
 mod block;
@@ -47,6 +49,8 @@ mod elsewhere;
 mod filter;
 #[cfg(target_os = "linux")]
 mod interface;
+#[cfg(target_os = "linux")]
+mod memory;
 mod options;
 #[cfg(target_os = "linux")]
 mod pcapng;
@@ -58,13 +62,18 @@ mod ring;
 mod sender;
 #[cfg(target_os = "linux")]
 mod socket;
+#[cfg(target_os = "linux")]
+mod source;
+#[cfg(target_os = "linux")]
+mod xdp;
 
 #[cfg(target_os = "linux")]
 pub use capture::Capture;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Capture, Sender};
 pub use options::{
-    InterfaceCounts, InterfaceError, LEAST_BUFFER, MOST_SNAP_LEN, Notice, Options, is_absent,
+    InterfaceCounts, InterfaceError, LEAST_BUFFER, MOST_SNAP_LEN, Method, Notice, Options,
+    is_absent,
 };
 #[cfg(target_os = "linux")]
 pub use sender::Sender;

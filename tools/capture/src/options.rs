@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The snap length without an option: longer than any frame.
@@ -11,9 +11,40 @@ pub const MOST_SNAP_LEN: u32 = 256 << 10;
 /// The least memory of a ring: two blocks.
 pub const LEAST_BUFFER: u64 = 256 << 10;
 
+/// How frames come from the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Method {
+    /// Copies of all frames that an interface receives and sends, in the ring of a packet socket.
+    AfPacket,
+    /// The frames that an interface receives, which the host does not get: behind the driver, and
+    /// copied; out of the driver, and copied; or by the hardware in memory of this process.
+    AfXdpGeneric,
+    /// See [`AfXdpGeneric`](Self::AfXdpGeneric).
+    AfXdpCopy,
+    /// See [`AfXdpGeneric`](Self::AfXdpGeneric).
+    AfXdpZeroCopy,
+}
+
+impl Method {
+    /// The name of the method.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AfPacket => "af-packet",
+            Self::AfXdpGeneric => "af-xdp generic",
+            Self::AfXdpCopy => "af-xdp copy",
+            Self::AfXdpZeroCopy => "af-xdp zero-copy",
+        }
+    }
+}
+
 /// What is captured.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Whether frames are captured by AF_XDP, which the host then does not get, in the best way that
+    /// the driver has.
+    pub by_xdp: bool,
     /// The interfaces, none of them twice.
     pub interfaces: Vec<String>,
     /// The most bytes of a frame, 1 to [`MOST_SNAP_LEN`]. The others are cut off, and a packet says
@@ -63,6 +94,8 @@ pub enum Notice {
     Again(String),
     /// The interface has frames whose checksums are not computed yet.
     PartialChecksums(String),
+    /// The interface takes VLAN tags out of its frames, which AF_XDP has not.
+    LostTags(String),
     /// The interface has frames longer than its MTU, which were joined, or are not divided yet.
     JoinedFrames(String),
 }
@@ -75,6 +108,15 @@ pub struct InterfaceCounts {
     dropped: AtomicU64,
     freezes: AtomicU64,
     reopened: AtomicU64,
+    method: AtomicU8,
+}
+
+/// What the kernel has counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KernelCounts {
+    pub(crate) received: u64,
+    pub(crate) dropped: u64,
+    pub(crate) freezes: u64,
 }
 
 impl InterfaceCounts {
@@ -114,7 +156,24 @@ impl InterfaceCounts {
         self.reopened.load(Ordering::Relaxed)
     }
 
+    /// How the frames came last.
+    #[must_use]
+    pub fn method(&self) -> Method {
+        let number = self.method.load(Ordering::Relaxed);
+        let known = [
+            Method::AfXdpGeneric,
+            Method::AfXdpCopy,
+            Method::AfXdpZeroCopy,
+        ];
+        let found = known.into_iter().find(|it| *it as u8 == number);
+        found.unwrap_or(Method::AfPacket)
+    }
+
     // Relaxed: the numbers publish nothing else.
+
+    pub(crate) fn set_method(&self, method: Method) {
+        self.method.store(method as u8, Ordering::Relaxed);
+    }
 
     pub(crate) fn add_reopened(&self) {
         self.reopened.fetch_add(1, Ordering::Relaxed);
@@ -124,12 +183,9 @@ impl InterfaceCounts {
         self.frames.fetch_add(frames, Ordering::Relaxed);
     }
 
-    pub(crate) fn add_kernel(&self, received: u32, dropped: u32, freezes: u32) {
-        self.received
-            .fetch_add(u64::from(received), Ordering::Relaxed);
-        self.dropped
-            .fetch_add(u64::from(dropped), Ordering::Relaxed);
-        self.freezes
-            .fetch_add(u64::from(freezes), Ordering::Relaxed);
+    pub(crate) fn add_kernel(&self, since: KernelCounts) {
+        self.received.fetch_add(since.received, Ordering::Relaxed);
+        self.dropped.fetch_add(since.dropped, Ordering::Relaxed);
+        self.freezes.fetch_add(since.freezes, Ordering::Relaxed);
     }
 }

@@ -11,25 +11,22 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::{self, NonNull};
+use std::os::fd::BorrowedFd;
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{TP_STATUS_KERNEL, TP_STATUS_USER};
 
 use crate::block::BLOCK_STATUS;
+use crate::memory::Mapping;
 
 /// The mapped blocks of a ring.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    memory: NonNull<u8>,
+    memory: Mapping,
     block_bytes: usize,
     blocks: usize,
 }
-
-// SAFETY: the mapping belongs to no thread, and only `&mut self` passes a block back.
-unsafe impl Send for Ring {}
 
 impl Ring {
     /// Maps so many blocks of `file`, the socket of the ring: all that it has.
@@ -42,24 +39,8 @@ impl Ring {
         let length = block_bytes
             .checked_mul(blocks)
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping, which replaces no other.
-        let memory = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                length,
-                access,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self {
-            memory,
+            memory: Mapping::of_file(file, 0, length)?,
             block_bytes,
             blocks,
         })
@@ -105,15 +86,7 @@ impl Ring {
 
     fn start(&self, block: usize) -> *mut u8 {
         assert!(block < self.blocks, "a block of the ring");
-        // SAFETY: inside the mapping, whose length fits in memory.
-        unsafe { self.memory.as_ptr().add(block * self.block_bytes) }
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping of `map`, which nothing borrows any more.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.blocks * self.block_bytes) };
+        self.memory.at(block * self.block_bytes, self.block_bytes)
     }
 }
 

@@ -1,6 +1,7 @@
-//! A packet socket and its options.
+//! A packet socket, and the options of sockets.
 #![allow(unsafe_code)]
 
+use std::array;
 use std::ffi::CString;
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -14,11 +15,16 @@ const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
 /// The length of a frame that the kernel takes for the layout of the ring: any divides a block.
 const NOMINAL_FRAME: u32 = 2048;
 
+/// Commands to a driver, of 9 and of 2 numbers, and what it answers: that tags are taken out.
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETH_FLAG_RXVLAN: u32 = 1 << 8;
+
 /// Values of options that the kernel reads, or writes, as bytes.
 ///
 /// # Safety
 /// All bytes of the type are its value, and any bytes are one.
-unsafe trait Plain: Copy {}
+pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: a number.
 unsafe impl Plain for c_int {}
@@ -37,6 +43,8 @@ pub(crate) struct Hardware {
     pub(crate) index: u32,
     /// An `ARPHRD_` constant.
     pub(crate) kind: u16,
+    /// That of an Ethernet interface.
+    pub(crate) address: [u8; 6],
     pub(crate) mtu: u32,
     pub(crate) is_up: bool,
 }
@@ -64,41 +72,56 @@ impl PacketSocket {
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none.
     pub(crate) fn hardware(&self, name: &str) -> io::Result<Hardware> {
-        let unknown = || io::Error::new(ErrorKind::NotFound, "no such interface");
-        let text = CString::new(name).map_err(|_| unknown())?;
-        let text = text.as_bytes_with_nul();
-        if text.len() > libc::IFNAMSIZ {
-            return Err(unknown());
-        }
-        // SAFETY: an array of numbers and a union of plain values, for which zeros are values.
-        let mut request: libc::ifreq = unsafe { mem::zeroed() };
-        for (place, byte) in request.ifr_name.iter_mut().zip(text) {
-            *place = *byte as libc::c_char;
-        }
+        let mut request = request(name)?;
         let mut ask = |what| {
             // SAFETY: the request is one of an interface, which these calls read and write.
             let answer = unsafe { libc::ioctl(self.0.as_raw_fd(), what, &raw mut request) };
             checked(answer).map_err(|error| match error.raw_os_error() {
-                Some(libc::ENODEV) => unknown(),
+                Some(libc::ENODEV) => unknown_interface(),
                 _ => error,
             })?;
             Ok::<_, io::Error>(request.ifr_ifru)
         };
         // SAFETY: each call writes the field of the union that is read.
-        let (index, kind, mtu, flags) = unsafe {
+        let (index, hardware, mtu, flags) = unsafe {
             (
                 ask(libc::SIOCGIFINDEX)?.ifru_ifindex,
-                ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr.sa_family,
+                ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr,
                 ask(libc::SIOCGIFMTU)?.ifru_mtu,
                 c_int::from(ask(libc::SIOCGIFFLAGS)?.ifru_flags),
             )
         };
         Ok(Hardware {
             index: index as u32,
-            kind,
+            kind: hardware.sa_family,
+            address: array::from_fn(|at| hardware.sa_data[at] as u8),
             mtu: mtu.max(0) as u32,
             is_up: flags & libc::IFF_UP != 0,
         })
+    }
+
+    /// The number of queues that an interface of this name receives by, as far as its driver tells.
+    pub(crate) fn queues(&self, name: &str) -> Option<u32> {
+        // Of `struct ethtool_channels`: the most, then those in use.
+        let [.., received, _, _, combined] = self.ask_driver(name, [ETHTOOL_GCHANNELS; 9])?;
+        Some(received.saturating_add(combined))
+    }
+
+    /// Whether an interface of this name takes VLAN tags out of the frames that it receives.
+    pub(crate) fn takes_tags_out(&self, name: &str) -> bool {
+        let flags = self.ask_driver(name, [ETHTOOL_GFLAGS; 2]);
+        flags.is_some_and(|[_, flags]| flags & ETH_FLAG_RXVLAN != 0)
+    }
+
+    /// What a driver answers to a command, the first of the numbers, which it overwrites: they must
+    /// be as many as the command has. `None` if it does not know it.
+    fn ask_driver<const N: usize>(&self, name: &str, mut numbers: [u32; N]) -> Option<[u32; N]> {
+        let mut request = request(name).ok()?;
+        request.ifr_ifru.ifru_data = numbers.as_mut_ptr().cast();
+        // SAFETY: the driver reads and writes the numbers of the command.
+        let answer =
+            unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+        checked(answer).ok().map(|()| numbers)
     }
 
     /// Belongs to this interface from now on, and gets its frames, if it `receives`.
@@ -133,7 +156,7 @@ impl PacketSocket {
     /// # Errors
     /// That one.
     pub(crate) fn take_error(&self) -> io::Result<()> {
-        match self.get::<c_int>(libc::SOL_SOCKET, libc::SO_ERROR, 0)? {
+        match get::<c_int>(&self.0, libc::SOL_SOCKET, libc::SO_ERROR, 0)? {
             0 => Ok(()),
             number => Err(io::Error::from_raw_os_error(number)),
         }
@@ -146,7 +169,7 @@ impl PacketSocket {
     /// That of the system.
     pub(crate) fn set_ring(&self, block_bytes: u32, blocks: u32, timeout: u32) -> io::Result<()> {
         let version = libc::tpacket_versions::TPACKET_V3 as c_int;
-        self.set(libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
+        set(&self.0, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
         let ring = libc::tpacket_req3 {
             tp_block_size: block_bytes,
             tp_block_nr: blocks,
@@ -156,7 +179,7 @@ impl PacketSocket {
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
         };
-        self.set(libc::SOL_PACKET, libc::PACKET_RX_RING, ring)
+        set(&self.0, libc::SOL_PACKET, libc::PACKET_RX_RING, ring)
     }
 
     /// Has the interface pass on the frames that are to others.
@@ -170,7 +193,12 @@ impl PacketSocket {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, membership)
+        set(
+            &self.0,
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            membership,
+        )
     }
 
     /// Leaves out the frames that this machine sends.
@@ -178,7 +206,7 @@ impl PacketSocket {
     /// # Errors
     /// That of the system.
     pub(crate) fn ignore_outgoing(&self) -> io::Result<()> {
-        self.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
+        set(&self.0, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
     }
 
     /// Passes frames to the driver, past the queues of the system.
@@ -186,7 +214,7 @@ impl PacketSocket {
     /// # Errors
     /// That of the system.
     pub(crate) fn bypass_queues(&self) -> io::Result<()> {
-        self.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
+        set(&self.0, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
     }
 
     /// Gets only the frames, and so many bytes of each, that the program says.
@@ -221,7 +249,7 @@ impl PacketSocket {
             tp_drops: 0,
             tp_freeze_q_cnt: 0,
         };
-        self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, none)
+        get(&self.0, libc::SOL_PACKET, libc::PACKET_STATISTICS, none)
     }
 
     /// Sends a frame.
@@ -236,28 +264,6 @@ impl PacketSocket {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
-    }
-
-    fn set(&self, level: c_int, option: c_int, value: impl Plain) -> io::Result<()> {
-        let length = size_of_val(&value) as socklen_t;
-        // SAFETY: the kernel reads at most the bytes of the value.
-        checked(unsafe {
-            libc::setsockopt(
-                self.0.as_raw_fd(),
-                level,
-                option,
-                (&raw const value).cast(),
-                length,
-            )
-        })
-    }
-
-    fn get<T: Plain>(&self, level: c_int, option: c_int, mut value: T) -> io::Result<T> {
-        let mut length = size_of::<T>() as socklen_t;
-        let (place, length) = ((&raw mut value).cast(), &raw mut length);
-        // SAFETY: the kernel writes at most `length` bytes of the value, for which any are one.
-        checked(unsafe { libc::getsockopt(self.0.as_raw_fd(), level, option, place, length) })?;
-        Ok(value)
     }
 }
 
@@ -277,7 +283,69 @@ pub(crate) const fn pass(bytes: u32) -> [sock_filter; 1] {
     }]
 }
 
-fn checked(answer: c_int) -> io::Result<()> {
+/// Sets an option of a socket.
+///
+/// # Errors
+/// That of the system.
+pub(crate) fn set(
+    socket: &impl AsRawFd,
+    level: c_int,
+    option: c_int,
+    value: impl Plain,
+) -> io::Result<()> {
+    let length = size_of_val(&value) as socklen_t;
+    // SAFETY: the kernel reads at most the bytes of the value.
+    checked(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            length,
+        )
+    })
+}
+
+/// Gets an option of a socket: what the kernel writes over the value.
+///
+/// # Errors
+/// That of the system.
+pub(crate) fn get<T: Plain>(
+    socket: &impl AsRawFd,
+    level: c_int,
+    option: c_int,
+    mut value: T,
+) -> io::Result<T> {
+    let mut length = size_of::<T>() as socklen_t;
+    let (place, length) = ((&raw mut value).cast(), &raw mut length);
+    // SAFETY: the kernel writes at most `length` bytes of the value, for which any are one.
+    checked(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, place, length) })?;
+    Ok(value)
+}
+
+/// A request about an interface of this name.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] if there can be none.
+fn request(name: &str) -> io::Result<libc::ifreq> {
+    let text = CString::new(name).map_err(|_| unknown_interface())?;
+    let text = text.as_bytes_with_nul();
+    if text.len() > libc::IFNAMSIZ {
+        return Err(unknown_interface());
+    }
+    // SAFETY: an array of numbers and a union of plain values, for which zeros are values.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(text) {
+        *place = *byte as libc::c_char;
+    }
+    Ok(request)
+}
+
+fn unknown_interface() -> io::Error {
+    io::Error::new(ErrorKind::NotFound, "no such interface")
+}
+
+pub(crate) fn checked(answer: c_int) -> io::Result<()> {
     match answer {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

@@ -11,6 +11,15 @@ pub(crate) enum Overload {
     Drop,
 }
 
+/// How packets are captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CaptureMethod {
+    /// By a packet socket.
+    AfPacket,
+    /// By AF_XDP.
+    AfXdp,
+}
+
 /// Where packets are captured, and how.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Live capture")]
@@ -19,6 +28,18 @@ pub(crate) struct LiveArgs {
     /// interfaces are one stream, in the order of time. Needs root or CAP_NET_RAW; Linux only
     #[arg(long = "interface", value_name = "NAME", conflicts_with_all = ["inputs", "skip_seen_files"])]
     pub(crate) interfaces: Vec<String>,
+
+    /// How to capture: copy what an interface receives and sends, or take what it receives by
+    /// AF_XDP, so that this machine does not get it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "af-packet|af-xdp",
+        default_value = "af-packet",
+        requires = "interfaces",
+        hide_possible_values = true
+    )]
+    pub(crate) capture: CaptureMethod,
 
     /// Capture only packets that this expression in the language of libpcap selects, such as 'udp
     /// and port 53'. Needs libpcap

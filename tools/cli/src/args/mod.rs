@@ -14,7 +14,7 @@ mod variable;
 
 pub(crate) use command::{Args, Command, Parsed, Rejected, parse, parse_from};
 pub(crate) use dedup::{DedupArgs, Keep, Late, key_options, must_not_change};
-pub(crate) use live::{LiveArgs, Overload};
+pub(crate) use live::{CaptureMethod, LiveArgs, Overload};
 pub(crate) use packets::PacketArgs;
 pub(crate) use run::{RunArgs, Summary, ThreadArgs};
 pub(crate) use state::{StateAction, StateArgs};

@@ -9,7 +9,7 @@ use echoless_capture::{LEAST_BUFFER, MOST_SNAP_LEN, Options};
 use echoless_records::failure::Failure;
 use echoless_records::number::{parse_if_given, parse_size, parse_time, parse_whole};
 
-use crate::args::{LiveArgs, Overload};
+use crate::args::{CaptureMethod, LiveArgs, Overload};
 use crate::dedup::{MostOfFile, RotatedFiles};
 use crate::packets::live::LiveCapture;
 use crate::packets::user::User;
@@ -52,6 +52,7 @@ impl LiveCapture {
             parse_whole(option, text, 1..=MOST_SNAP_LEN)
         })?;
         let options = Options {
+            by_xdp: args.capture == CaptureMethod::AfXdp,
             snap_len: snap_len.unwrap_or(MOST_SNAP_LEN),
             promiscuous: args.promiscuous,
             buffer: parse_if_given("--buffer", args.buffer.as_deref(), parse_buffer)?

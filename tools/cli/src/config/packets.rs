@@ -19,7 +19,7 @@ use super::live::rotated_files;
 use super::memory_size::{MOST_DEFAULT_MEMORY, at_most_default, memory_for, most_distinct_records};
 use super::run::RunConfig;
 use super::window::WindowConfig;
-use crate::args::{Keep, PacketArgs, Summary};
+use crate::args::{CaptureMethod, Keep, PacketArgs, Summary};
 use crate::dedup::RotatedFiles;
 use crate::packets::diagnosis::{DiagnosisConfig, wide_key};
 use crate::packets::filter::{BothSpec, CountedSpec, Windows};
@@ -278,6 +278,9 @@ fn diagnosis(args: &mut PacketArgs) -> DiagnosisConfig {
     }
     add("--filter", &live.filter);
     add("--snap-length", &live.snap_length);
+    if live.capture == CaptureMethod::AfXdp {
+        options.extend(["--capture", "af-xdp"].map(str::to_owned));
+    }
     options.extend(live.promiscuous.then(|| "--promiscuous".to_owned()));
     let typed = |source: &Source| match source.typed() {
         _ if source.is_stdin() => "FILE".into(),

@@ -65,7 +65,7 @@ struct Capture {
 #[derive(Debug)]
 enum CaptureBytes {
     File(PlainBytes),
-    Live(LiveInput, Signals),
+    Live(Box<LiveInput>, Signals),
 }
 
 impl CaptureBytes {
@@ -317,7 +317,7 @@ impl PacketFeed {
         let catch = || Signals::catch().map_err(Failure::file("signals"));
         let (bytes, signals) = if let Some(live) = self.live.take() {
             let signals = catch()?;
-            (CaptureBytes::Live(live, signals), signals)
+            (CaptureBytes::Live(Box::new(live), signals), signals)
         } else {
             let (file, signals) = (source.open_at_once()?, catch()?);
             let bytes = PlainBytes::new(file, Detection::Binary, Some(signals));

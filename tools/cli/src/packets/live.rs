@@ -277,6 +277,10 @@ impl LiveInput {
                     continue;
                 }
                 Notice::Down(name) => format!("{name}: is down, and captured again once it is up"),
+                Notice::LostTags(name) => format!(
+                    "{name}: takes VLAN tags out of packets, which are lost by AF_XDP: ethtool -K \
+                     {name} rxvlan off"
+                ),
                 Notice::JoinedFrames(name) => format!(
                     "{name}: has packets longer than its MTU, which this machine has joined or not \
                      yet divided, so that they may be no copies of others: ethtool -K {name} gro \
@@ -300,6 +304,7 @@ impl LiveInput {
 #[derive(Debug, Serialize)]
 struct InterfaceStats<'a> {
     name: &'a str,
+    capture: &'static str,
     packets: u64,
     dropped: u64,
     freezes: u64,
@@ -320,6 +325,7 @@ impl LiveObserver<'_> {
         let interfaces = self.live.options.interfaces.iter().zip(&self.live.counts);
         interfaces.map(|(name, counts)| InterfaceStats {
             name,
+            capture: counts.method().name(),
             packets: counts.frames(),
             dropped: counts.dropped(),
             freezes: counts.freezes(),
@@ -390,8 +396,8 @@ impl Observer for LiveObserver<'_> {
                 times => format!(", opened again {} times", grouped(times)),
             };
             format!(
-                "{}: {packets} packets, {dropped} lost in {freezes} overflows{again}",
-                it.name
+                "{} by {}: {packets} packets, {dropped} lost in {freezes} overflows{again}",
+                it.name, it.capture
             )
         });
         let mut line = format!("captured on {}", counts.collect::<Vec<_>>().join("; "));

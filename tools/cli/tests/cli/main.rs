@@ -60,9 +60,13 @@ mod packets_live;
 mod packets_model;
 mod packets_outputs;
 mod packets_partial;
+#[cfg(target_os = "linux")]
+mod packets_soak;
 mod packets_support;
 mod packets_tag;
 mod packets_tshark;
+#[cfg(target_os = "linux")]
+mod packets_xdp;
 mod plan;
 mod real_data;
 mod records;

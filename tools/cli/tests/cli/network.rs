@@ -2,8 +2,8 @@
 //!
 //! Nothing outside of the namespace is touched. It ends with its last process.
 
-use std::io::Read;
-use std::process::{Child, Command, Output, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use echoless_packets::framing::{BlockKind, Framer, Next};
 
@@ -111,28 +111,59 @@ pub(crate) struct LiveRun {
     pub(crate) child: Child,
     /// What it has written to standard output.
     written: Vec<u8>,
+    messages: BufReader<ChildStderr>,
 }
 
 impl LiveRun {
     /// Starts a run that writes packets to standard output, and waits until it captures: then the
     /// header of the section is there.
-    pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let mut written = vec![0; 28];
-        let header = child.stdout.as_mut().unwrap().read_exact(&mut written);
-        if header.is_err() {
-            panic!("no capture: {:?}", child.wait_with_output());
-        }
-        Self { child, written }
+    #[track_caller]
+    pub(crate) fn start(command: Command) -> Self {
+        Self::try_start(command).unwrap_or_else(|error| panic!("no capture: {error}"))
     }
 
-    /// Waits for the end. Returns the exit code, the file and the messages.
+    /// The same, or its messages if it ends before that.
+    pub(crate) fn try_start(mut command: Command) -> Result<Self, String> {
+        let mut run = Self::of(command.spawn().unwrap());
+        run.written.resize(28, 0);
+        let stdout = run.child.stdout.as_mut().unwrap();
+        match stdout.read_exact(&mut run.written) {
+            Ok(()) => Ok(run),
+            Err(_) => {
+                let mut messages = String::new();
+                run.messages.read_to_string(&mut messages).unwrap();
+                run.child.wait().unwrap();
+                Err(messages)
+            }
+        }
+    }
+
+    /// A run that has begun, which writes elsewhere.
+    pub(crate) fn of(mut child: Child) -> Self {
+        Self {
+            messages: BufReader::new(child.stderr.take().unwrap()),
+            child,
+            written: Vec::new(),
+        }
+    }
+
+    /// Waits for a message with these words, behind those that were awaited.
+    #[track_caller]
+    pub(crate) fn await_message(&mut self, words: &str) {
+        let mut told = String::new();
+        while !told.contains(words) {
+            let read = self.messages.read_line(&mut told).unwrap();
+            assert!(read > 0, "no {words}: {told}");
+        }
+    }
+
+    /// Waits for the end. Returns the exit code, the file and the messages that were not awaited.
     pub(crate) fn end(mut self) -> (Option<i32>, Vec<u8>, String) {
         let mut stdout = self.child.stdout.take().unwrap();
         stdout.read_to_end(&mut self.written).unwrap();
-        let output = self.child.wait_with_output().unwrap();
-        let messages = String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), self.written, messages)
+        let mut messages = String::new();
+        self.messages.read_to_string(&mut messages).unwrap();
+        (self.child.wait().unwrap().code(), self.written, messages)
     }
 }
 

@@ -284,11 +284,7 @@ fn a_removed_interface_is_told_at_once() {
     let mut run = LiveRun::start(network.packets("", args));
     network.sh("ip link del a1");
     // Without a packet, and while the run goes on.
-    let mut told = String::new();
-    let mut messages = BufReader::new(run.child.stderr.take().unwrap());
-    while !told.contains("a1: was removed while it was captured") {
-        assert!(messages.read_line(&mut told).unwrap() > 0, "{told}");
-    }
+    run.await_message("a1: was removed while it was captured");
     assert!(run.child.try_wait().unwrap().is_none());
     send(&run.child, "-TERM");
     let (code, output, _) = run.end();

@@ -273,6 +273,13 @@ impl Rotation {
     /// # Errors
     /// [`Failure`] if they cannot be written, or the next file cannot be begun.
     pub(super) fn write(&mut self, sink: &mut Sink, blocks: &Lines) -> Result<(), Failure> {
+        let written = self.try_write(sink, blocks);
+        // A file that lacks some of them is not whole.
+        self.has_head &= written.is_ok();
+        written
+    }
+
+    fn try_write(&mut self, sink: &mut Sink, blocks: &Lines) -> Result<(), Failure> {
         // The blocks from `start` on are not written yet: their number, and the bytes before.
         let (mut start, mut start_bytes, mut at) = (0, 0, 0);
         for (number, length) in blocks.lengths.iter().enumerate() {
