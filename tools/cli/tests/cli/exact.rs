@@ -455,6 +455,29 @@ proptest! {
     }
 }
 
+/// No later run can read what is left of a pipe.
+#[test]
+fn the_last_record_of_a_pipe_needs_no_newline() {
+    for options in [
+        "",
+        "--csv -k 1",
+        "--csv -k 1 --window 10",
+        "--format jsonl -k 1",
+    ] {
+        let folder = Folder::new();
+        let mut expected = String::new();
+        for run in 0..3 {
+            let input = format!("{{\"1\":{run}}}\n{{\"1\":\"{run}\"}}");
+            let args = format!("--exact --state state -o out {options}");
+            let run = folder.dedup_on(args, &input);
+            assert_eq!(run.code, 0, "{options}: {}", run.stderr);
+            expected.push_str(&input);
+            assert_eq!(folder.read("out"), expected, "{options}");
+            expected.push('\n');
+        }
+    }
+}
+
 #[test]
 fn the_window_of_a_state_ends_to_the_nanosecond() {
     let folder = Folder::with(&[("first", "a,1\nb,101\n"), ("last", "a,101\na,102\na,103\n")]);

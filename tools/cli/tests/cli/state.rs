@@ -424,6 +424,42 @@ fn records_of_files_without_a_last_newline_do_not_run_together() {
     }
 }
 
+/// A run ends in front of a value that is not complete, and the next one reads it from there on.
+#[test]
+fn a_value_that_grows_is_one_record() {
+    for options in ["--format json", "--format json --exact"] {
+        let folder = Folder::with(&[("in", "")]);
+        let parts = ["{\n", "\"a\":1}\n[{\n", "}]\n\"b\n", "\\\"\"\n", "7\n"];
+        for (number, part) in parts.iter().enumerate() {
+            folder.append("in", part);
+            let run = dedup(&folder, &format!("-q -o out {options} in"));
+            let ends_inside = number < 3;
+            assert_eq!(run.code, if ends_inside { 2 } else { 0 }, "{}", run.stderr);
+            let problem = "the input ends inside of a value";
+            assert_eq!(run.stderr.contains(problem), ends_inside, "{}", run.stderr);
+        }
+        assert_eq!(folder.read("out"), parts.concat(), "{options}");
+    }
+}
+
+#[test]
+fn half_of_a_header_is_left_to_the_next_run() {
+    for options in ["-d , --header -k id", "--csv --header -k 1 --exact"] {
+        let folder = Folder::with(&[("in", "")]);
+        for (part, expected) in [
+            ("i", ""),
+            ("d,t", ""),
+            ("ime\n1,a", "id,time\n"),
+            ("b\n1,c\n2,d\n", "id,time\n1,ab\n2,d\n"),
+        ] {
+            folder.append("in", part);
+            let run = dedup(&folder, &format!("-q -o out {options} in"));
+            assert_eq!(run.code, 0, "{options} {part}: {}", run.stderr);
+            assert_eq!(folder.read("out"), expected, "{options} {part}");
+        }
+    }
+}
+
 /// A file that is read as it grows: what each run finds in it, and what is written in the end.
 #[test]
 fn an_unfinished_last_record_is_one_record() {

@@ -301,6 +301,11 @@ impl LastEnd for ValueScan {
         last
     }
 
+    fn problem_at_end(&self) -> Option<Problem> {
+        self.is_inside()
+            .then_some(Problem::Malformed("the input ends inside of a value"))
+    }
+
     fn reset(&mut self) {
         *self = Self::default();
     }

@@ -141,7 +141,9 @@ impl Cutter {
         }
         chunk.bytes.start = chunk.bytes.mark;
         // A state has to know that an input has ended.
-        let tells_end = self.has_state && at_end && (!chunk.input.is_first || leaves);
+        // Half of a header is none: the next run begins with it.
+        let leaves_records = leaves && !(self.has_header && input.begins);
+        let tells_end = self.has_state && at_end && (!chunk.input.is_first || leaves_records);
         let has_something =
             chunk.bytes.filled > 0 || chunk.fault.is_some() || chunk.input.lacks_records;
         let is_filled = has_something || tells_end;
@@ -159,8 +161,6 @@ impl Cutter {
     fn leaves(&self, format: &dyn Format, input: &OpenInput, unfinished: &[u8]) -> bool {
         self.leaves_unfinished
             && !unfinished.is_empty()
-            // A header is needed for what follows.
-            && !(self.has_header && input.begins)
             && input.length.is_some()
             && input.file.codec().is_none()
             && format.facts().is_text

@@ -93,6 +93,11 @@ pub(crate) enum ValueScan {
 }
 
 impl ValueScan {
+    /// Whether a value has begun that only more bytes can end.
+    pub(crate) fn is_inside(self) -> bool {
+        matches!(self, Self::In(value) if value.state != Inside::Word)
+    }
+
     /// Scans `bytes[from..]` and passes every record end to `found`; `bytes[..from]` was scanned by
     /// earlier calls. A value ends where the byte behind it is known. A newline in front of a value
     /// ends a blank record.

@@ -212,7 +212,9 @@ fn find_inputs(
             .and_then(|(index, _)| inputs.all()[index].left_at),
         _ => None,
     };
-    let leaves_unfinished = !config.follow && count - config.known == 1;
+    // No run reads a pipe again, of which there may be a copy.
+    let may_grow = !matches!(config.sources.last(), Some(Source::Spooled(_)));
+    let leaves_unfinished = may_grow && !config.follow && count - config.known == 1;
     config.skipped = Some(skipped);
     config.sources = sources;
     config.known = known;
