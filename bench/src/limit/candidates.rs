@@ -1,9 +1,15 @@
 //! The filters that are measured.
 
 use echoless::filters::lines::LineFilter;
-use echoless::{Batch, FingerprintSpec, Kernel, KeyHash, Replacement, SlotWidth};
+use echoless::memory::LINE_BYTES;
+use echoless::{Batch, FingerprintSpec, Kernel, Replacement, SlotWidth};
 
+use super::rate::rate;
 use crate::failure::Failure;
+use crate::streams::{BATCH, Stream};
+
+/// Keys for each line before anything is measured: enough to fill the lines of most filters.
+const WARM_UP: u64 = 40;
 
 /// A filter, and how to build it.
 pub(super) struct Candidate {
@@ -12,20 +18,50 @@ pub(super) struct Candidate {
     /// Whether the filter has a window: its clock moves while it is measured.
     timed: bool,
     /// Builds it empty, in this many bytes.
-    pub(super) build: Build,
+    build: Build,
 }
 
 /// The keys for each tick of a filter with a window.
 const TICK_KEYS: u64 = 10_000;
 
 impl Candidate {
-    /// The keys behind `observed` others as a batch, at their tick if the filter has a window.
-    pub(super) fn batch<'a>(&self, keys: &'a [KeyHash], observed: u64) -> Batch<'a> {
-        if self.timed {
-            Batch::at(keys, observed / TICK_KEYS)
-        } else {
-            Batch::new(keys)
-        }
+    /// Builds the filter in this many bytes, and fills it with keys of the stream.
+    pub(super) fn filled(&self, bytes: u64, stream: &mut Stream) -> Result<InUse, Failure> {
+        let mut filled = InUse {
+            filter: (self.build)(bytes)?,
+            timed: self.timed,
+            words: vec![0; BATCH / 64],
+            observed: 0,
+            duplicates: 0,
+        };
+        filled.rate(stream, bytes / LINE_BYTES * WARM_UP);
+        Ok(filled)
+    }
+}
+
+/// A filter, the keys that it observed, and how many of them it reported as duplicates.
+pub(super) struct InUse {
+    pub(super) filter: Box<dyn LineFilter>,
+    timed: bool,
+    words: Vec<u64>,
+    pub(super) observed: u64,
+    pub(super) duplicates: u64,
+}
+
+impl InUse {
+    /// Keys per second of CPU time while the filter observes at least `keys` of a stream, each at
+    /// its tick if it has a window.
+    pub(super) fn rate(&mut self, stream: &mut Stream, keys: u64) -> f64 {
+        rate(stream, keys, |keys| {
+            let batch = match self.timed {
+                true => Batch::at(keys, self.observed / TICK_KEYS),
+                false => Batch::new(keys),
+            };
+            self.filter.observe_batch(batch, &mut self.words);
+            self.observed += keys.len() as u64;
+            let ones = self.words.iter().map(|word| u64::from(word.count_ones()));
+            self.duplicates += ones.sum::<u64>();
+        })
     }
 }
 

@@ -1,15 +1,12 @@
 //! The look-ahead that a filter chose by measuring, against every fixed one, in turns.
 
-use echoless::memory::LINE_BYTES;
-use echoless::{KeyHash, LookAhead};
+use echoless::LookAhead;
 
 use super::arguments::Arguments;
 use super::candidates::Candidate;
-use super::measure::WARM_UP;
-use super::rate::rate;
 use crate::clock::median;
 use crate::failure::Failure;
-use crate::streams::{BATCH, Stream, StreamKind};
+use crate::streams::{Stream, StreamKind};
 use crate::table::Table;
 
 /// The columns of the table.
@@ -32,17 +29,8 @@ pub(super) fn compare(
     candidate: &Candidate,
     table: &mut Table,
 ) -> Result<(), Failure> {
-    let bytes = mebibytes << 20;
-    let mut filter = (candidate.build)(bytes)?;
     let mut stream = Stream::new(StreamKind::Distinct, 0);
-    let mut words = vec![0; BATCH / 64];
-    let mut observed = 0;
-    let mut observe = |keys: &[KeyHash]| {
-        filter.observe_batch(candidate.batch(keys, observed), &mut words);
-        observed += keys.len() as u64;
-    };
-    let warm_up = bytes / LINE_BYTES * WARM_UP;
-    rate(&mut stream, warm_up, &mut observe);
+    let mut measured = candidate.filled(mebibytes << 20, &mut stream)?;
     let keys = arguments.keys * 1_000_000;
     let ways: Vec<Option<LookAhead>> = [None]
         .into_iter()
@@ -54,7 +42,7 @@ pub(super) fn compare(
         let mut rates = Vec::new();
         for way in &ways {
             LookAhead::fix(*way);
-            rates.push(rate(&mut stream, keys, &mut observe));
+            rates.push(measured.rate(&mut stream, keys));
         }
         rounds.push(rates);
     }
@@ -73,7 +61,7 @@ pub(super) fn compare(
         .ok_or("there is no fixed look-ahead")?;
     let ratios = comparing.iter().map(|(_, rates)| rates[0] / rates[best]);
     let ratio = median(ratios.collect());
-    let report = filter.report();
+    let report = measured.filter.report();
     table.push(vec![
         candidate.name.clone().into(),
         candidate.kernel.name().into(),

@@ -2,10 +2,10 @@
 
 use echoless::filters::lines::LineFilter;
 use echoless::memory::LINE_BYTES;
-use echoless::{Kernel, KeyHash, LookAhead};
+use echoless::{Kernel, LookAhead};
 
 use super::arguments::Arguments;
-use super::candidates::{Candidate, candidates};
+use super::candidates::{Candidate, InUse, candidates};
 use super::compare;
 use super::machine::huge_page_share;
 use super::machine::{self, LOOK_AHEAD, Rates, check_reads, read_lines};
@@ -13,11 +13,8 @@ use super::rate::rate;
 use crate::check;
 use crate::clock::median;
 use crate::failure::Failure;
-use crate::streams::{BATCH, KEYS_FOR_A_NEW_ONE, Stream, StreamKind};
+use crate::streams::{KEYS_FOR_A_NEW_ONE, Stream, StreamKind};
 use crate::table::{Cell, Table};
-
-/// Keys for each line before anything is measured: enough to fill the lines of most filters.
-pub(super) const WARM_UP: u64 = 40;
 
 /// The age of the keys that the false negative rate is measured with, in keys for each line.
 const AGE: u64 = 16;
@@ -99,13 +96,6 @@ fn measure_all(arguments: &Arguments) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// The keys that a filter observed, and how many of them it reported as duplicates.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    observed: u64,
-    duplicates: u64,
-}
-
 fn measure(
     arguments: &Arguments,
     mebibytes: u64,
@@ -113,34 +103,18 @@ fn measure(
     table: &mut Table,
 ) -> Result<(), Failure> {
     let bytes = mebibytes << 20;
-    let mut filter = (candidate.build)(bytes)?;
     let mut stream = Stream::new(StreamKind::Distinct, 0);
     let mut read_stream = Stream::new(StreamKind::Distinct, 1);
-    let mut words = vec![0; BATCH / 64];
-    let mut counts = Counts::default();
-    let mut observe = |filter: &mut dyn LineFilter, counts: &mut Counts, keys: &[KeyHash]| {
-        filter.observe_batch(candidate.batch(keys, counts.observed), &mut words);
-        counts.observed += keys.len() as u64;
-        counts.duplicates += words
-            .iter()
-            .map(|word: &u64| u64::from(word.count_ones()))
-            .sum::<u64>();
-    };
-    let warm_up = bytes / LINE_BYTES * WARM_UP;
-    rate(&mut stream, warm_up, |keys| {
-        observe(&mut *filter, &mut counts, keys);
-    });
+    let mut measured = candidate.filled(bytes, &mut stream)?;
     if arguments.repeats {
         let span = u32::try_from(bytes / LINE_BYTES * SPAN)
             .map_err(|_| "--repeats needs filters of less than 64 GiB")?;
         stream = Stream::new(StreamKind::Repeats { span }, 2);
         // Until all keys that repeat are keys of this stream.
         let until_settled = u64::from(span) * KEYS_FOR_A_NEW_ONE;
-        rate(&mut stream, until_settled, |keys| {
-            observe(&mut *filter, &mut counts, keys);
-        });
+        measured.rate(&mut stream, until_settled);
     }
-    let before = counts;
+    let before = (measured.observed, measured.duplicates);
     let keys = arguments.keys * 1_000_000;
     let mut reads: Vec<Vec<f64>> = vec![Vec::new(); LOOK_AHEAD.len()];
     let mut rates = Vec::new();
@@ -148,19 +122,22 @@ fn measure(
         for (ahead, reads) in LOOK_AHEAD.into_iter().zip(&mut reads) {
             let (mut read, mut seen) = (0, 0);
             reads.push(rate(&mut read_stream, keys, |keys| {
-                seen += read_lines(filter.lines(), keys, ahead);
+                seen += read_lines(measured.filter.lines(), keys, ahead);
                 read += keys.len() as u64;
             }));
             check_reads(seen, read)?;
         }
-        rates.push(rate(&mut stream, keys, |keys| {
-            observe(&mut *filter, &mut counts, keys);
-        }));
+        rates.push(measured.rate(&mut stream, keys));
     }
+    let InUse {
+        filter,
+        observed,
+        duplicates,
+        ..
+    } = measured;
     let report = filter.report();
     let (fpr, fnr) = if arguments.repeats {
-        let fraction = (counts.duplicates - before.duplicates) as f64
-            / (counts.observed - before.observed) as f64;
+        let fraction = (duplicates - before.1) as f64 / (observed - before.0) as f64;
         // Lines of 8 slots miss 2 in 100. Filters of bits have more false duplicates, or misses,
         // than this could bound.
         if report.tally.evictions.is_some() && !(0.87..0.91).contains(&fraction) {
@@ -169,10 +146,6 @@ fn measure(
         }
         (Cell::Nothing, Cell::Nothing)
     } else {
-        let Counts {
-            observed,
-            duplicates,
-        } = counts;
         if let Some(expected) = report.expected_false_duplicates {
             check::false_duplicates(duplicates, observed, expected)?;
         }
@@ -224,6 +197,7 @@ mod tests {
     use echoless::FingerprintSpec;
 
     use super::*;
+    use crate::streams::BATCH;
     use crate::table::Outputs;
 
     #[test]

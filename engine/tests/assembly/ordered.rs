@@ -12,7 +12,7 @@ use echoless::{
 use proptest::prelude::*;
 
 use crate::breakable::{Breakable, Exact, breakable};
-use crate::streams::{batches, stream};
+use crate::streams::{batches, cases};
 use crate::stub::{BAD_KEY, Stub, fragile};
 
 const LOW: KeyHash = KeyHash::from_uniform(1);
@@ -267,10 +267,7 @@ proptest! {
     /// Threads whose partitions panic again and again, and which submit the unknown keys again: no
     /// key is lost, and none is judged twice.
     #[test]
-    fn retries_after_losses_lose_no_key(
-        count in 1u64..3000, seed: u64, parts in 1usize..7, threads in 1usize..4, size in 1usize..300,
-    ) {
-        let keys = stream(count, seed);
+    fn retries_after_losses_lose_no_key((keys, parts, threads, size) in cases(3000)) {
         let (filter, switches) = breakable(Exact::partitions(parts, None));
         // What the exact filters hold survives them.
         let held: Vec<_> = filter.filters().iter().map(|part| Arc::clone(&part.inner.keys)).collect();

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use echoless::assembly::SaveError;
@@ -13,10 +13,12 @@ use echoless::filters::lines::{LineRange, Progress};
 use echoless::memory::Line;
 use echoless::state::{SavedState, StateError};
 use echoless::{
-    Batch, ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter,
-    Partitioned, Report, Tally, Verdicts, report_of,
+    ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, Partitioned,
+    Tally, Verdicts, report_of,
 };
 use proptest::prelude::*;
+
+use crate::breakable::{Breakable, breakable};
 
 type Lines = Box<dyn LineFilter>;
 
@@ -415,91 +417,63 @@ fn partitions_in_the_wrong_place_or_lost_before_are_not_saved() {
     }
 }
 
-/// Lines that panic at one key.
-struct Fragile(Lines);
-
 const BAD: KeyHash = KeyHash::from_uniform(u64::MAX);
 
-impl Filter for Fragile {
-    fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-        if batch.keys().contains(&BAD) {
-            resume_unwind(Box::new("a bad key"));
-        }
-        self.0.observe_batch(batch, duplicates);
-    }
-
-    fn contains(&self, key: KeyHash) -> bool {
-        self.0.contains(key)
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    fn tally(&self) -> Tally {
-        self.0.tally()
-    }
-
-    fn report_on(&self, tally: Tally) -> Report {
-        self.0.report_on(tally)
-    }
-}
-
-impl LineFilter for Fragile {
+impl LineFilter for Breakable<Lines> {
     fn lines(&self) -> &[Line] {
-        self.0.lines()
+        self.inner.lines()
     }
 
     fn finish_expiry(&mut self) {
-        self.0.finish_expiry();
+        self.inner.finish_expiry();
     }
 
     fn range(&self) -> LineRange {
-        self.0.range()
+        self.inner.range()
     }
 
     fn bucket_lines(&self) -> u64 {
-        self.0.bucket_lines()
+        self.inner.bucket_lines()
     }
 
     fn progress(&self) -> Progress {
-        self.0.progress()
+        self.inner.progress()
     }
 
     fn counters(&self) -> Tally {
-        self.0.counters()
+        self.inner.counters()
     }
 
     fn count_lines(&self, lines: Range<usize>) -> Tally {
-        self.0.count_lines(lines)
+        self.inner.count_lines(lines)
     }
 
     fn parameters(&self) -> String {
-        self.0.parameters()
+        self.inner.parameters()
     }
 
     fn duplicates_change_lines(&self) -> bool {
-        self.0.duplicates_change_lines()
+        self.inner.duplicates_change_lines()
     }
 
     fn next_era(&self) -> u64 {
-        self.0.next_era()
+        self.inner.next_era()
     }
 
     fn copy_lines(&self, first: usize, into: &mut [Line]) {
-        self.0.copy_lines(first, into);
+        self.inner.copy_lines(first, into);
     }
 
     fn load_lines(&mut self, first: usize, lines: &[Line]) {
-        self.0.load_lines(first, lines);
+        self.inner.load_lines(first, lines);
     }
 
     fn clear_lines(&mut self, lines: Range<usize>) {
-        self.0.clear_lines(lines);
+        self.inner.clear_lines(lines);
     }
 
     fn set_counts(&mut self, counts: Progress) {
-        self.0.set_counts(counts);
+        self.inner.set_counts(counts);
     }
 }
 
@@ -507,12 +481,14 @@ impl LineFilter for Fragile {
 #[test]
 fn a_partition_that_is_lost_meanwhile_ends_the_save() {
     for replaced in [false, true] {
-        let (partitioning, filters) = small().build_line_partitions(2).unwrap().into_parts();
-        let filters = filters.into_iter().map(Fragile).collect();
-        let filter = Partitioned::new(partitioning, filters).unwrap();
+        let (filter, switches) = breakable(small().build_line_partitions(2).unwrap());
         let filter = OrderedFilter::builder(filter).build();
-        let upper = || Fragile(small().build_line_partition(1, 2).unwrap());
+        let upper = || Breakable {
+            inner: small().build_line_partition(1, 2).unwrap(),
+            switch: Arc::default(),
+        };
         let error = filter.save(&small(), &hasher(), Vec::new(), |saver| {
+            switches[1].store(true, Ordering::Relaxed);
             filter
                 .handle()
                 .observe(&[BAD], &mut Verdicts::new())

@@ -1,6 +1,8 @@
 //! Tickets of ordered filters that look before they record, and that look at all partitions.
 
+use std::iter::Enumerate;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::slice;
 use std::sync::Mutex;
 use std::thread;
 
@@ -11,7 +13,7 @@ use echoless::{
 use proptest::prelude::*;
 
 use crate::breakable::Exact;
-use crate::streams::{batches, spec, stream};
+use crate::streams::{batches, cases, spec};
 use crate::stub::{BAD_KEY, Stub, fragile, fragile_at};
 
 const LOW: KeyHash = KeyHash::from_uniform(1);
@@ -21,6 +23,16 @@ const HIGH: KeyHash = KeyHash::from_uniform(u64::MAX);
 fn written(keys: &[KeyHash], found: &Verdicts) -> Vec<KeyHash> {
     let fresh: Vec<KeyHash> = found.fresh().map(|index| keys[index]).collect();
     fresh[..fresh.len().div_ceil(3)].to_vec()
+}
+
+/// The next batch, its number, and tickets that are taken in the order of the batches.
+fn next<'a, T>(
+    input: &Mutex<Enumerate<slice::Iter<'_, &'a [KeyHash]>>>,
+    take: impl FnOnce() -> T,
+) -> Option<(usize, &'a [KeyHash], T)> {
+    let mut input = input.lock().unwrap();
+    let (number, batch) = input.next()?;
+    Some((number, batch, take()))
 }
 
 fn comparable(report: &Report) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
@@ -39,10 +51,7 @@ proptest! {
     /// Threads that look up and record with one ticket, or report with one, do at each place in the
     /// order what the undivided filter does there.
     #[test]
-    fn tickets_look_and_record_as_the_undivided_filter(
-        count in 1u64..2000, seed: u64, parts in 1usize..6, threads in 1usize..4, size in 1usize..300,
-    ) {
-        let keys = stream(count, seed);
+    fn tickets_look_and_record_as_the_undivided_filter((keys, parts, threads, size) in cases(2000)) {
         let batches = batches(&keys, size);
         let mut whole = spec().build().unwrap();
         let mut expected = Vec::new();
@@ -57,14 +66,10 @@ proptest! {
         let filter = OrderedFilter::builder(spec().build_partitions(parts).unwrap()).build();
         let input = Mutex::new(batches.iter().enumerate());
         let run = || {
-            let mut handle = filter.handle();
-            loop {
-                let mut input = input.lock().unwrap();
-                let Some((number, batch)) = input.next() else { return };
-                let mut ticket = handle.ticket();
-                let mut other = filter.handle();
-                let report = other.ticket();
-                drop(input);
+            let (mut handle, mut other) = (filter.handle(), filter.handle());
+            while let Some((number, batch, (mut ticket, report))) =
+                next(&input, || (handle.ticket(), other.ticket()))
+            {
                 let mut recorded = Verdicts::new();
                 let mut found = Verdicts::new();
                 ticket.contains_each(batch, &mut found).unwrap();
@@ -77,6 +82,40 @@ proptest! {
         thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
         let judged: usize = expected.iter().map(|([_, recorded], _)| recorded.len()).sum();
         prop_assert_eq!(filter.counts().judged, judged as u64);
+    }
+
+    /// In the turn of a batch, each partition has observed the batches up to it and no other.
+    #[test]
+    fn a_partition_in_the_turn_of_a_batch_is_that_of_the_batches_up_to_it((keys, parts, threads, size) in cases(2000)) {
+        let batches = batches(&keys, size);
+        let mut expected = Vec::new();
+        let (partitioning, mut filters) = spec().build_partitions(parts).unwrap().into_parts();
+        for batch in &batches {
+            for key in *batch {
+                filters[partitioning.partition_of(*key)].observe_one(*key);
+            }
+            expected.push(filters.iter().map(|part| part.lines().to_vec()).collect::<Vec<_>>());
+        }
+
+        let filter = spec().build_partitions(parts).unwrap();
+        let filter = OrderedFilter::builder(filter).build();
+        let input = Mutex::new(batches.iter().enumerate());
+        let run = || {
+            let mut handle = filter.handle();
+            while let Some((number, batch, ticket)) = next(&input, || handle.ticket()) {
+                let mut seen = Vec::new();
+                let mut verdicts = Verdicts::new();
+                ticket
+                    .observe_then(None, batch, &mut verdicts, |partition, part| {
+                        assert_eq!(partition, seen.len());
+                        seen.push(part.lines().to_vec());
+                    })
+                    .unwrap();
+                assert!(seen == expected[number]);
+                assert_eq!(verdicts.len(), batch.len());
+            }
+        };
+        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
     }
 }
 
@@ -225,51 +264,6 @@ fn a_panic_beside_the_filters_loses_none() {
     handle.observe(&[LOW, HIGH], &mut verdicts).unwrap();
     assert_eq!(verdicts.count_duplicates(), 0);
     assert!(filter.lost().is_empty());
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
-
-    /// In the turn of a batch, each partition has observed the batches up to it and no other.
-    #[test]
-    fn a_partition_in_the_turn_of_a_batch_is_that_of_the_batches_up_to_it(
-        count in 1u64..2000, seed: u64, parts in 1usize..6, threads in 1usize..4, size in 1usize..300,
-    ) {
-        let keys = stream(count, seed);
-        let batches = batches(&keys, size);
-        let mut expected = Vec::new();
-        let (partitioning, mut filters) = spec().build_partitions(parts).unwrap().into_parts();
-        for batch in &batches {
-            for key in *batch {
-                filters[partitioning.partition_of(*key)].observe_one(*key);
-            }
-            expected.push(filters.iter().map(|part| part.lines().to_vec()).collect::<Vec<_>>());
-        }
-
-        let filter = spec().build_partitions(parts).unwrap();
-        let filter = OrderedFilter::builder(filter).build();
-        let input = Mutex::new(batches.iter().enumerate());
-        let run = || {
-            let mut handle = filter.handle();
-            loop {
-                let mut input = input.lock().unwrap();
-                let Some((number, batch)) = input.next() else { return };
-                let ticket = handle.ticket();
-                drop(input);
-                let mut seen = Vec::new();
-                let mut verdicts = Verdicts::new();
-                ticket
-                    .observe_then(None, batch, &mut verdicts, |partition, part| {
-                        assert_eq!(partition, seen.len());
-                        seen.push(part.lines().to_vec());
-                    })
-                    .unwrap();
-                assert!(seen == expected[number]);
-                assert_eq!(verdicts.len(), batch.len());
-            }
-        };
-        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
-    }
 }
 
 /// A batch without keys and ticks has a turn at every partition, too; one that is lost is left out.

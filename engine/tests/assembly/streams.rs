@@ -29,6 +29,13 @@ pub(crate) fn stream(count: u64, seed: u64) -> Vec<KeyHash> {
         .collect()
 }
 
+/// Streams of fewer keys than this, with numbers of partitions and of threads, and the size of
+/// batches.
+pub(crate) fn cases(keys: u64) -> impl Strategy<Value = (Vec<KeyHash>, usize, usize, usize)> {
+    let keys = (1..keys, any::<u64>()).prop_map(|(count, seed)| stream(count, seed));
+    (keys, 1usize..7, 1usize..4, 1usize..300)
+}
+
 /// The verdicts and the evictions of the undivided filter.
 pub(crate) fn oracle(keys: &[KeyHash]) -> (Vec<bool>, u64) {
     let mut filter = spec().build().unwrap();

@@ -34,6 +34,8 @@ fn of_java(name: &str) -> Vec<String> {
 fn of_rust(name: &str) -> Vec<String> {
     match is_of_numbers(name) {
         true => vec![format!("Call::{name}")],
+        // With the ticks beside the keys.
+        false if name == "observe" => vec![".observe_at(".to_owned()],
         false => vec![format!(".{name}("), format!("Object::{name}(")],
     }
 }

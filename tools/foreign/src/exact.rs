@@ -9,6 +9,7 @@
 //! The file `filter` is a commit: it is replaced as a whole once its digests are on the disk.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::fmt;
 use std::fs;
 use std::hash::BuildHasherDefault;
@@ -26,7 +27,7 @@ use echoless_durable::{DigestHasher, DigestStore, KEYS_FOLDER, Kept};
 
 use crate::failure::{Code, Failure};
 use crate::filter::{read_file, spec_of, write_file};
-use crate::keys::{Keys, check_masks};
+use crate::keys::{Keys, check_masks, count_ones};
 
 /// The keys that are judged together: those of them that are looked up share reads of the disk.
 const BLOCK: usize = 1 << 16;
@@ -116,10 +117,10 @@ impl DigestSet for KeySet {
 /// the keys are in memory, and from the first [`save`](Self::save) on in a folder.
 pub struct Exact {
     judge: Verified<Box<dyn LineFilter>, KeySet>,
-    spec: FilterSpec,
-    hasher: KeyHasher,
+    pub(crate) spec: FilterSpec,
+    pub(crate) hasher: KeyHasher,
     secret: [u8; 16],
-    digester: Digester,
+    pub(crate) digester: Digester,
     /// Those of a block of keys.
     hashes: Vec<KeyHash>,
     digests: Vec<KeyDigest>,
@@ -214,29 +215,11 @@ impl Exact {
         Ok((bytes.to_vec(), exact))
     }
 
-    /// The specification of the filter.
-    #[must_use]
-    pub const fn spec(&self) -> &FilterSpec {
-        &self.spec
-    }
-
-    /// The hasher of the keys.
-    #[must_use]
-    pub const fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    /// What makes the digests of the keys.
-    #[must_use]
-    pub const fn digester(&self) -> &Digester {
-        &self.digester
-    }
-
     /// Judges each key in order, and records it. The bits of `duplicates` and the result are those
     /// of [`Filter::observe`](crate::Filter).
     ///
     /// # Errors
-    /// [`Failure`] as [`check_masks`], or if the keys [have no digests](Keys::digest); nothing was
+    /// [`Failure`] as [`check_masks`], or if the keys [have no digests](Keys::digests); nothing was
     /// judged then. [`Code::Io`] or [`Code::InvalidState`] if the folder fails: all later calls
     /// fail, too, and the folder is as it was last saved.
     pub fn observe(
@@ -244,19 +227,15 @@ impl Exact {
         keys: &(impl Keys + ?Sized),
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
-        check_masks(keys.len(), keys.ticks().map(<[u64]>::len), duplicates.len())?;
-        self.check_usable()?;
-        for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
-            self.digest_block(keys, number)?;
-            self.hashes.resize(self.digests.len(), KeyHash::default());
-            keys.hash(&self.hasher, number * BLOCK, &mut self.hashes);
-            let judged =
-                self.judge
-                    .observe_digests(&self.hashes, &self.digests, &mut self.verdicts);
-            judged.inspect_err(|_| self.has_failed = true)?;
-            words.copy_from_slice(self.verdicts.words());
-        }
-        Ok(count_ones(duplicates))
+        self.judge_blocks(keys, duplicates, |exact, from, words| {
+            let (hashes, verdicts) = (&mut exact.hashes, &mut exact.verdicts);
+            hashes.resize(exact.digests.len(), KeyHash::default());
+            keys.hash(&exact.hasher, from, hashes);
+            let judged = (exact.judge).observe_digests(hashes, &exact.digests, verdicts);
+            judged.inspect_err(|_| exact.has_failed = true)?;
+            words.copy_from_slice(verdicts.words());
+            Ok(())
+        })
     }
 
     /// Whether each key would be a duplicate now. Changes nothing.
@@ -268,31 +247,48 @@ impl Exact {
         keys: &(impl Keys + ?Sized),
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
-        check_masks(keys.len(), None, duplicates.len())?;
-        self.check_usable()?;
-        for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
-            self.digest_block(keys, number)?;
+        self.judge_blocks(keys, duplicates, |exact, _, words| {
             words.fill(0);
-            let mut sorted = self.digests.clone();
+            let mut sorted = exact.digests.clone();
             sorted.sort_unstable();
             sorted.dedup();
             let mut found = HashSet::new();
-            self.judge.set_mut().find(&sorted, &mut |index| {
+            exact.judge.set_mut().find(&sorted, &mut |index| {
                 found.insert(sorted[index]);
             })?;
-            for (key, digest) in self.digests.iter().enumerate() {
+            for (key, digest) in exact.digests.iter().enumerate() {
                 words[key / 64] |= u64::from(found.contains(digest)) << (key % 64);
             }
-        }
-        Ok(count_ones(duplicates))
+            Ok(())
+        })
     }
 
-    /// Makes the digests of a block of keys.
-    fn digest_block(&mut self, keys: &(impl Keys + ?Sized), number: usize) -> Result<(), Failure> {
-        let from = number * BLOCK;
-        let none = KeyDigest::from_words([0; 2]);
-        self.digests.resize(BLOCK.min(keys.len() - from), none);
-        keys.digest(&self.digester, from, &mut self.digests)
+    /// Makes the digests of each block of keys, and calls `judge` with the number of its first key
+    /// and its words of `duplicates`.
+    fn judge_blocks(
+        &mut self,
+        keys: &(impl Keys + ?Sized),
+        duplicates: &mut [u64],
+        judge: impl Fn(&mut Self, usize, &mut [u64]) -> Result<(), Failure>,
+    ) -> Result<u64, Failure> {
+        check_masks(keys.len(), None, duplicates.len())?;
+        self.check_usable()?;
+        for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
+            let from = number * BLOCK;
+            let to = keys.len().min(from + BLOCK);
+            self.digests
+                .resize(to - from, KeyDigest::from_words([0; 2]));
+            if let Some(digests) = keys.digests()? {
+                self.digests.copy_from_slice(&digests[from..to]);
+            } else {
+                let Ok(()) = (self.digester).digest(&mut self.digests, |hasher, hashes| {
+                    keys.hash(hasher, from, hashes);
+                    Ok::<_, Infallible>(())
+                });
+            }
+            judge(self, from, words)?;
+        }
+        Ok(count_ones(duplicates))
     }
 
     /// Removes all keys of a filter that was never saved.
@@ -481,8 +477,4 @@ fn saved_parts(bytes: &[u8]) -> Option<(u64, [u8; 16], &[u8])> {
     let (count, bytes) = bytes.split_first_chunk()?;
     let (secret, bytes) = bytes.split_first_chunk()?;
     Some((u64::from_le_bytes(*count), *secret, bytes))
-}
-
-fn count_ones(words: &[u64]) -> u64 {
-    words.iter().map(|word| u64::from(word.count_ones())).sum()
 }

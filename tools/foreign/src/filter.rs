@@ -16,8 +16,8 @@ use crate::keys::{Keys, observe_blocks};
 #[derive(Debug)]
 pub struct Filter {
     judge: Judge,
-    spec: FilterSpec,
-    hasher: KeyHasher,
+    pub(crate) spec: FilterSpec,
+    pub(crate) hasher: KeyHasher,
     /// The hashes of a block of keys.
     hashes: Vec<echoless::KeyHash>,
 }
@@ -55,18 +55,6 @@ impl Filter {
             hasher,
             hashes: Vec::new(),
         })
-    }
-
-    /// The specification.
-    #[must_use]
-    pub const fn spec(&self) -> &FilterSpec {
-        &self.spec
-    }
-
-    /// The hasher of the keys.
-    #[must_use]
-    pub const fn hasher(&self) -> &KeyHasher {
-        &self.hasher
     }
 
     /// Probes and inserts each key in order, at the clock as it is or each at its own tick. Bit

@@ -3,7 +3,6 @@
 use echoless::hash::KeyDigest;
 use echoless::{Batch, KeyHash, KeyHasher, Verdicts};
 
-use crate::exact::Digester;
 use crate::failure::Failure;
 
 /// The keys that are hashed at a time. Their hashes stay in the first-level cache, and the filter
@@ -51,24 +50,13 @@ pub trait Keys {
         None
     }
 
-    /// Writes the digests of the keys from number `from` on, as many as there are `digests`. The
-    /// caller keeps to [`len`](Self::len).
+    /// The digests of all keys, if the caller has them; otherwise they are made by
+    /// [`hash`](Self::hash).
     ///
     /// # Errors
     /// [`Failure`] if the caller has hashes in place of keys: those of two keys may be equal.
-    fn digest(
-        &self,
-        digester: &Digester,
-        from: usize,
-        digests: &mut [KeyDigest],
-    ) -> Result<(), Failure> {
-        if self.hashes().is_some() {
-            return Err(no_digests());
-        }
-        digester.digest(digests, |hasher, hashes| {
-            self.hash(hasher, from, hashes);
-            Ok(())
-        })
+    fn digests(&self) -> Result<Option<&[KeyDigest]>, Failure> {
+        self.hashes().map_or(Ok(None), |_| Err(no_digests()))
     }
 
     /// The tick of each key, if they have some.
@@ -97,48 +85,12 @@ impl<K: Keys + ?Sized> Keys for &K {
         (**self).hashes()
     }
 
-    fn digest(
-        &self,
-        digester: &Digester,
-        from: usize,
-        digests: &mut [KeyDigest],
-    ) -> Result<(), Failure> {
-        (**self).digest(digester, from, digests)
+    fn digests(&self) -> Result<Option<&[KeyDigest]>, Failure> {
+        (**self).digests()
     }
 
     fn ticks(&self) -> Option<&[u64]> {
         (**self).ticks()
-    }
-}
-
-/// Keys, each at its tick if there are some.
-#[derive(Debug, Clone, Copy)]
-pub struct At<'a, K>(pub K, pub Option<&'a [u64]>);
-
-impl<K: Keys> Keys for At<'_, K> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
-        self.0.hash(hasher, from, hashes);
-    }
-
-    fn hashes(&self) -> Option<&[KeyHash]> {
-        self.0.hashes()
-    }
-
-    fn digest(
-        &self,
-        digester: &Digester,
-        from: usize,
-        digests: &mut [KeyDigest],
-    ) -> Result<(), Failure> {
-        self.0.digest(digester, from, digests)
-    }
-
-    fn ticks(&self) -> Option<&[u64]> {
-        self.1
     }
 }
 
@@ -361,10 +313,12 @@ pub(crate) fn observe_blocks(
             observe(batch(hashes, ticks.map(|ticks| &ticks[from..to])), words);
         }
     }
-    Ok(duplicates
-        .iter()
-        .map(|word| u64::from(word.count_ones()))
-        .sum())
+    Ok(count_ones(duplicates))
+}
+
+/// The number of duplicates in these words.
+pub(crate) fn count_ones(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 fn batch<'a>(hashes: &'a [KeyHash], ticks: Option<&'a [u64]>) -> Batch<'a> {

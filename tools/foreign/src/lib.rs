@@ -46,7 +46,7 @@ pub use failure::{CODES, Code, Failure, catch};
 pub use filter::Filter;
 pub use handles::{Handle, Table, TableEntry, TableKeys};
 pub use keys::{
-    At, Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, give_back, hash_all,
+    Fixed, Hashes, Keys, Numbers, Packed, check_masks, check_offsets, give_back, hash_all,
     no_digests,
 };
 pub use object::{Kind, Object, Source, Target};

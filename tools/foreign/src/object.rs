@@ -13,7 +13,7 @@ use crate::exact::{Digester, Exact};
 use crate::failure::Failure;
 use crate::filter::{Filter, know_papers, read_file, spec_of, write_file};
 use crate::handles::exclusive;
-use crate::keys::Keys;
+use crate::keys::{Keys, check_masks};
 use crate::ordered::{Cut, Ordered, Thread};
 use crate::partitions::Partitions;
 use crate::shared::Shared;
@@ -249,12 +249,28 @@ impl Object {
     /// partition is lost.
     #[inline]
     pub fn observe(&self, keys: impl Keys, duplicates: &mut [u64]) -> Result<u64, Failure> {
-        let keys: &dyn Keys = &keys;
-        let ticks = keys.ticks();
+        self.observe_at(&keys, keys.ticks(), duplicates)
+    }
+
+    /// As [`observe`](Self::observe), at these ticks if there are some.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe).
+    #[inline]
+    pub fn observe_at(
+        &self,
+        keys: &dyn Keys,
+        ticks: Option<&[u64]>,
+        duplicates: &mut [u64],
+    ) -> Result<u64, Failure> {
         match self {
             Self::Filter(filter) => exclusive(FILTER, filter)?.observe(keys, ticks, duplicates),
             Self::Shared(shared) => shared.observe(keys, ticks, duplicates),
-            Self::Exact(exact) => exclusive(FILTER, exact)?.observe(keys, duplicates),
+            Self::Exact(exact) => {
+                let mut exact = exclusive(FILTER, exact)?;
+                check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
+                exact.observe(keys, duplicates)
+            }
             Self::Thread(thread) => exclusive("thread", thread)?.observe(keys, ticks, duplicates),
             Self::Partitions(filter) => exclusive(FILTER, filter)?.observe(keys, ticks, duplicates),
             _ => Err(self.is_no("filter, shared filter or thread")),
@@ -281,9 +297,9 @@ impl Object {
     pub fn hash(&self, keys: impl Keys, hashes: &mut [KeyHash]) -> Result<(), Failure> {
         // A copy: another thread may use the object while the keys are hashed.
         let hasher = match self {
-            Self::Filter(filter) => exclusive(FILTER, filter)?.hasher().clone(),
+            Self::Filter(filter) => exclusive(FILTER, filter)?.hasher.clone(),
             Self::Shared(shared) => shared.hasher().clone(),
-            Self::Exact(exact) => exclusive(FILTER, exact)?.hasher().clone(),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.hasher.clone(),
             Self::Ordered(ordered) => ordered.hasher.clone(),
             Self::Thread(thread) => exclusive("thread", thread)?.ordered.hasher.clone(),
             Self::Engine(workers) => workers.hasher.clone(),
@@ -300,7 +316,7 @@ impl Object {
     /// [`Failure`] if another thread uses it.
     pub fn digester(&self) -> Result<Option<Digester>, Failure> {
         match self {
-            Self::Exact(exact) => Ok(Some(exclusive(FILTER, exact)?.digester().clone())),
+            Self::Exact(exact) => Ok(Some(exclusive(FILTER, exact)?.digester.clone())),
             _ => Ok(None),
         }
     }
@@ -355,11 +371,11 @@ impl Object {
     pub fn spec(&self) -> Result<String, Failure> {
         Ok(match self {
             Self::Shared(shared) => shared.spec().to_string(),
-            Self::Exact(exact) => exclusive(FILTER, exact)?.spec().to_string(),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.spec.to_string(),
             Self::Ordered(ordered) => ordered.spec.to_string(),
             Self::Engine(workers) => workers.spec.to_string(),
             Self::Partitions(filter) => exclusive(FILTER, filter)?.identity.spec.to_string(),
-            _ => self.as_filter()?.spec().to_string(),
+            _ => self.as_filter()?.spec.to_string(),
         })
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use echoless::{KeyHash, KeyHasher};
 use echoless_foreign::{
-    At, Call, Code, Failure, Fixed, Hashes, Keys, Kind, Numbers, Object, Packed, Source, Target,
+    Call, Code, Failure, Fixed, Hashes, Keys, Kind, Numbers, Object, Packed, Source, Target,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -173,9 +173,7 @@ fn what_has_no_digest_or_no_folder_is_an_error() {
     let object = exact(SPEC).unwrap();
     let text = |failure: Failure| (failure.code, failure.text);
     let hashes = [KeyHash::from_uniform(1)];
-    let failure = object
-        .observe(At(Hashes(&hashes), None), &mut [0])
-        .unwrap_err();
+    let failure = object.observe(Hashes(&hashes), &mut [0]).unwrap_err();
     assert_eq!(
         text(failure),
         (

@@ -2,8 +2,8 @@
 
 use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, Verdicts};
 use echoless_foreign::{
-    At, CODES, Call, Code, Cut, Failure, Filter, Fixed, Hashes, Keys, Kind, Numbers, Object,
-    Packed, ReportFields, Shared, Source, Table, Target, UNKNOWN_COUNT, hash_all,
+    CODES, Call, Code, Cut, Failure, Filter, Fixed, Hashes, Keys, Kind, Numbers, Object, Packed,
+    ReportFields, Shared, Source, Table, Target, UNKNOWN_COUNT, hash_all,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -262,8 +262,7 @@ fn objects_of_all_kinds_agree() {
             assert_eq!(access.drain(&mut found).unwrap(), (ids.len(), count));
         } else {
             assert_eq!(access.call(Call::take, 0), Ok(0));
-            let keys = At(Numbers(&ids), None);
-            assert_eq!(access.observe(keys, &mut found).unwrap(), count);
+            assert_eq!(access.observe(Numbers(&ids), &mut found).unwrap(), count);
         }
         assert_eq!(found, expected);
         let report = object.read_report().unwrap();

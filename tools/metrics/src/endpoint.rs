@@ -215,13 +215,10 @@ mod tests {
             }
             // One that goes away is no reason to end.
             drop(TcpStream::connect(address).unwrap());
+            let pages = "expected /metrics or /health\n";
             for (request, status, body) in [
                 ("GET /health HTTP/1.1\r\n\r\n", "200", "ok\n"),
-                (
-                    "GET / HTTP/1.1\r\n\r\n",
-                    "404",
-                    "expected /metrics or /health\n",
-                ),
+                ("GET / HTTP/1.1\r\n\r\n", "404", pages),
                 ("GET /health?x=y HTTP/1.1\r\n\r\n", "200", "ok\n"),
                 ("HEAD /health HTTP/1.1\r\n\r\n", "200", ""),
                 ("POST /metrics HTTP/1.1\r\n\r\na=b", "405", "expected GET\n"),

@@ -3,7 +3,7 @@
 
 use echoless::hash::KeyDigest;
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Digester, Failure, Keys, check_masks};
+use echoless_foreign::{Failure, Keys, check_masks};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
@@ -30,13 +30,9 @@ impl Keys for Block<'_> {
         self.keys.hash(hasher, self.from + from, hashes);
     }
 
-    fn digest(
-        &self,
-        digester: &Digester,
-        from: usize,
-        digests: &mut [KeyDigest],
-    ) -> Result<(), Failure> {
-        self.keys.digest(digester, self.from + from, digests)
+    fn digests(&self) -> Result<Option<&[KeyDigest]>, Failure> {
+        let digests = self.keys.digests()?;
+        Ok(digests.map(|digests| &digests[self.from..self.from + self.len]))
     }
 }
 

@@ -10,9 +10,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
-use echoless::hash::KeyDigest;
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Digester, Failure, Fixed, Keys, Packed};
+use echoless_foreign::{Fixed, Keys, Packed};
 use pyo3::{PyErr, PyResult};
 
 use crate::errors::{invalid, raise, wrong_type};
@@ -350,21 +349,6 @@ impl Keys for Piece {
                     *hash = hasher.hash_fields(fields);
                 }
             }
-        }
-    }
-
-    fn digest(
-        &self,
-        digester: &Digester,
-        from: usize,
-        digests: &mut [KeyDigest],
-    ) -> Result<(), Failure> {
-        match self {
-            Self::Hashed(keys) => keys.digest(digester, from, digests),
-            Self::Column(_) | Self::Rows(_) => digester.digest(digests, |hasher, hashes| {
-                self.hash(hasher, from, hashes);
-                Ok(())
-            }),
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use echoless_foreign::{Call, Kind};
+use echoless_foreign::Kind;
 use pyo3::prelude::*;
 
-use crate::errors::invalid;
-use crate::object::{AnyFilter, Settings};
+use crate::object::{Settings, WholeFilter};
 use crate::options;
 
 /// A filter without errors: it drops no fresh key and misses no duplicate. Keys that its filter may
@@ -15,8 +14,9 @@ use crate::options;
 ///
 /// ``ExactFilter("fingerprint:memory=64MiB")`` takes the specification of a filter in lines, which
 /// has no window; ``ExactFilter(memory="64MiB")`` is that. Give it 10 bytes for each key: once it
-/// is full, all keys are looked up. Keys and results are those of ``Filter.observe``. One thread at
-/// a time may use it.
+/// is full, all keys are looked up. Keys and results are those of ``Filter.observe``; times have no
+/// effect. One thread at a time may use it. If its folder fails, so do all later calls: load it as
+/// it was last saved. ``clear`` removes the keys of a filter that was never saved.
 ///
 /// >>> import os, tempfile
 /// >>> from echoless import ExactFilter
@@ -27,7 +27,7 @@ use crate::options;
 /// >>> seen = ExactFilter.load(folder)
 /// >>> seen.data, seen.observe(["call 18", "call 19"]).tolist()
 /// (b'line 2', [True, False])
-#[pyclass(frozen, extends = AnyFilter, module = "echoless")]
+#[pyclass(frozen, extends = WholeFilter, module = "echoless")]
 pub(crate) struct ExactFilter;
 
 #[pymethods]
@@ -41,55 +41,9 @@ impl ExactFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let text = match (spec, memory) {
-            (Some(spec), None) => spec.to_owned(),
-            (None, Some(memory)) => format!("fingerprint:memory={}", options::memory(memory)?),
-            _ => {
-                let allowed = "a specification or a memory";
-                return Err(invalid("spec", spec.unwrap_or("None"), allowed));
-            }
-        };
+        let text = options::spec(spec, memory, "fingerprint")?;
         let settings = Settings::new(seed, secret, None)?;
-        let base = AnyFilter::make(py, Kind::Exact, &text, 1, settings)?;
-        Ok(PyClassInitializer::from(base).add_subclass(Self))
-    }
-
-    /// Reports which keys are duplicates, and records the others; see ``Filter.observe``. Times
-    /// have no effect. If the folder fails, so do all later calls: load it as it was last saved.
-    #[pyo3(signature = (keys, times = None))]
-    fn observe<'py>(
-        slf: &Bound<'py, Self>,
-        keys: &Bound<'py, PyAny>,
-        times: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.as_super().get().observe(keys, times)
-    }
-
-    /// Reports whether one key is a duplicate, and records it if not. The key is bytes, str, int,
-    /// or a tuple of fields.
-    #[pyo3(signature = (key, time = None))]
-    fn observe_one(
-        slf: &Bound<'_, Self>,
-        key: &Bound<'_, PyAny>,
-        time: Option<u64>,
-    ) -> PyResult<bool> {
-        slf.as_super().get().observe_one(key, time)
-    }
-
-    /// Reports which keys would be duplicates now, and records nothing.
-    fn contains<'py>(
-        slf: &Bound<'py, Self>,
-        keys: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.as_super().get().contains(keys)
-    }
-
-    /// Removes all keys of a filter that was never saved.
-    fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
-        slf.as_super()
-            .get()
-            .call(slf.py(), Call::clear, 0)
-            .map(drop)
+        Ok(WholeFilter::make(py, Kind::Exact, &text, settings)?.add_subclass(Self))
     }
 
     /// Saves the filter with bytes of the caller in a folder, which is made if necessary. The first
@@ -98,7 +52,7 @@ impl ExactFilter {
     /// of the digests is in it; seed and secret of the filter are not.
     #[pyo3(signature = (path, data = None))]
     fn save(slf: &Bound<'_, Self>, path: PathBuf, data: Option<&[u8]>) -> PyResult<()> {
-        slf.as_super().get().save(slf.py(), path, data)
+        slf.as_super().as_super().get().save(slf.py(), path, data)
     }
 
     /// Opens a folder as it was last saved, which no other filter or process may use meanwhile.
@@ -114,7 +68,7 @@ impl ExactFilter {
         memory_limit: Option<u64>,
     ) -> PyResult<Py<Self>> {
         let settings = Settings::new(seed, secret, None)?;
-        let base = AnyFilter::restore(py, Kind::Exact, &path, 1, settings, memory_limit)?;
-        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
+        let base = WholeFilter::restore(py, Kind::Exact, &path, settings, memory_limit)?;
+        Py::new(py, base.add_subclass(Self))
     }
 }

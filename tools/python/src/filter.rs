@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use echoless::KeyHasher;
-use echoless_foreign::{Call, Kind, Object, Source, Target};
+use echoless_foreign::{Kind, Object, Source, Target};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{invalid, raise};
-use crate::object::{AnyFilter, Settings};
+use crate::object::{AnyFilter, Settings, WholeFilter};
 use crate::options;
 
 /// Reports for each key of an endless stream whether it came before, in fixed memory.
@@ -36,7 +36,7 @@ use crate::options;
 /// Traceback (most recent call last):
 ///     ...
 /// ValueError: invalid k=0: expected 1 to 64
-#[pyclass(frozen, extends = AnyFilter, module = "echoless")]
+#[pyclass(frozen, extends = WholeFilter, module = "echoless")]
 pub(crate) struct Filter;
 
 #[pymethods]
@@ -86,104 +86,18 @@ impl Filter {
                 format!("fingerprint:{}", options.join(","))
             }
         };
-        let base = AnyFilter::make(py, Kind::Filter, &text, 1, settings)?;
-        Ok(PyClassInitializer::from(base).add_subclass(Self))
-    }
-
-    /// Reports which keys are duplicates, in order, and records the others.
-    ///
-    /// One key (bytes, str or int) gives a bool. Many keys give an array of bools: of pyarrow for
-    /// keys from pyarrow, otherwise of numpy. Many keys are
-    ///
-    /// * a list, tuple or other iterable of bytes, str, int, or tuples of them (several fields as
-    ///   one key; None is a missing field),
-    /// * a numpy array of integers, bytes of fixed width (S, V), times, str or objects,
-    /// * Arrow data (pyarrow, polars, pandas, duckdb): integers, dates, times, strings, binary, and
-    ///   dictionaries (categories) of them; a struct, record batch, table or data frame is a key of
-    ///   several fields, and its index is none of them,
-    /// * a list of columns: arrays whose rows are the fields of one key.
-    ///
-    /// Keys are equal by value; the README has a table. Arrow data are read in place, arrays of
-    /// numpy are copied. Missing and masked values are an error in one column of keys, and missing
-    /// fields in several.
-    ///
-    /// With a window, ``times`` moves the clock: an int for all keys, or one for each key. Times
-    /// with a unit (datetime64, Arrow timestamps) are converted to the ticks of the filter. An
-    /// earlier time than the clock's leaves it as it is.
-    ///
-    /// Nothing is recorded if the keys or times are invalid. Ctrl-C ends a long call after a
-    /// million keys; those are recorded then.
-    ///
-    /// >>> import numpy as np
-    /// >>> from echoless import Filter
-    /// >>> filter = Filter(memory="1MiB")
-    /// >>> filter.observe(np.array([7, 8, 7], dtype="uint64"))
-    /// array([False, False,  True])
-    /// >>> filter.observe([("+4930123", 1), ("+4930123", None), ("+4930123", 1)]).tolist()
-    /// [False, False, True]
-    /// >>> filter = Filter(memory="1MiB", window="10m")
-    /// >>> times = np.array(["2026-11-25T12:00", "2026-11-25T12:09", "2026-11-25T13:00"], "M8[s]")
-    /// >>> filter.observe(["a", "a", "a"], times=times).tolist()
-    /// [False, True, False]
-    #[pyo3(signature = (keys, times = None))]
-    fn observe<'py>(
-        slf: &Bound<'py, Self>,
-        keys: &Bound<'py, PyAny>,
-        times: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.as_super().get().observe(keys, times)
-    }
-
-    /// Reports whether one key is a duplicate, and records it if not. The key is bytes, str, int,
-    /// or a tuple of fields.
-    ///
-    /// >>> from echoless import Filter
-    /// >>> filter = Filter(memory="1MiB")
-    /// >>> filter.observe_one(("+4930123", 17)), filter.observe_one(("+4930123", 17))
-    /// (False, True)
-    #[pyo3(signature = (key, time = None))]
-    fn observe_one(
-        slf: &Bound<'_, Self>,
-        key: &Bound<'_, PyAny>,
-        time: Option<u64>,
-    ) -> PyResult<bool> {
-        slf.as_super().get().observe_one(key, time)
-    }
-
-    /// Reports which keys would be duplicates now, and records nothing. The arguments and results
-    /// are those of ``observe``.
-    ///
-    /// >>> from echoless import Filter
-    /// >>> filter = Filter(memory="1MiB")
-    /// >>> filter.observe("a")
-    /// False
-    /// >>> filter.contains(["a", "b", "b"]).tolist()
-    /// [True, False, False]
-    fn contains<'py>(
-        slf: &Bound<'py, Self>,
-        keys: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        slf.as_super().get().contains(keys)
+        Ok(WholeFilter::make(py, Kind::Filter, &text, settings)?.add_subclass(Self))
     }
 
     /// Moves the clock of a window. An earlier tick has no effect.
     fn advance_to(slf: &Bound<'_, Self>, tick: u64) -> PyResult<()> {
-        let advanced = slf.as_super().get().call(slf.py(), Call::advance, tick);
-        advanced.map(drop)
-    }
-
-    /// Removes all keys, and resets the counters and the clock.
-    fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
-        slf.as_super()
-            .get()
-            .call(slf.py(), Call::clear, 0)
-            .map(drop)
+        WholeFilter::advance(slf.as_super(), tick)
     }
 
     /// The length of a tick, or None.
     #[getter]
     fn tick(slf: &Bound<'_, Self>) -> Option<&'static str> {
-        slf.as_super().get().tick.map(|tick| tick.name)
+        slf.as_super().as_super().get().tick.map(|tick| tick.name)
     }
 
     /// The filter of a state that ``save``, the command or another program wrote. Seed and secret
@@ -200,13 +114,13 @@ impl Filter {
         memory_limit: Option<u64>,
     ) -> PyResult<Py<Self>> {
         let settings = Settings::new(seed, secret, tick)?;
-        let base = AnyFilter::restore(py, Kind::Filter, &path, 1, settings, memory_limit)?;
-        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
+        let base = WholeFilter::restore(py, Kind::Filter, &path, settings, memory_limit)?;
+        Py::new(py, base.add_subclass(Self))
     }
 
     /// Pickles the state. A secret must not be in a pickle.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
-        let (py, this) = (slf.py(), slf.as_super().get());
+        let (py, this) = (slf.py(), slf.as_super().as_super().get());
         if this.is_secret {
             return Err(PyTypeError::new_err(
                 "a filter with a secret cannot be pickled: use save and load",
@@ -235,7 +149,8 @@ impl Filter {
         });
         let (data, object) = loaded.map_err(raise)?;
         let base = AnyFilter::of_object(Kind::Filter, object, hasher, settings, data)?;
-        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
+        let base = WholeFilter::over(base);
+        Py::new(py, base.add_subclass(Self))
     }
 }
 

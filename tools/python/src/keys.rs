@@ -74,14 +74,8 @@ impl Keys for Hashed {
         hashes.copy_from_slice(&self.hashes[from..from + hashes.len()]);
     }
 
-    fn digest(
-        &self,
-        _digester: &Digester,
-        from: usize,
-        digests: &mut [KeyDigest],
-    ) -> Result<(), Failure> {
-        digests.copy_from_slice(&self.digests[from..from + digests.len()]);
-        Ok(())
+    fn digests(&self) -> Result<Option<&[KeyDigest]>, Failure> {
+        Ok(Some(&self.digests))
     }
 }
 
@@ -152,47 +146,27 @@ impl Keys for Batch {
         self.len
     }
 
-    fn hash(&self, hasher: &KeyHasher, from: usize, hashes: &mut [KeyHash]) {
-        let done: Result<(), Failure> = self.by_pieces(from, hashes, |piece, from, hashes| {
-            piece.hash(hasher, from, hashes);
-            Ok(())
-        });
-        debug_assert!(done.is_ok(), "pieces do not fail");
-    }
-
-    fn digest(
-        &self,
-        digester: &Digester,
-        from: usize,
-        digests: &mut [KeyDigest],
-    ) -> Result<(), Failure> {
-        self.by_pieces(from, digests, |piece, from, digests| {
-            piece.digest(digester, from, digests)
-        })
-    }
-}
-
-impl Batch {
-    /// Writes something of each key from number `from` on, by the pieces that they are in.
-    fn by_pieces<T>(
-        &self,
-        mut from: usize,
-        mut values: &mut [T],
-        mut write: impl FnMut(&Piece, usize, &mut [T]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn hash(&self, hasher: &KeyHasher, mut from: usize, mut hashes: &mut [KeyHash]) {
         for piece in &self.pieces {
-            if values.is_empty() {
+            if hashes.is_empty() {
                 break;
             }
-            let here = piece.len().saturating_sub(from).min(values.len());
+            let here = piece.len().saturating_sub(from).min(hashes.len());
             if here > 0 {
-                let (now, later) = values.split_at_mut(here);
-                write(piece, from, now)?;
-                values = later;
+                let (now, later) = hashes.split_at_mut(here);
+                piece.hash(hasher, from, now);
+                hashes = later;
             }
             from = from.saturating_sub(piece.len());
         }
-        Ok(())
+    }
+
+    fn digests(&self) -> Result<Option<&[KeyDigest]>, Failure> {
+        match &self.pieces[..] {
+            // Objects are hashed into one piece.
+            [Piece::Hashed(keys)] => keys.digests(),
+            _ => Ok(None),
+        }
     }
 }
 

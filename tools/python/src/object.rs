@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{RwLock, TryLockError};
 
 use echoless::KeyHasher;
-use echoless_foreign::{At, Call, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT};
+use echoless_foreign::{Call, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT};
 use echoless_stream::Unit;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -129,48 +129,6 @@ impl AnyFilter {
     pub(crate) fn call(&self, py: Python<'_>, call: Call, argument: u64) -> PyResult<u64> {
         self.using(|object| py.detach(|| object.call(call, argument)).map_err(raise))
     }
-
-    pub(crate) fn observe<'py>(
-        &self,
-        keys: &Bound<'py, PyAny>,
-        times: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hashing)?;
-        let times = Times::read(times, self.tick, input.len())?;
-        self.using(|object| {
-            let ticks = match &times {
-                None => None,
-                Some(Times::All(tick)) => {
-                    object.call(Call::advance, *tick).map_err(raise)?;
-                    None
-                }
-                Some(Times::Each(ticks)) => Some(&ticks[..]),
-            };
-            verdicts(keys.py(), &input, ticks, |keys, ticks, words| {
-                object.observe(At(keys, ticks), words)
-            })
-        })
-    }
-
-    pub(crate) fn observe_one(&self, key: &Bound<'_, PyAny>, time: Option<u64>) -> PyResult<bool> {
-        let key = Hashed::one(key, &self.hashing)?;
-        self.using(|object| {
-            if let Some(tick) = time {
-                object.call(Call::advance, tick).map_err(raise)?;
-            }
-            let count = object.observe(key, &mut [0]);
-            Ok(count.map_err(raise)? == 1)
-        })
-    }
-
-    pub(crate) fn contains<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let input = Input::read(keys, &self.hashing)?;
-        self.using(|object| {
-            verdicts(keys.py(), &input, None, |keys, _, words| {
-                object.contains(keys, words)
-            })
-        })
-    }
 }
 
 fn of_lock<T>(error: TryLockError<T>) -> PyErr {
@@ -273,6 +231,157 @@ impl AnyFilter {
         let secret = if this.is_secret { ", secret=..." } else { "" };
         let class = slf.get_type().name()?;
         Ok(format!("{class}(\"{}\"{seed}{secret})", this.spec))
+    }
+}
+
+/// A filter whose keys are judged by calls of its own, and not by threads with tickets.
+#[pyclass(frozen, subclass, extends = AnyFilter, module = "echoless")]
+pub(crate) struct WholeFilter;
+
+impl WholeFilter {
+    /// The filter of a specification.
+    pub(crate) fn make(
+        py: Python<'_>,
+        kind: Kind,
+        spec: &str,
+        settings: Settings<'_>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        AnyFilter::make(py, kind, spec, 1, settings).map(Self::over)
+    }
+
+    /// The filter that was saved there.
+    pub(crate) fn restore(
+        py: Python<'_>,
+        kind: Kind,
+        path: &Path,
+        settings: Settings<'_>,
+        memory_limit: Option<u64>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        AnyFilter::restore(py, kind, path, 1, settings, memory_limit).map(Self::over)
+    }
+
+    /// Moves the clock of a window.
+    pub(crate) fn advance(slf: &Bound<'_, Self>, tick: u64) -> PyResult<()> {
+        let this = slf.as_super().get();
+        this.call(slf.py(), Call::advance, tick).map(drop)
+    }
+
+    pub(crate) fn over(base: AnyFilter) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(base).add_subclass(Self)
+    }
+}
+
+#[pymethods]
+impl WholeFilter {
+    /// Reports which keys are duplicates, in order, and records the others.
+    ///
+    /// One key (bytes, str or int) gives a bool. Many keys give an array of bools: of pyarrow for
+    /// keys from pyarrow, otherwise of numpy. Many keys are
+    ///
+    /// * a list, tuple or other iterable of bytes, str, int, or tuples of them (several fields as
+    ///   one key; None is a missing field),
+    /// * a numpy array of integers, bytes of fixed width (S, V), times, str or objects,
+    /// * Arrow data (pyarrow, polars, pandas, duckdb): integers, dates, times, strings, binary, and
+    ///   dictionaries (categories) of them; a struct, record batch, table or data frame is a key of
+    ///   several fields, and its index is none of them,
+    /// * a list of columns: arrays whose rows are the fields of one key.
+    ///
+    /// Keys are equal by value; the README has a table. Arrow data are read in place, arrays of
+    /// numpy are copied. Missing and masked values are an error in one column of keys, and missing
+    /// fields in several.
+    ///
+    /// With a window, ``times`` moves the clock: an int for all keys, or one for each key. Times
+    /// with a unit (datetime64, Arrow timestamps) are converted to the ticks of the filter. An
+    /// earlier time than the clock's leaves it as it is.
+    ///
+    /// Nothing is recorded if the keys or times are invalid. Ctrl-C ends a long call after a
+    /// million keys; those are recorded then.
+    ///
+    /// >>> import numpy as np
+    /// >>> from echoless import Filter
+    /// >>> filter = Filter(memory="1MiB")
+    /// >>> filter.observe(np.array([7, 8, 7], dtype="uint64"))
+    /// array([False, False,  True])
+    /// >>> filter.observe([("+4930123", 1), ("+4930123", None), ("+4930123", 1)]).tolist()
+    /// [False, False, True]
+    /// >>> filter = Filter(memory="1MiB", window="10m")
+    /// >>> times = np.array(["2026-11-25T12:00", "2026-11-25T12:09", "2026-11-25T13:00"], "M8[s]")
+    /// >>> filter.observe(["a", "a", "a"], times=times).tolist()
+    /// [False, True, False]
+    #[pyo3(signature = (keys, times = None))]
+    fn observe<'py>(
+        slf: &Bound<'py, Self>,
+        keys: &Bound<'py, PyAny>,
+        times: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let this = slf.as_super().get();
+        let input = Input::read(keys, &this.hashing)?;
+        let times = Times::read(times, this.tick, input.len())?;
+        this.using(|object| {
+            let ticks = match &times {
+                None => None,
+                Some(Times::All(tick)) => {
+                    object.call(Call::advance, *tick).map_err(raise)?;
+                    None
+                }
+                Some(Times::Each(ticks)) => Some(&ticks[..]),
+            };
+            verdicts(keys.py(), &input, ticks, |keys, ticks, words| {
+                object.observe_at(keys, ticks, words)
+            })
+        })
+    }
+
+    /// Reports whether one key is a duplicate, and records it if not. The key is bytes, str, int,
+    /// or a tuple of fields.
+    ///
+    /// >>> from echoless import Filter
+    /// >>> filter = Filter(memory="1MiB")
+    /// >>> filter.observe_one(("+4930123", 17)), filter.observe_one(("+4930123", 17))
+    /// (False, True)
+    #[pyo3(signature = (key, time = None))]
+    fn observe_one(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        time: Option<u64>,
+    ) -> PyResult<bool> {
+        let this = slf.as_super().get();
+        let key = Hashed::one(key, &this.hashing)?;
+        this.using(|object| {
+            if let Some(tick) = time {
+                object.call(Call::advance, tick).map_err(raise)?;
+            }
+            let count = object.observe(key, &mut [0]);
+            Ok(count.map_err(raise)? == 1)
+        })
+    }
+
+    /// Reports which keys would be duplicates now, and records nothing. The arguments and results
+    /// are those of ``observe``.
+    ///
+    /// >>> from echoless import Filter
+    /// >>> filter = Filter(memory="1MiB")
+    /// >>> filter.observe("a")
+    /// False
+    /// >>> filter.contains(["a", "b", "b"]).tolist()
+    /// [True, False, False]
+    fn contains<'py>(
+        slf: &Bound<'py, Self>,
+        keys: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let this = slf.as_super().get();
+        let input = Input::read(keys, &this.hashing)?;
+        this.using(|object| {
+            verdicts(keys.py(), &input, None, |keys, _, words| {
+                object.contains(keys, words)
+            })
+        })
+    }
+
+    /// Removes all keys, and resets the counters and the clock.
+    fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let this = slf.as_super().get();
+        this.call(slf.py(), Call::clear, 0).map(drop)
     }
 }
 

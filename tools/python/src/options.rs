@@ -23,6 +23,22 @@ pub(crate) fn hasher(seed: u64, secret: Option<&[u8]>) -> PyResult<KeyHasher> {
     Ok(KeyHasher::keyed(secret))
 }
 
+/// The specification of a filter, or that of `name` with this memory.
+pub(crate) fn spec(
+    spec: Option<&str>,
+    memory: Option<&Bound<'_, PyAny>>,
+    name: &str,
+) -> PyResult<String> {
+    match (spec, memory) {
+        (Some(spec), None) => Ok(spec.to_owned()),
+        (None, Some(size)) => Ok(format!("{name}:memory={}", self::memory(size)?)),
+        _ => {
+            let allowed = "a specification or a memory";
+            Err(invalid("spec", spec.unwrap_or("None"), allowed))
+        }
+    }
+}
+
 /// A size as the text of a specification has it.
 pub(crate) fn memory(size: &Bound<'_, PyAny>) -> PyResult<String> {
     match (size.cast::<PyString>(), size.extract::<u64>()) {

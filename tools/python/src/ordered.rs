@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use echoless_foreign::{At, Call, Code, Cut, Failure, Hashes, Kind, Object, Target};
+use echoless_foreign::{Call, Code, Cut, Failure, Hashes, Kind, Object, Target};
 use echoless_stream::Unit;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -216,8 +216,8 @@ impl OrderedThread {
                     Times::Each(ticks) => ticks,
                 });
                 let mut words = vec![0; hashes.len().div_ceil(64)];
-                let keys = At(Hashes(&hashes), ticks.as_deref());
-                let count = self.object.observe(keys, &mut words)?;
+                let ticks = ticks.as_deref();
+                let count = (self.object).observe_at(&Hashes(&hashes), ticks, &mut words)?;
                 Ok::<_, Failure>((words, count, hashes.len()))
             })
             .map_err(raise)?;

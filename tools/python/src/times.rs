@@ -38,11 +38,7 @@ impl Times {
         object.map(read).transpose()
     }
 
-    fn read_each(
-        object: &Bound<'_, PyAny>,
-        tick: Option<Unit>,
-        count: usize,
-    ) -> PyResult<Self> {
+    fn read_each(object: &Bound<'_, PyAny>, tick: Option<Unit>, count: usize) -> PyResult<Self> {
         if object.is_instance_of::<PyInt>() {
             return tick_of(object).map(Self::All);
         }

@@ -155,7 +155,7 @@ fn invalid_arguments_and_files_are_rejected() {
     ];
     assert_errors(|args| eval(args), &cases);
     let folder = Folder::with(&[("blocked", "")]);
-    for (text, expected) in [
+    let cases = [
         ("filters = 5\n", ", line 1: "),
         ("\nfilter = []\n", "unknown field `filter`"),
         (
@@ -164,16 +164,9 @@ fn invalid_arguments_and_files_are_rejected() {
         ),
         ("filters = [{ k = 2 }]\n", "missing field `filter`"),
         ("filters = [", "line 1: "),
-    ] {
-        folder.write("specs.toml", text);
-        let run = folder.echoless("eval --specs specs.toml -m 1k");
-        assert!(
-            run.error().starts_with("specs.toml, line "),
-            "{}",
-            run.stderr
-        );
-        run.fails(expected);
-    }
+    ];
+    let run = || folder.echoless("eval --specs specs.toml -m 1k");
+    folder.assert_file_errors("specs.toml", run, &cases);
     let run = folder.echoless("eval bloom -m 1k --plots blocked --to-csv csv");
     assert!(run.error().starts_with("blocked"), "{}", run.stderr);
     assert!(!folder.has("csv"), "a run that fails leaves no empty file");

@@ -233,7 +233,7 @@ fn invalid_filters_are_rejected() {
     ];
     assert_errors(run, &cases);
     let folder = Folder::new();
-    for (text, expected) in [
+    let cases = [
         ("k = 2\n", "line 1: missing field `filter`"),
         (
             "filter = \"blom\"\n",
@@ -245,12 +245,9 @@ fn invalid_filters_are_rejected() {
         ),
         ("filter = \"bloom\"\nk = \n", "line 2: "),
         ("filters = [\"bloom:k=2\"]\n", "line 1: "),
-    ] {
-        folder.write("filter.toml", text);
-        let run = folder.dedup("--filter filter.toml");
-        assert!(run.error().starts_with("filter.toml, "), "{}", run.stderr);
-        run.fails(expected);
-    }
+    ];
+    let run = || folder.dedup("--filter filter.toml");
+    folder.assert_file_errors("filter.toml", run, &cases);
     // The file of a filter is not overwritten.
     folder.write("filter.toml", "filter = \"bloom\"\n");
     folder

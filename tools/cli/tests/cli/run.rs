@@ -410,6 +410,23 @@ impl Folder {
         run_on(command, input.as_ref())
     }
 
+    /// Checks that runs fail because of a file, for each text in it with a part of the message.
+    #[track_caller]
+    pub(crate) fn assert_file_errors(
+        &self,
+        name: &str,
+        run: impl Fn() -> Run,
+        cases: &[(&str, &str)],
+    ) {
+        for (text, expected) in cases {
+            self.write(name, text);
+            let run = run();
+            let begin = format!("{name}, ");
+            assert!(run.error().starts_with(&begin), "{}", run.stderr);
+            run.fails(expected);
+        }
+    }
+
     /// Checks runs of `dedup` in the folder, each `ARGS | OUTPUT`, as those of [`assert_runs`].
     #[track_caller]
     pub(crate) fn assert_runs(&self, cases: &[&str]) {

@@ -98,15 +98,12 @@ fn json_without_room_for_a_member_is_faulty() {
 #[test]
 fn a_file_of_verdicts_serves_every_format() {
     let folder = Folder::with(&[("tags", "the old content, which is longer")]);
+    let three = "fresh\nduplicate\nfresh\n";
     for (args, input, expected) in [
-        ("--format fixed:1", "aab", "fresh\nduplicate\nfresh\n"),
-        (
-            "--format prefixed:u8",
-            "\x01a\x01a\x01b",
-            "fresh\nduplicate\nfresh\n",
-        ),
-        ("", "a\na\nb", "fresh\nduplicate\nfresh\n"),
-        ("--format jsonl", "a\na\nb\n", "fresh\nduplicate\nfresh\n"),
+        ("--format fixed:1", "aab", three),
+        ("--format prefixed:u8", "\x01a\x01a\x01b", three),
+        ("", "a\na\nb", three),
+        ("--format jsonl", "a\na\nb\n", three),
         ("-k 2 --rejects bad", "1,a\n2\n3,a\n", "fresh\nduplicate\n"),
     ] {
         folder.write("in", input);

@@ -5,7 +5,7 @@ use std::slice;
 
 use echoless::hash::KeyDigest;
 use echoless::{KeyHash, KeyHasher};
-use echoless_foreign::{Digester, Failure, Hashes, Keys, check_offsets, give_back, no_digests};
+use echoless_foreign::{Failure, Hashes, Keys, check_offsets, give_back, no_digests};
 use jni::Env;
 use jni::objects::{JByteArray, JByteBuffer, JIntArray, JLongArray};
 
@@ -59,7 +59,7 @@ impl Keys for HashArray<'_, '_> {
         self.count
     }
 
-    fn digest(&self, _: &Digester, _: usize, _: &mut [KeyDigest]) -> Result<(), Failure> {
+    fn digests(&self) -> Result<Option<&[KeyDigest]>, Failure> {
         Err(no_digests())
     }
 

@@ -6,8 +6,7 @@
 use std::cell::RefCell;
 
 use echoless_foreign::{
-    At, Call, Cut, Failure, Handle, Keys, Kind, Object, ReportFields, Source, Table, Target,
-    TimeRules,
+    Call, Cut, Failure, Handle, Keys, Kind, Object, ReportFields, Source, Table, Target, TimeRules,
 };
 use echoless_stream::Window;
 use jni::objects::{
@@ -57,7 +56,7 @@ fn judge_keys(
         keys.len(),
         verdicts,
         |ticks, words| match inserts {
-            true => object.observe(At(keys, ticks), words),
+            true => object.observe_at(keys, ticks, words),
             false => object.contains(keys, words),
         },
     )

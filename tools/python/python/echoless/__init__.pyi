@@ -55,8 +55,21 @@ class _AnyFilter:
     ) -> None: ...
 
 # For keys from pyarrow, which has no types, `observe` and `contains` return a BooleanArray.
+@type_check_only
+class _WholeFilter(_AnyFilter):
+    @overload
+    def observe(self, keys: _Field, times: _Times | None = None) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def observe(self, keys: _Keys, times: _Times | None = None) -> npt.NDArray[np.bool_]: ...
+    def observe_one(self, key: _Key, time: int | None = None) -> bool: ...
+    @overload
+    def contains(self, keys: _Field) -> bool: ...  # type: ignore[overload-overlap]
+    @overload
+    def contains(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
+    def clear(self) -> None: ...
+
 @final
-class Filter(_AnyFilter):
+class Filter(_WholeFilter):
     def __new__(
         cls,
         spec: str | None = None,
@@ -69,17 +82,7 @@ class Filter(_AnyFilter):
         seed: int = 0,
         secret: bytes | None = None,
     ) -> Filter: ...
-    @overload
-    def observe(self, keys: _Field, times: _Times | None = None) -> bool: ...  # type: ignore[overload-overlap]
-    @overload
-    def observe(self, keys: _Keys, times: _Times | None = None) -> npt.NDArray[np.bool_]: ...
-    def observe_one(self, key: _Key, time: int | None = None) -> bool: ...
-    @overload
-    def contains(self, keys: _Field) -> bool: ...  # type: ignore[overload-overlap]
-    @overload
-    def contains(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
     def advance_to(self, tick: int) -> None: ...
-    def clear(self) -> None: ...
     @property
     def tick(self) -> _Tick | None: ...
     @staticmethod
@@ -93,7 +96,7 @@ class Filter(_AnyFilter):
     ) -> Filter: ...
 
 @final
-class ExactFilter(_AnyFilter):
+class ExactFilter(_WholeFilter):
     def __new__(
         cls,
         spec: str | None = None,
@@ -102,16 +105,6 @@ class ExactFilter(_AnyFilter):
         seed: int = 0,
         secret: bytes | None = None,
     ) -> ExactFilter: ...
-    @overload
-    def observe(self, keys: _Field, times: _Times | None = None) -> bool: ...  # type: ignore[overload-overlap]
-    @overload
-    def observe(self, keys: _Keys, times: _Times | None = None) -> npt.NDArray[np.bool_]: ...
-    def observe_one(self, key: _Key, time: int | None = None) -> bool: ...
-    @overload
-    def contains(self, keys: _Field) -> bool: ...  # type: ignore[overload-overlap]
-    @overload
-    def contains(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
-    def clear(self) -> None: ...
     @staticmethod
     def load(
         path: _Path,
@@ -122,7 +115,7 @@ class ExactFilter(_AnyFilter):
     ) -> ExactFilter: ...
 
 @final
-class SharedFilter(_AnyFilter):
+class SharedFilter(_WholeFilter):
     def __new__(
         cls,
         spec: str | None = None,
@@ -131,17 +124,7 @@ class SharedFilter(_AnyFilter):
         seed: int = 0,
         secret: bytes | None = None,
     ) -> SharedFilter: ...
-    @overload
-    def observe(self, keys: _Field, times: _Times | None = None) -> bool: ...  # type: ignore[overload-overlap]
-    @overload
-    def observe(self, keys: _Keys, times: _Times | None = None) -> npt.NDArray[np.bool_]: ...
-    def observe_one(self, key: _Key, time: int | None = None) -> bool: ...
-    @overload
-    def contains(self, keys: _Field) -> bool: ...  # type: ignore[overload-overlap]
-    @overload
-    def contains(self, keys: _Keys) -> npt.NDArray[np.bool_]: ...
     def advance_to(self, tick: int) -> None: ...
-    def clear(self) -> None: ...
     @staticmethod
     def load(
         path: _Path,
