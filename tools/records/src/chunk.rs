@@ -16,7 +16,6 @@ use self::keys::ChunkClock;
 pub use self::keys::{ChunkKeys, ClockStep, ConditionCounts, NO_TIME};
 use self::known::KnownKeys;
 use self::parts::KEPT_RECORDS;
-pub(crate) use self::parts::UnreadBytes;
 pub use self::parts::{ChunkBytes, ChunkHeader, InputFile, InputPart, RecordLayout};
 pub use self::turn::{ChunkTurn, RunPart};
 use self::unkeyed::UnkeyedRecords;
@@ -222,37 +221,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    #[cfg(unix)]
-    fn what_is_not_read_yet_is_read_up_to_the_end_of_the_file() {
-        use std::io::Write;
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(b"0123456789").unwrap();
-        let file = std::sync::Arc::new(file);
-        for (offset, expected) in [
-            (2, "head2345tail"),
-            (7, "head789"),
-            (10, "head"),
-            (99, "head"),
-        ] {
-            let mut bytes = ChunkBytes {
-                buffer: b"head....tail".to_vec(),
-                filled: 12,
-                unread: Some(UnreadBytes {
-                    file: file.clone(),
-                    offset,
-                    range: 4..8,
-                }),
-                ..ChunkBytes::default()
-            };
-            bytes.read_rest().unwrap();
-            assert_eq!(bytes.all(), expected.as_bytes());
-            // Nothing is left to be read.
-            bytes.read_rest().unwrap();
-            assert_eq!(bytes.all(), expected.as_bytes());
-        }
-    }
 
     /// A chunk of `records` records of which some lack a key hash; the hash of a record is its
     /// index, and its tick twice that.

@@ -394,15 +394,10 @@ impl RecordFeed {
         let records = bytes.of_records();
         let sample = match &bytes.unread {
             None => &records[..records.len().min(SEARCHED_BYTES)],
-            Some(unread) => &bytes.all()[unread.range.end..],
+            Some(unread) => &bytes.all()[unread.range().read_from..],
         };
         let found = self.reading.format.most_records(sample);
-        let sampled = match &bytes.unread {
-            None => sample.len().max(1),
-            // What is behind the last record was searched, too.
-            Some(_) => SEARCHED_BYTES,
-        };
-        found.saturating_mul(records.len()) / sampled
+        found.saturating_mul(records.len()) / sample.len().max(1)
     }
 
     fn key_reader(&self) -> Result<KeyReader, Failure> {

@@ -12,6 +12,7 @@ use memchr::{memchr_iter, memrchr};
 
 use super::fault::Problem;
 use super::field_set::{FieldSet, Selected};
+use super::quoting::Quoting;
 use super::terminators::LF;
 
 /// A record format. A record includes its terminator; its content does not.
@@ -236,12 +237,20 @@ pub trait LastEnd: Debug + Send {
     /// an earlier call.
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize>;
 
-    /// Whether [`find`](Self::find) can be called for any part of the buffer alone, from here to the
-    /// end of the input: what is in front of the part does not matter. A terminator has at most two
-    /// bytes then.
-    fn finds_in_part(&self) -> bool {
-        false
+    /// The states that the search may have in front of a part of the input that begins anywhere. It
+    /// finds the ends in such a part from one of them and the byte before. None if a search needs
+    /// more than that.
+    fn states(&self) -> &'static [Quoting] {
+        &[]
     }
+
+    /// The state behind the bytes that are searched.
+    fn state(&self) -> Quoting {
+        Quoting::Outside
+    }
+
+    /// Goes on in a part, in front of which the search has this state.
+    fn set_state(&mut self, _: Quoting) {}
 
     /// What is wrong with the last record if the input ends with the buffer.
     fn problem_at_end(&self) -> Option<Problem> {
@@ -300,8 +309,8 @@ impl LastEnd for LastTerminator {
         memrchr(self.0, &bytes[from..]).map(|at| from + at + 1)
     }
 
-    fn finds_in_part(&self) -> bool {
-        true
+    fn states(&self) -> &'static [Quoting] {
+        &[Quoting::Outside]
     }
 }
 

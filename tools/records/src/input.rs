@@ -1,8 +1,7 @@
 //! Reads the inputs as one stream and cuts it into chunks of whole records.
 //!
 //! `sources.rs` opens one input after the other, `gather.rs` reads the current one until a record
-//! is complete, or finds where the last record of a chunk ends that is read later, and `cut.rs`
-//! makes a chunk of what was read.
+//! is complete, or cuts off a part that is read later, and `cut.rs` makes a chunk of what was read.
 
 mod cut;
 mod gather;
@@ -160,6 +159,11 @@ impl Input {
                 }
                 continue;
             };
+            match current.defer(&self.sources, &mut self.cutter, chunk)? {
+                Some(true) => return Ok(Filled::Chunk),
+                Some(false) => {}
+                None => return Ok(Filled::End),
+            }
             let (sources, partial) = (&mut self.sources, &mut self.partial);
             let gathered = current.gather(sources, &mut self.cutter, partial, chunk, patience)?;
             let gathered = match gathered {

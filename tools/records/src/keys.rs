@@ -132,11 +132,8 @@ impl KeyReader {
     /// Reads what is not read yet of the chunk, finds its records and hashes the key of each, up to
     /// the first faulty record.
     pub fn read(&mut self, chunk: &mut Chunk) {
-        if let Err(error) = chunk.bytes.read_rest() {
-            // The record that it is in is lost.
-            let whole = self.format.last_end().find(chunk.bytes.all(), 0);
-            chunk.bytes.filled = whole.unwrap_or(chunk.bytes.start);
-            chunk.failure = Some(error);
+        if let Some(unread) = chunk.bytes.unread.take() {
+            unread.read(chunk, &*self.format);
         }
         let number = (chunk.header.field_names.as_ref()).map_or(0, |names| names.number);
         let have_names = number == self.names || self.adopt_names(chunk);

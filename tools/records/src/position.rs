@@ -33,7 +33,7 @@ impl InputPosition {
     pub fn pass(&mut self, chunk: &Chunk) {
         *self = Self {
             records: self.number(chunk, chunk.layout.ends.len()) - 1,
-            bytes: self.at(chunk).bytes + chunk.bytes.filled as u64,
+            bytes: self.at(chunk).bytes + (chunk.bytes.filled - before_chunk(chunk)) as u64,
         };
     }
 
@@ -47,7 +47,7 @@ impl InputPosition {
             .map_or(chunk.bytes.filled, |end| *end);
         RecordPosition {
             number: self.number(chunk, record),
-            offset: self.at(chunk).bytes + start as u64,
+            offset: self.at(chunk).bytes + (start - before_chunk(chunk)) as u64,
             bytes: (end - start) as u64,
         }
     }
@@ -71,6 +71,15 @@ impl InputPosition {
             && !chunk.input.is_capture;
         let before = before + usize::from(is_header);
         self.at(chunk).records + before as u64 + 1
+    }
+}
+
+/// The bytes in the buffer that are of the chunk before. A byte order mark is of the first one.
+fn before_chunk(chunk: &Chunk) -> usize {
+    if chunk.input.is_first {
+        0
+    } else {
+        chunk.bytes.mark
     }
 }
 
@@ -114,7 +123,7 @@ impl FaultReporter {
     pub fn pass(&mut self, chunk: &Chunk, name: impl Fn() -> String) -> Option<String> {
         let before = self.lines_before(chunk);
         let facts = format_of_chunk(&*self.format, chunk).facts();
-        let lines = facts.lines_in(chunk.bytes.all());
+        let lines = facts.lines_in(chunk.bytes.behind_mark());
         self.lines = before + lines.unwrap_or(0);
         if self.warned {
             return None;
@@ -168,7 +177,8 @@ impl FaultReporter {
         let record = |index| chunk.bytes_of(index..index + 1);
         let stray = |index| Some((index, self.format.stray_quote(record(index))?));
         let (index, quote) = (0..chunk.layout.ends.len()).find_map(stray)?;
-        let above = &chunk.bytes.buffer[..chunk.record_start(index) + quote.at];
+        let quote_at = chunk.record_start(index) + quote.at;
+        let above = &chunk.bytes.buffer[chunk.bytes.mark..quote_at];
         let line = before + self.format.facts().lines_in(above)? + 1;
         let of_record = grouped(self.format.facts().lines_in(record(index))?);
         if quote.is_by_backslash {
@@ -227,7 +237,7 @@ impl FaultReporter {
         } else if let Some(hint) = hint(fault.problem) {
             problem = format!("{problem} ({hint} allows that)");
         }
-        let before = &chunk.bytes.buffer[..chunk.record_start(fault.record)];
+        let before = &chunk.bytes.buffer[chunk.bytes.mark..chunk.record_start(fault.record)];
         let facts = format_of_chunk(&*self.format, chunk).facts();
         let lines = facts.lines_in(before);
         Failure::Data {

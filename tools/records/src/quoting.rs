@@ -35,7 +35,7 @@ pub(super) struct Dialect {
 
 /// The state of a scan after the last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Quoting {
+pub enum Quoting {
     #[default]
     Outside,
     Inside,
@@ -50,6 +50,19 @@ pub(super) enum Quoting {
 }
 
 impl Quoting {
+    /// All states.
+    pub(super) const ALL: &[Self] = &[
+        Self::Outside,
+        Self::Inside,
+        Self::AtQuote,
+        Self::Escape { inside: false },
+        Self::Escape { inside: true },
+        Self::Escaped,
+    ];
+
+    /// Those where a backslash is content.
+    pub(super) const WITHOUT_BACKSLASH: &[Self] = Self::ALL.split_at(3).0;
+
     /// Scans `bytes[from..]` and passes every record end to `found`. `bytes` begins with a record,
     /// and `bytes[..from]` was scanned by earlier calls.
     pub(super) fn scan(

@@ -1,18 +1,13 @@
 //! The parts of a chunk that its records are cut from: its bytes, the input that they are of, its
 //! header, and where its records are.
 
-use std::fs::File;
-use std::io;
-use std::ops::Range;
-use std::sync::Arc;
-
 use crate::fault::Problem;
 use crate::field_list::HeaderNames;
 use crate::files::OpenedFile;
 use crate::format::ElementEdge;
 use crate::partial::PartialInput;
-use crate::reading::read_at;
 use crate::restart::{Announced, InputRestart};
+use crate::unread::UnreadPart;
 
 /// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
 pub(super) const KEPT_RECORDS: usize = 64 << 10;
@@ -35,23 +30,13 @@ pub struct ChunkBytes {
     pub buffer: Vec<u8>,
     /// The end of the last whole record.
     pub filled: usize,
-    /// The end of the byte order mark if the chunk begins with one, else 0.
+    /// The end of what is in front of a header and the records: a byte order mark, or bytes of the
+    /// chunk before.
     pub mark: usize,
     /// The start of the first record, after a byte order mark and a header.
     pub start: usize,
     /// What is not read yet.
-    pub(crate) unread: Option<UnreadBytes>,
-}
-
-/// A part of a regular file that is to be read into a chunk by the thread that gets the chunk, and not
-/// in its turn to fill. Until then, the bytes in its place are of no record.
-#[derive(Debug)]
-pub(crate) struct UnreadBytes {
-    pub(crate) file: Arc<File>,
-    /// Where they begin in the file.
-    pub(crate) offset: u64,
-    /// Where they come to in the buffer.
-    pub(crate) range: Range<usize>,
+    pub(crate) unread: Option<UnreadPart>,
 }
 
 impl ChunkBytes {
@@ -73,26 +58,6 @@ impl ChunkBytes {
     /// Those of the records.
     pub(crate) fn of_records(&self) -> &[u8] {
         &self.buffer[self.start..self.filled]
-    }
-
-    /// Reads what is not read yet. If the file has become shorter, the chunk ends where it does.
-    ///
-    /// # Errors
-    /// If the file cannot be read; the chunk ends where that begins.
-    pub(crate) fn read_rest(&mut self) -> io::Result<()> {
-        let Some(UnreadBytes {
-            file,
-            offset,
-            range,
-        }) = self.unread.take()
-        else {
-            return Ok(());
-        };
-        let (read, end) = read_at(&file, &mut self.buffer[range.clone()], offset);
-        if read < range.len() {
-            self.filled = range.start + read;
-        }
-        end
     }
 
     /// Removes everything and keeps the memory.

@@ -2,13 +2,13 @@
 //!
 //! A plain file is read straight into the buffer of the caller, as without this reader.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::sync::Arc;
 
 use super::codec::{Codec, Detected, Detection, LONGEST_SIGNATURE};
 use super::decompressor::Decompressor;
-use crate::reading::{Read, read, read_at};
+use crate::reading::{Read, read};
 use crate::signals::{Patience, Signals};
 
 pub use super::decompressor::loss_of_data;
@@ -137,39 +137,32 @@ impl PlainBytes {
         }
     }
 
-    /// Reads the end of the next `length` bytes into `last`. Returns the file and where in it these
-    /// begin, `None` if it is not a regular one with so many more, if it is not plain or cannot be
-    /// read, or if a signal has arrived: then, [`read`](Self::read) says what is to be done.
-    pub(crate) fn read_last(&self, length: usize, last: &mut [u8]) -> Option<(Arc<File>, u64)> {
+    /// The file, if it is plain, of which parts may be read elsewhere. `None` if a signal has arrived,
+    /// or bytes of it wait here: then, [`read`](Self::read) says what is to be done.
+    pub(crate) fn divisible(&self) -> Option<&Arc<File>> {
         let State::Plain { file, ahead } = &self.state else {
             return None;
         };
-        let is_stopped = self
-            .signals
-            .is_some_and(|signals| signals.caught().is_some());
-        if !cfg!(unix) || is_stopped || self.skipped > 0 || !ahead.is_empty() {
-            return None;
-        }
-        let offset = (&**file).stream_position().ok()?;
-        let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
-        let end = offset.checked_add(length as u64)?;
-        if metadata.len() < end {
-            return None;
-        }
-        let (read, _) = read_at(file, last, end - last.len() as u64);
-        (read == last.len()).then(|| (Arc::clone(file), offset))
+        let is_stopped = (self.signals).is_some_and(|signals| signals.caught().is_some());
+        let is_divisible = cfg!(unix) && !is_stopped && self.skipped == 0 && ahead.is_empty();
+        is_divisible.then_some(file)
     }
 
-    /// Passes over so many bytes of a plain file, which are read elsewhere.
+    /// Counts bytes of a plain file that are read elsewhere.
+    pub(crate) const fn count_read(&mut self, bytes: usize) {
+        self.plain_bytes += bytes as u64;
+    }
+
+    /// Goes on in a plain file at `offset`, which so many bytes that are counted are behind.
     ///
     /// # Errors
     /// If the position in the file cannot be changed.
-    pub(crate) fn advance(&mut self, bytes: usize) -> io::Result<()> {
+    pub(crate) fn go_back(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let State::Plain { file, .. } = &self.state else {
             return Err(ErrorKind::Unsupported.into());
         };
-        (&**file).seek(SeekFrom::Current((bytes as u64).cast_signed()))?;
-        self.plain_bytes += bytes as u64;
+        (&**file).seek(SeekFrom::Start(offset))?;
+        self.plain_bytes -= bytes;
         Ok(())
     }
 

@@ -220,10 +220,13 @@ struct LastQuotedEnd<const ESCAPES: bool> {
 impl<const ESCAPES: bool> LastEnd for LastQuotedEnd<ESCAPES> {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize> {
         if self.comments.is_none()
-            && self.quoting == Quoting::Outside
+            && matches!(self.quoting, Quoting::Outside | Quoting::Inside)
             && find_quoting::<ESCAPES>(&bytes[from..]).is_none()
         {
-            return LastTerminator(LF).find(bytes, from);
+            return match self.quoting {
+                Quoting::Outside => LastTerminator(LF).find(bytes, from),
+                _ => None,
+            };
         }
         let mut last = None;
         let found = |end| last = Some(end);
@@ -232,6 +235,23 @@ impl<const ESCAPES: bool> LastEnd for LastQuotedEnd<ESCAPES> {
             Some(comments) => comments.scan(bytes, from, self.dialect, found),
         }
         last
+    }
+
+    /// The state of a search among comment lines also says how much of their prefix was there.
+    fn states(&self) -> &'static [Quoting] {
+        match self.comments {
+            None if ESCAPES => Quoting::ALL,
+            None => Quoting::WITHOUT_BACKSLASH,
+            Some(_) => &[],
+        }
+    }
+
+    fn state(&self) -> Quoting {
+        self.quoting
+    }
+
+    fn set_state(&mut self, state: Quoting) {
+        self.quoting = state;
     }
 
     fn problem_at_end(&self) -> Option<Problem> {

@@ -27,6 +27,7 @@ use crate::json::path::{KeyPaths, Path, parse_paths};
 use crate::json::scan::{Invalid, Scan};
 use crate::json::value::{ComparedPart, canonical, plain, shown};
 use crate::keys::{ChunkFormat, KeyExtractor, read_records};
+use crate::quoting::Quoting;
 use crate::terminators::{LF, append_last};
 use crate::text_form::TextForm;
 
@@ -340,8 +341,11 @@ impl LastEnd for LastJsonEnd {
         }
     }
 
-    fn finds_in_part(&self) -> bool {
-        matches!(self, Self::Lines)
+    fn states(&self) -> &'static [Quoting] {
+        match self {
+            Self::Lines => LastTerminator(LF).states(),
+            Self::Undecided(_) | Self::Joined(_) => &[],
+        }
     }
 
     fn has_joined_values(&self) -> bool {

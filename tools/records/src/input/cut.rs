@@ -30,7 +30,7 @@ pub(super) struct Cutter {
     left_at: Option<u64>,
     pub(super) last_end: Box<dyn LastEnd>,
     /// The terminator of the last record that had one.
-    terminator: &'static [u8],
+    pub(super) terminator: &'static [u8],
     /// Whether the next record is longer than the longest.
     pub(super) is_overlong: bool,
     /// Whether reads may be left to the readers of the chunks.

@@ -1,22 +1,28 @@
 //! Reads the current input until a record is complete.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Seek};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::cut::Cutter;
-use super::sources::{InputSources, OpenInput};
-use crate::chunk::{Chunk, UnreadBytes};
+use super::sources::{InputSources, NextPart, OpenInput};
+use crate::chunk::Chunk;
 use crate::compression::codec::Detection;
 use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::{self, Failure};
 use crate::files::Source;
 use crate::partial::{Loss, PartialInputs};
-use crate::reading::{Filled, Read, SEARCHED_BYTES};
+use crate::reading::{Filled, Read, SEARCHED_BYTES, read_at};
 use crate::signals::Patience;
 use crate::text_start::{Foreign, TextStart};
+use crate::unread::{PartRange, UnreadPart, cut_at_record};
 
-/// The bytes from which on it is worth its system calls to read the last ones alone.
-const LEAST_DEFERRED: usize = 16 * SEARCHED_BYTES;
+/// A part has at least the bytes of a chunk divided by this: its system calls cost more than it
+/// gains if a read is to bring few bytes.
+const LEAST_PARTS: usize = 16;
+
+/// The bytes in front of a part are those of a chunk divided by this.
+const FRONTS: usize = 64;
 
 /// What was read into the buffer of a chunk.
 #[derive(Debug, Clone, Copy)]
@@ -64,14 +70,6 @@ impl OpenInput {
         sizes.make_room(&mut chunk.bytes.buffer, len, sources.current())?;
         chunk.bytes.buffer[..len].copy_from_slice(&self.tail);
         self.tail.clear();
-        if let Some(end) = self.defer_read(sources, cutter, chunk, len) {
-            chunk.bytes.filled = end;
-            return Ok(ControlFlow::Continue(Gathered {
-                len: end,
-                at_end: false,
-                is_cut: false,
-            }));
-        }
         let mut is_cut = false;
         let at_end = loop {
             let mut room = sizes.next_room(&mut chunk.bytes.buffer, len);
@@ -144,40 +142,100 @@ impl OpenInput {
         }))
     }
 
-    /// Leaves the read that fills a chunk, behind a tail of `len` bytes, to the reader of the chunk:
-    /// only the last bytes of it are read, in which the last record ends. Returns that end; `None` if
-    /// the chunk is to be read here.
+    /// Fills the chunk with a part of the input that its reader reads, if that can be. Else, the
+    /// input goes on behind the last record of such parts. `None` if the thread is gone that was to
+    /// find it.
     ///
-    /// A turn to fill then takes the same time however long the chunks are. The chunk is what a read
-    /// here would have made of it, without the start of the record behind it. That is read again.
-    fn defer_read(
+    /// A turn to fill takes the same time however long the chunks are.
+    pub(super) fn defer(
         &mut self,
         sources: &InputSources,
         cutter: &mut Cutter,
         chunk: &mut Chunk,
-        len: usize,
-    ) -> Option<usize> {
-        let is_plain_part = !self.begins && self.length.is_some() && !sources.is_followed();
-        if !cutter.defers_reads || !is_plain_part || !cutter.last_end.finds_in_part() {
-            return None;
+    ) -> Result<Option<bool>, Failure> {
+        if self.defer_part(sources, cutter, chunk)?.is_some() {
+            return Ok(Some(true));
         }
+        if let Some(part) = self.part.take() {
+            let Ok(cut) = part.cut.recv() else {
+                return Ok(None);
+            };
+            let back = self.file.go_back(cut.record, part.offset - cut.record);
+            back.map_err(Failure::file(sources.current().name()))?;
+            cutter.last_end.restart(false);
+            cutter.terminator = cut.terminator;
+        }
+        Ok(Some(false))
+    }
+
+    /// The next part of the input as a chunk; `None` if it is to be read here. Only the last bytes
+    /// of it are read, which tell about how many records it has.
+    fn defer_part(
+        &mut self,
+        sources: &InputSources,
+        cutter: &Cutter,
+        chunk: &mut Chunk,
+    ) -> Result<Option<()>, Failure> {
         let sizes = cutter.sizes;
-        let until = len + sizes.next_room(&mut chunk.bytes.buffer, len).len();
-        if until - len < LEAST_DEFERRED || until > sizes.longest {
-            return None;
+        let is_deferred = cutter.defers_reads && !self.begins && !sources.is_followed();
+        let states = cutter.last_end.states();
+        let (Some(length), Some(file), false) =
+            (self.length, self.file.divisible(), states.is_empty())
+        else {
+            return Ok(None);
+        };
+        if !is_deferred {
+            return Ok(None);
         }
-        let last = until - SEARCHED_BYTES;
-        let bytes = &mut chunk.bytes.buffer[..until];
-        let (file, offset) = self.file.read_last(until - len, &mut bytes[last..])?;
-        // Not in the first of them: the byte before a newline is part of a terminator, maybe.
-        let end = cutter.last_end.find(bytes, last + 1)?;
-        self.file.advance(end - len).ok()?;
-        chunk.bytes.unread = Some(UnreadBytes {
-            file,
-            offset,
-            range: len..last,
+        let file = Arc::clone(file);
+        let offset = match &self.part {
+            Some(part) => part.offset,
+            None => {
+                let position = (&*file).stream_position();
+                let position = position.map_err(Failure::file(sources.current().name()))?;
+                position - self.tail.len() as u64
+            }
+        };
+        // What the first record has in front of the cut is often no more than this.
+        let cut = ((sizes.usual / FRONTS) as u64).min(offset) as usize;
+        sizes.make_room(&mut chunk.bytes.buffer, cut, sources.current())?;
+        let until = cut + sizes.next_room(&mut chunk.bytes.buffer, cut).len();
+        let part_bytes = (until - cut) as u64;
+        if cut == 0
+            || until - cut < sizes.usual / LEAST_PARTS
+            || until > sizes.longest
+            || offset + part_bytes > length
+        {
+            return Ok(None);
+        }
+        let searched = SEARCHED_BYTES.min((until - cut) / 2);
+        let range = PartRange {
+            offset: offset - cut as u64,
+            cut,
+            read_from: until - searched,
+            until,
+        };
+        let buffer = &mut chunk.bytes.buffer[..until];
+        let sample = &mut buffer[range.read_from..];
+        let (read, _) = read_at(&file, sample, offset + part_bytes - searched as u64);
+        if read < searched {
+            return Ok(None);
+        }
+        let before = match self.part.take() {
+            Some(part) => part.cut,
+            None => cut_at_record(offset, cutter.terminator),
+        };
+        let (format, longest) = (&*cutter.format, sizes.longest);
+        let (part, behind) = UnreadPart::new(file, range, buffer, format, longest, before);
+        self.part = Some(NextPart {
+            offset: offset + part_bytes,
+            cut: behind,
         });
-        Some(end)
+        self.file.count_read(until - cut - self.tail.len());
+        self.tail.clear();
+        chunk.bytes.filled = until;
+        chunk.bytes.unread = Some(part);
+        Ok(Some(()))
     }
 
     /// Reads once. At the end of an input that is followed, waits for more.

@@ -17,6 +17,7 @@ use crate::files::{OpenedFile, Source};
 use crate::reading::Filled;
 use crate::restart::{EarlierFile, InputRestart, StreamRestart};
 use crate::signals::{Patience, Signals};
+use crate::unread::CutBefore;
 
 /// The inputs, and where the stream is in them.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ pub(super) struct OpenInput {
     pub(super) file: PlainBytes,
     /// The start of a record whose end is not read yet.
     pub(super) tail: Vec<u8>,
+    /// Where its next part begins, if its chunks are read elsewhere.
+    pub(super) part: Option<NextPart>,
     /// Whether no chunk has records of it yet, and no earlier run has read a part of it.
     pub(super) begins: bool,
     /// Where it goes on, and which file it is, for its next chunk, in a run with a state.
@@ -59,6 +62,15 @@ pub(super) struct OpenInput {
     pub(super) length: Option<u64>,
     /// Whether it may be compressed, although it is followed.
     is_rotated: bool,
+}
+
+/// The part of a plain file behind those that other threads read.
+#[derive(Debug)]
+pub(super) struct NextPart {
+    /// Where it begins in the file.
+    pub(super) offset: u64,
+    /// What the cut in front of it divides.
+    pub(super) cut: CutBefore,
 }
 
 impl InputSources {
@@ -165,6 +177,7 @@ impl InputSources {
         Ok(ControlFlow::Continue(OpenInput {
             file: bytes.named(source.extension()).or_as_it_is(),
             tail: Vec::new(),
+            part: None,
             begins: restart.is_none(),
             restart,
             opened,
