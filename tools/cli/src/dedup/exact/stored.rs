@@ -53,8 +53,8 @@ impl SavedKeys {
     /// What is kept, how many there are, and their bytes on the disk, nearly.
     pub(crate) fn on_disk(&self) -> (&'static str, u64, f64) {
         match self.times {
-            None => ("keys", self.count, 16.1 * self.count as f64),
-            Some(times) => ("times of keys", times, 24.1 * times as f64),
+            None => ("keys", self.count, (16.1 * self.count as f64).ceil()),
+            Some(times) => ("times of keys", times, (24.1 * times as f64).ceil()),
         }
     }
 
