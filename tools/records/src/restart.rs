@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::RotatedBefore;
+
 /// A stream that an earlier run has read in part.
 #[derive(Debug, Clone, Default)]
 pub struct StreamRestart {
@@ -13,6 +15,8 @@ pub struct StreamRestart {
     /// The files that are read first of the last input, if it is followed: those that had its name
     /// before, and that have more than what was read of them.
     pub earlier: Vec<EarlierFile>,
+    /// The rotated files in the folder of that input: none of them comes after the `earlier` ones.
+    pub rotated_before: RotatedBefore,
     /// Whether an unfinished last record is left to the next run: there is one input, which may
     /// grow.
     pub leaves_unfinished: bool,

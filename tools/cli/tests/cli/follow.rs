@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::codecs::compress;
-use crate::following::{Follower, has_input, wait_for_commit, wait_until};
+use crate::following::{Follower, has_input, shown, wait_for_commit, wait_until};
 use crate::run::Folder;
 
 /// The options of a run that keeps a state and commits often.
@@ -287,6 +287,69 @@ fn a_name_that_is_not_there_yet_is_waited_for() {
     }
 }
 
+/// Rotates a log that was written once more, while no run looks at it: it is compressed, and goes on
+/// in two other files.
+fn rotate_twice(folder: &Folder) {
+    folder.append("log", "a\n");
+    let text = folder.read("log");
+    folder.write("log.3.gz", compress("gzip", text.as_bytes()));
+    fs::remove_file(folder.path("log")).unwrap();
+    folder.append("log.2", "b\n");
+    folder.append("log.1", "c\n");
+    folder.append("log", "d\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn all_that_is_rotated_between_two_looks_is_read() {
+    for threads in ["1", "3"] {
+        for options in ["", STATE] {
+            for is_there in [false, true] {
+                let folder = Folder::with(&[("before", "x\n"), ("log.1", "old\n")]);
+                folder.write("log.2.gz", compress("gzip", b"older\n"));
+                let mut expected = "x\n".to_owned();
+                if is_there {
+                    folder.write("log", "y\n");
+                    expected += "y\n";
+                }
+                let options = format!("{options} -q --threads {threads} before");
+                let follower = follow(&folder, &options);
+                follower.writes(&expected);
+                follower.signal("-STOP");
+                // What was there before is not read, whatever its name is.
+                folder.rename("log.2.gz", "log.5.gz");
+                folder.write("log.4.gz", compress("gzip", b"old\n"));
+                fs::remove_file(folder.path("log.1")).unwrap();
+                rotate_twice(&folder);
+                follower.signal("-CONT");
+                follower.writes(&format!("{expected}a\nb\nc\nd\n"));
+                assert_eq!(follower.end(), "");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_awaited_file_that_is_rotated_while_no_run_awaits_it_is_read() {
+    let folder = Folder::with(&[("log.1", "old\n")]);
+    let wait = || {
+        let follower = follow(&folder, &format!("{STATE} -q"));
+        wait_until(|| !shown(&folder)["run"]["awaited"].is_null());
+        follower.kill();
+    };
+    wait();
+    folder.rename("log.1", "log.4");
+    wait();
+    rotate_twice(&folder);
+    for more in ["", "more\n"] {
+        let follower = follow(&folder, &format!("{STATE} -q"));
+        folder.append("log", more);
+        follower.writes(&format!("a\nb\nc\nd\n{more}"));
+        assert_eq!(follower.end(), "");
+        assert!(shown(&folder)["run"]["awaited"].is_null());
+    }
+}
+
 #[test]
 fn a_state_goes_on_with_what_was_appended_and_rotated_meanwhile() {
     let folder = with_log();
@@ -344,6 +407,22 @@ fn what_cannot_be_found_after_a_restart_is_said() {
     let told = restart("a\nf\ng\nh\n");
     let anew = "echoless: log: was truncated or written anew since it was read";
     assert!(told.starts_with(anew), "{told}");
+}
+
+#[test]
+fn an_empty_file_that_is_compressed_later_may_be_the_oldest_that_is_found() {
+    let folder = with_log();
+    let follower = follow(&folder, &format!("{STATE} -q"));
+    wait_until(|| has_input(&folder));
+    follower.kill();
+    rotate_twice(&folder);
+    let follower = follow(&folder, &format!("{STATE} -q"));
+    follower.writes("a\nb\nc\nd\n");
+    assert_eq!(
+        follower.end(),
+        "echoless: log: is another file than the one that was empty when it was read: if that is \
+         not log.3.gz now, which is read from its start, its records are lost\n"
+    );
 }
 
 #[test]

@@ -255,6 +255,8 @@ pub(crate) fn send(child: &Child, signal: &str) {
         "-HUP" => 1,
         "-INT" => 2,
         "-USR1" => 10,
+        "-STOP" if cfg!(target_os = "linux") => 19,
+        "-CONT" if cfg!(target_os = "linux") => 18,
         "-TERM" => 15,
         other => panic!("the number of {other} is not listed"),
     };

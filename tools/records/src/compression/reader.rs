@@ -174,6 +174,21 @@ impl PlainBytes {
         }
     }
 
+    /// Reads up to the end of the buffer, of the data, or to a signal. Returns the number of bytes.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read(Patience::Wait, &mut buffer[filled..])? {
+                Read::Bytes(0) | Read::NotYet | Read::Signal => break,
+                Read::Bytes(read) => filled += read,
+            }
+        }
+        Ok(filled)
+    }
+
     /// Reads the data that is there, or waits for some.
     ///
     /// # Errors

@@ -6,10 +6,15 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::identity::FileId;
+use super::identity::{FileId, InputIdentity, Sample};
+use super::inputs::open_without_waiting;
+use super::rotated_before::RotatedBefore;
+use crate::compression::codec::Detection;
+use crate::compression::reader::PlainBytes;
 use crate::failure;
+use crate::reading::{CHUNK_BYTES, read_at};
 
 /// How long a reader at the end of a file waits before it looks again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
@@ -25,6 +30,9 @@ const COMPRESSED: [&[u8]; 8] = [
 /// Why a file is not read that may have been rotated in between.
 pub const UNORDERED: &str =
     "neither its name nor its times say whether it is older than what was read";
+
+/// Why a compressed file is not read.
+pub const LEFT_COMPRESSED: &str = "--no-decompress leaves it compressed";
 
 /// What a reader finds at the end of a file that it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +127,14 @@ impl Label {
     }
 }
 
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
 fn without_compression(name: &[u8]) -> &[u8] {
     let ends = COMPRESSED.iter();
     ends.filter_map(|end| name.strip_suffix(*end))
@@ -205,14 +221,10 @@ impl Sibling {
     }
 
     fn list(path: &Path) -> io::Result<Vec<Self>> {
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
         let name = path.file_name().unwrap_or_default();
         let own = fs::metadata(path).ok().as_ref().and_then(FileId::of);
         let mut all = Vec::new();
-        for entry in fs::read_dir(folder)? {
+        for entry in fs::read_dir(folder_of(path))? {
             let entry = entry?;
             // A file may be removed meanwhile.
             let Ok(metadata) = fs::metadata(entry.path()) else {
@@ -272,6 +284,37 @@ impl Sibling {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Which file it is, without its content.
+    pub(super) fn unread(&self) -> InputIdentity {
+        InputIdentity {
+            file: self.id,
+            created: (self.created).and_then(|time| time.duration_since(UNIX_EPOCH).ok()),
+            start: Sample::default(),
+        }
+    }
+
+    /// Whether it has the content of `file`, or is that compressed.
+    fn is_copy_of(&self, file: &File, detection: Detection) -> io::Result<bool> {
+        let Some(own) = self.open()? else {
+            return Ok(false);
+        };
+        let mut plain = PlainBytes::new(own, detection, None);
+        let (mut own, mut other) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+        let mut offset = 0;
+        loop {
+            let filled = plain.fill(&mut own)?;
+            let (read, end) = read_at(file, &mut other, offset);
+            end?;
+            if own[..filled] != other[..read] {
+                return Ok(false);
+            }
+            if filled == 0 {
+                return Ok(true);
+            }
+            offset += read as u64;
         }
     }
 
@@ -341,13 +384,6 @@ pub struct Between {
 }
 
 impl Between {
-    /// Warns of the files that cannot be ordered.
-    pub(crate) fn warn(&self, path: &Path) {
-        for file in &self.unordered {
-            file.warn_of_omission(path, UNORDERED);
-        }
-    }
-
     /// Those of these files that were rotated after `first`, by the number or time in their names,
     /// else by their times.
     pub fn after(first: &Sibling, siblings: &[Sibling]) -> Self {
@@ -370,7 +406,10 @@ impl Between {
     /// Those of these files that were changed at this time or later.
     pub fn since(time: SystemTime, siblings: &[Sibling]) -> Self {
         let is_later = |file: &&Sibling| file.is_labelled() && file.modified >= time;
-        let files: Vec<&Sibling> = siblings.iter().filter(is_later).collect();
+        Self::sorted(siblings.iter().filter(is_later).collect())
+    }
+
+    fn sorted(files: Vec<&Sibling>) -> Self {
         let numbers = Numbers::of(&files);
         let mut between = Self {
             files: files.into_iter().cloned().collect(),
@@ -402,39 +441,102 @@ impl Between {
         });
     }
 
-    /// The files that had the name of `path` after `file`, which had it first, and the one that has
-    /// it now, all of them open. While a file is rotated, none may have it. No file at all if they
-    /// are renamed all the time.
+    /// Those of these files that are none of those `before`.
+    pub fn not_before(before: &RotatedBefore, siblings: &[Sibling], detection: Detection) -> Self {
+        // What is wrong with a file is found when it is read.
+        let is_new =
+            |file: &&Sibling| file.is_labelled() && !before.has(file, detection).unwrap_or(false);
+        Self::sorted(siblings.iter().filter(is_new).collect())
+    }
+}
+
+/// The next files of a name, open.
+#[derive(Debug, Default)]
+pub(crate) struct NextFiles {
+    /// Those that had the name in between, oldest first.
+    pub(crate) rotated: Vec<File>,
+    /// The one that has it now. While a file is rotated, none may have it.
+    pub(crate) present: Option<File>,
+    /// Those that are not read, and why.
+    omitted: Vec<(Sibling, &'static str)>,
+    /// The rotated files that are in the folder now.
+    pub(crate) before: RotatedBefore,
+}
+
+impl NextFiles {
+    /// The files that had the name of `path` after `last`, or without it those that came to its
+    /// folder after those `before`, and the one that has it now. None if files are renamed all the
+    /// time.
     ///
     /// # Errors
     /// If the folder or a file cannot be read.
-    pub(crate) fn open_next(
+    pub(crate) fn open(
         path: &Path,
-        file: &File,
-    ) -> io::Result<(Vec<File>, Option<File>, Self)> {
-        let id = FileId::of(&file.metadata()?);
+        last: Option<&File>,
+        before: &RotatedBefore,
+        detection: Detection,
+    ) -> io::Result<Self> {
+        let last_id = (last.map(File::metadata).transpose()?).and_then(|last| FileId::of(&last));
         for _ in 0..LOOKS {
             // First: rotated while the folder is read, it is still the last one.
-            let present = match File::open(path) {
+            let present = match open_without_waiting(path) {
                 Ok(file) => Some(file),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(_) if !path.exists() => None,
                 Err(error) => return Err(error),
             };
-            let mut siblings = Sibling::all(path)?;
+            let mut siblings = match Sibling::all(path) {
+                // A file can be read in a folder that cannot.
+                Err(_) if last.is_none() => Vec::new(),
+                all => all?,
+            };
             let metadata = present.as_ref().map(File::metadata).transpose()?;
             let present_id = metadata.as_ref().and_then(FileId::of);
             siblings.retain(|sibling| Some(sibling.id) != present_id);
-            let first = siblings.iter().find(|sibling| Some(sibling.id) == id);
-            let between = first.map(|first| Self::after(first, &siblings));
-            let between = between.unwrap_or_default();
+            let first = siblings.iter().find(|file| Some(file.id) == last_id);
+            let mut between = if let Some(first) = first {
+                Between::after(first, &siblings)
+            } else {
+                let mut between = Between::not_before(before, &siblings, detection);
+                // Compressed in between, the last one has another number.
+                if let Some((oldest, last)) = between.files.first().zip(last)
+                    && oldest.is_copy_of(last, detection).unwrap_or(false)
+                {
+                    between.files.remove(0);
+                }
+                between
+            };
+            let mut omitted: Vec<_> = (between.unordered.into_iter())
+                .map(|file| (file, UNORDERED))
+                .collect();
+            if detection == Detection::Off {
+                let compressed = between.files.extract_if(.., |file| file.is_compressed);
+                omitted.extend(compressed.map(|file| (file, LEFT_COMPRESSED)));
+            }
             let opened = between.files.iter().map(|file| file.open().transpose());
             // Without one that was renamed meanwhile, none.
             let rotated: Option<io::Result<Vec<File>>> = opened.collect();
             if let Some(rotated) = rotated.transpose()? {
-                return Ok((rotated, present, between));
+                return Ok(Self {
+                    rotated,
+                    present,
+                    omitted,
+                    before: RotatedBefore::of(&siblings),
+                });
             }
         }
-        Ok((Vec::new(), None, Self::default()))
+        Ok(Self::default())
+    }
+
+    /// Whether no file is there to be read.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.rotated.is_empty() && self.present.is_none()
+    }
+
+    /// Warns of the files that are not read.
+    pub(crate) fn warn(&self, path: &Path) {
+        for (file, why) in &self.omitted {
+            file.warn_of_omission(path, why);
+        }
     }
 }
 
@@ -490,9 +592,9 @@ mod tests {
         new.write_all(b"e").unwrap();
         assert_eq!((at(3), at(4)), (AtEnd::Open, AtEnd::Replaced));
         let next = || {
-            let (rotated, present, between) = Between::open_next(&path, &file).unwrap();
-            assert_eq!(rotated.len(), between.files.len());
-            (rotated.len(), present.is_some())
+            let before = RotatedBefore::default();
+            let next = NextFiles::open(&path, Some(&file), &before, Detection::Text).unwrap();
+            (next.rotated.len(), next.present.is_some())
         };
         assert_eq!(next(), (0, true));
         // Rotated once more, and no file has the name yet.
@@ -535,6 +637,136 @@ mod tests {
             files.into_iter().map(name).collect::<Vec<_>>()
         };
         (names(between.files), names(between.unordered))
+    }
+
+    /// A log, and what a follower has read of it.
+    struct Model {
+        folder: tempfile::TempDir,
+        before: RotatedBefore,
+        /// The file that is read, and how far.
+        last: Option<(File, u64)>,
+        written: String,
+        read: String,
+    }
+
+    impl Model {
+        fn new(old: bool) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let write = |name: &str| fs::write(folder.path().join(name), "old\n").unwrap();
+            if old {
+                ["log.2", "log.1"].into_iter().for_each(write);
+            }
+            let before = RotatedBefore::of(&Sibling::all(&folder.path().join("log")).unwrap());
+            Self {
+                folder,
+                before,
+                last: None,
+                written: String::new(),
+                read: String::new(),
+            }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn write(&mut self) {
+            let line = format!("{}\n", self.written.len());
+            let log = (fs::OpenOptions::new().append(true).create(true)).open(self.path("log"));
+            log.unwrap().write_all(line.as_bytes()).unwrap();
+            self.written += &line;
+        }
+
+        fn rotate(&self) {
+            if !self.path("log").exists() {
+                return;
+            }
+            for number in (1..40).rev() {
+                for end in ["", ".gz"] {
+                    let [from, to] =
+                        [number, number + 1].map(|number| self.path(&format!("log.{number}{end}")));
+                    let _ = fs::rename(from, to);
+                }
+            }
+            fs::rename(self.path("log"), self.path("log.1")).unwrap();
+        }
+
+        fn compress(&self) {
+            let Ok(content) = fs::read(self.path("log.1")) else {
+                return;
+            };
+            let modified = fs::metadata(self.path("log.1")).unwrap().modified();
+            let compressed = File::create(self.path("log.1.gz")).unwrap();
+            let mut encoder = flate2::write::GzEncoder::new(compressed, Default::default());
+            encoder.write_all(&content).unwrap();
+            let compressed = encoder.finish().unwrap();
+            compressed.set_modified(modified.unwrap()).unwrap();
+            fs::remove_file(self.path("log.1")).unwrap();
+        }
+
+        fn read(&mut self, file: File) {
+            let mut content = vec![0; 1 << 16];
+            let filled = PlainBytes::new(file, Detection::Text, None).fill(&mut content);
+            self.read += std::str::from_utf8(&content[..filled.unwrap()]).unwrap();
+        }
+
+        /// Reads the rest of a plain file, from this position on.
+        fn read_on(&mut self, file: File, position: u64) {
+            let mut content = vec![0; 1 << 16];
+            let (filled, end) = read_at(&file, &mut content, position);
+            end.unwrap();
+            self.read += std::str::from_utf8(&content[..filled]).unwrap();
+            self.last = Some((file, position + filled as u64));
+        }
+
+        /// A look of the follower.
+        fn follow(&mut self) {
+            let path = self.path("log");
+            if let Some((file, position)) = self.last.take() {
+                self.read_on(file, position);
+            }
+            if let Some((file, position)) = &self.last
+                && AtEnd::of(&path, file, *position).unwrap() == AtEnd::Open
+            {
+                return;
+            }
+            let last = self.last.as_ref().map(|(file, _)| file);
+            let next = NextFiles::open(&path, last, &self.before, Detection::Text).unwrap();
+            assert!(next.omitted.is_empty(), "{:?}", next.omitted);
+            if next.is_empty() {
+                return;
+            }
+            self.before = next.before;
+            self.last = None;
+            next.rotated.into_iter().for_each(|file| self.read(file));
+            if let Some(file) = next.present {
+                self.read_on(file, 0);
+            }
+        }
+    }
+
+    proptest::proptest! {
+        /// What is written between two looks is read in this order, and nothing else.
+        #[test]
+        fn all_that_is_written_is_read_once(
+            old in proptest::bool::ANY,
+            steps in proptest::collection::vec(0..8, 0..30),
+        ) {
+            let mut model = Model::new(old);
+            for step in steps {
+                match step {
+                    0..3 => model.write(),
+                    3..5 => model.rotate(),
+                    5 => model.compress(),
+                    _ => model.follow(),
+                }
+            }
+            model.write();
+            // The file that was read last, and those behind it.
+            model.follow();
+            model.follow();
+            proptest::prop_assert_eq!(model.read, model.written);
+        }
     }
 
     #[test]

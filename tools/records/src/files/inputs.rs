@@ -297,7 +297,7 @@ fn is_pipe_of_stdin(_: &Path) -> bool {
 }
 
 #[cfg(unix)]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
+pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
     use std::fs::OpenOptions;
     use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 
@@ -311,6 +311,6 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
 }
 
 #[cfg(not(unix))]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
+pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
     File::open(path)
 }

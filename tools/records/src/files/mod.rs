@@ -5,6 +5,7 @@ mod descriptors;
 pub mod follow;
 mod identity;
 mod inputs;
+mod rotated_before;
 mod standard_streams;
 mod targets;
 
@@ -13,5 +14,6 @@ pub use identity::{
     ContentSample, FileBirth, FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample,
 };
 pub use inputs::Source;
+pub use rotated_before::RotatedBefore;
 pub use standard_streams::{standard_output, write_stdout};
 pub use targets::{Opened, Target, Targets, check_outside_of_state};

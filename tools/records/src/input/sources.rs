@@ -2,18 +2,19 @@
 //! what was read of those before it.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
+use std::time::SystemTime;
 
 use crate::compression::codec::Detection;
 use crate::compression::reader::PlainBytes;
 use crate::failure::{self, Failure};
-use crate::files::follow::{AtEnd, Between, PAUSE};
-use crate::files::{OpenedFile, Source};
+use crate::files::follow::{AtEnd, NextFiles, PAUSE, Sibling, folder_of};
+use crate::files::{OpenedFile, RotatedBefore, Source};
 use crate::reading::Filled;
 use crate::restart::{EarlierFile, InputRestart, StreamRestart};
 use crate::signals::{Patience, Signals};
@@ -36,6 +37,8 @@ pub(super) struct InputSources {
     following: Option<Following>,
     /// The files of that name that are read before the present one.
     earlier: VecDeque<EarlierFile>,
+    /// The rotated files of that name at the start of a run with a state.
+    rotated_before: Option<RotatedBefore>,
     /// The bytes of the inputs before the current one, and of the known ones among them.
     pub(super) bytes_before: u64,
     pub(super) known_bytes: u64,
@@ -84,6 +87,7 @@ impl InputSources {
             restarts: None,
             following: None,
             earlier: VecDeque::new(),
+            rotated_before: None,
             bytes_before: 0,
             known_bytes: 0,
             catches_signals: true,
@@ -95,12 +99,20 @@ impl InputSources {
     pub(super) fn restart(&mut self, stream: &StreamRestart) {
         self.restarts = Some(stream.inputs.clone());
         self.earlier = stream.earlier.iter().cloned().collect();
+        self.rotated_before = Some(stream.rotated_before.clone());
     }
 
     /// Follows the name of the last input.
     pub(super) fn follow(&mut self, is_quiet: bool) {
         if let Some(Source::File(path)) = self.all.last() {
-            self.following = Some(Following::new(path.clone(), is_quiet));
+            let before = self.rotated_before.take();
+            self.following = Some(Following {
+                path: path.clone(),
+                is_quiet,
+                awaits_file: false,
+                before: before.unwrap_or_else(|| rotated_now(path)),
+                changed: [None; 2],
+            });
         }
     }
 
@@ -122,20 +134,12 @@ impl InputSources {
         let is_followed = self.is_followed();
         let source = &self.all[self.at];
         let mut following = self.following.as_mut().filter(|_| is_followed);
-        let earlier = is_followed.then(|| self.earlier.pop_front()).flatten();
-        let is_rotated = earlier.as_ref().is_some_and(|earlier| earlier.is_rotated);
-        let mut restart = None;
-        let file = if let Some(earlier) = earlier {
-            restart = earlier.restart;
-            let file = earlier.file.try_clone();
-            file.map_err(Failure::file(source.name()))?
-        } else if self.catches_signals {
-            loop {
-                let following = match (source.open_at_once(), &mut following) {
-                    // It is still to come, or was rotated once more.
-                    (Err(_), Some(following)) if following.is_gone() => following,
-                    (opened, _) => break opened?,
-                };
+        while let Some(following) = &mut following
+            && self.earlier.is_empty()
+        {
+            let found = following.open_awaited(self.detection, &mut self.earlier);
+            found.map_err(Failure::file(source.name()))?;
+            if self.earlier.is_empty() {
                 following.note_gone();
                 if self.signals.is_none() {
                     self.signals = Some(Signals::catch().map_err(Failure::file("signals"))?);
@@ -144,6 +148,16 @@ impl InputSources {
                     return Ok(ControlFlow::Break(filled));
                 }
             }
+        }
+        let earlier = is_followed.then(|| self.earlier.pop_front()).flatten();
+        let is_rotated = earlier.as_ref().is_some_and(|earlier| earlier.is_rotated);
+        let mut restart = None;
+        let file = if let Some(earlier) = earlier {
+            restart = earlier.restart;
+            let file = earlier.file.try_clone();
+            file.map_err(Failure::file(source.name()))?
+        } else if self.catches_signals {
+            source.open_at_once()?
         } else {
             source.open()?
         };
@@ -189,9 +203,10 @@ impl InputSources {
     /// Whether the current input is complete, of which a read has returned so many bytes.
     pub(super) fn is_complete(&mut self, input: &OpenInput, read: usize) -> Result<bool, Failure> {
         let is_followed = self.is_followed();
-        match self.following.as_ref().filter(|_| is_followed) {
+        match self.following.as_mut().filter(|_| is_followed) {
             Some(following) => {
-                following.has_ended(&input.file, read, input.is_rotated, &mut self.earlier)
+                let (file, is_rotated) = (&input.file, input.is_rotated);
+                following.has_ended(file, read, is_rotated, self.detection, &mut self.earlier)
             }
             None => Ok(read == 0),
         }
@@ -231,20 +246,51 @@ struct Following {
     is_quiet: bool,
     /// Whether it was said that no file has its name.
     awaits_file: bool,
+    /// The rotated files of the name when it was opened last, or at the start.
+    before: RotatedBefore,
+    /// When the folder was changed, at each of the last two looks for an awaited file.
+    changed: [Option<SystemTime>; 2],
 }
 
 impl Following {
-    /// Follows this name. If `is_quiet`, nothing is said about that.
-    fn new(path: PathBuf, is_quiet: bool) -> Self {
-        Self {
-            path,
-            is_quiet,
-            awaits_file: false,
+    /// Opens the file of the name, and those that were rotated since it was awaited.
+    fn open_awaited(
+        &mut self,
+        detection: Detection,
+        earlier: &mut VecDeque<EarlierFile>,
+    ) -> io::Result<()> {
+        let changed = fs::metadata(folder_of(&self.path)).and_then(|folder| folder.modified());
+        let changed = changed.ok();
+        // Its files are not read at each look. The time alone may be that of the change before.
+        let is_unchanged = changed.is_some() && self.changed == [changed; 2];
+        self.changed = [self.changed[1], changed];
+        if is_unchanged && !self.path.exists() {
+            return Ok(());
         }
+        self.open_next(None, detection, earlier)
     }
 
-    fn is_gone(&self) -> bool {
-        !self.path.exists()
+    /// Opens the files of the name behind the last one, if there are any.
+    fn open_next(
+        &mut self,
+        last: Option<&File>,
+        detection: Detection,
+        earlier: &mut VecDeque<EarlierFile>,
+    ) -> io::Result<()> {
+        let next = NextFiles::open(&self.path, last, &self.before, detection)?;
+        if next.is_empty() {
+            return Ok(());
+        }
+        next.warn(&self.path);
+        self.before = next.before;
+        let rotated = next.rotated.into_iter().map(|file| (file, true));
+        let files = rotated.chain(next.present.map(|file| (file, false)));
+        earlier.extend(files.map(|(file, is_rotated)| EarlierFile {
+            file: Arc::new(file),
+            restart: None,
+            is_rotated,
+        }));
+        Ok(())
     }
 
     /// Says once that no file has the name.
@@ -280,10 +326,11 @@ impl Following {
     /// # Errors
     /// [`Failure`] if it is compressed, or cannot be read.
     fn has_ended(
-        &self,
+        &mut self,
         file: &PlainBytes,
         read: usize,
         is_rotated: bool,
+        detection: Detection,
         earlier: &mut VecDeque<EarlierFile>,
     ) -> Result<bool, Failure> {
         let name = self.path.display().to_string();
@@ -304,28 +351,29 @@ impl Following {
         let found = AtEnd::of(&self.path, plain, file.file_position());
         match found.map_err(Failure::file(name.as_str()))? {
             AtEnd::Open => return Ok(false),
-            AtEnd::Truncated => self.note("was truncated, and is read from its start"),
+            AtEnd::Truncated => {
+                // Its copy was read.
+                self.before = rotated_now(&self.path);
+                self.note("was truncated, and is read from its start");
+            }
             AtEnd::Replaced => {
-                let next = Between::open_next(&self.path, plain);
-                let (rotated, present, between) = next.map_err(Failure::file(name))?;
-                if rotated.is_empty() && present.is_none() {
+                let found = self.open_next(Some(plain), detection, earlier);
+                found.map_err(Failure::file(name))?;
+                if earlier.is_empty() {
                     // The name is free for a moment, or files are still renamed. Opened by its name
                     // later, the next file could be one that came after others.
                     return Ok(false);
                 }
-                between.warn(&self.path);
-                let rotated = rotated.into_iter().map(|file| (file, true));
-                let files = rotated.chain(present.map(|file| (file, false)));
-                earlier.extend(files.map(|(file, is_rotated)| EarlierFile {
-                    file: Arc::new(file),
-                    restart: None,
-                    is_rotated,
-                }));
                 self.note("was replaced, and goes on in the new file");
             }
         }
         Ok(true)
     }
+}
+
+/// The rotated files of a name, as far as its folder can be read.
+fn rotated_now(path: &Path) -> RotatedBefore {
+    RotatedBefore::of(&Sibling::all(path).unwrap_or_default())
 }
 
 /// Waits before the next look at a file that is followed. Returns what the chunk gets if that is

@@ -3,12 +3,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{self, Path};
 
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 use echoless_records::files::follow::are_related;
-use echoless_records::files::{FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
+use echoless_records::files::{
+    FileId, InputIdentity, OpenedFile, RotatedBefore, SAMPLE_BYTES, Sample,
+};
 use echoless_records::restart::{InputPosition, InputRestart};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,21 @@ pub(crate) struct SavedInput {
     pub(super) left_at: Option<u64>,
     /// Whether the run that has committed this has read it.
     in_run: bool,
+}
+
+/// A name that is followed, and that no file had yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AwaitedInput {
+    /// Its absolute path.
+    pub(super) path: String,
+    /// The rotated files that were in its folder before.
+    pub(super) before: RotatedBefore,
+}
+
+/// The absolute path of a file, as it is shown.
+pub(super) fn absolute(path: &Path) -> String {
+    let absolute = path::absolute(path);
+    absolute.as_deref().unwrap_or(path).display().to_string()
 }
 
 /// Inputs that a file may be: the index of each, and how likely it is.
@@ -252,6 +269,8 @@ pub(super) struct OpenedInput {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SavedInputs {
     all: Vec<SavedInput>,
+    /// The one that is followed, while it is waited for.
+    awaited: Option<AwaitedInput>,
     /// The index in `all` of each input of this run that was there at its start.
     of_sources: HashMap<usize, usize>,
     /// The current one: its index among the inputs of this run, and in `all`.
@@ -262,7 +281,11 @@ pub(super) struct SavedInputs {
 
 impl SavedInputs {
     /// The inputs of a commit. If its run had ended, none is of this one.
-    pub(super) fn new(mut all: Vec<SavedInput>, ended: bool) -> Self {
+    pub(super) fn new(
+        mut all: Vec<SavedInput>,
+        awaited: Option<AwaitedInput>,
+        ended: bool,
+    ) -> Self {
         for input in &mut all {
             input.in_run &= !ended;
         }
@@ -276,12 +299,17 @@ impl SavedInputs {
         });
         Self {
             all,
+            awaited,
             ..Self::default()
         }
     }
 
     pub(super) fn all(&self) -> &[SavedInput] {
         &self.all
+    }
+
+    pub(super) const fn awaited(&self) -> Option<&AwaitedInput> {
+        self.awaited.as_ref()
     }
 
     /// The input that is being read, or was read last.
@@ -440,9 +468,15 @@ impl SavedInputs {
     }
 
     /// Notes the inputs of a run before the first record: a file that is renamed meanwhile is
-    /// found again. Returns whether one of them is new.
-    pub(super) fn begin(&mut self, opened: Vec<OpenedInput>) -> bool {
-        let is_new = opened.iter().any(|input| input.known.is_none());
+    /// found again, and those that come while one is `awaited` are told from those before. Returns
+    /// whether one of them is new.
+    pub(super) fn begin(
+        &mut self,
+        opened: Vec<OpenedInput>,
+        awaited: Option<AwaitedInput>,
+    ) -> bool {
+        let is_new = opened.iter().any(|input| input.known.is_none()) || awaited != self.awaited;
+        self.awaited = awaited;
         let files: HashSet<FileId> = opened.iter().map(|input| input.identity.file).collect();
         let mut known: Vec<Option<SavedInput>> = std::mem::take(&mut self.all)
             .into_iter()
@@ -516,7 +550,10 @@ impl SavedInputs {
             None => false,
         });
         self.current = Some((source, self.all.len()));
-        let fresh = SavedInput::new(&name(), identity, opened.length);
+        let name = name();
+        let path = absolute(Path::new(&name));
+        self.awaited.take_if(|awaited| awaited.path == path);
+        let fresh = SavedInput::new(&name, identity, opened.length);
         self.all.push(fresh);
         true
     }

@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use echoless_records::compression::codec::Detection;
 use echoless_records::compression::reader::PlainBytes;
 use echoless_records::failure::{self, Failure, without_controls, write_stderr};
-use echoless_records::files::follow::{Between, LOOKS, Sibling, UNORDERED};
-use echoless_records::files::{FileId, SAMPLE_BYTES, Source};
-use echoless_records::reading::Read;
+use echoless_records::files::follow::{Between, LEFT_COMPRESSED, LOOKS, Sibling, UNORDERED};
+use echoless_records::files::{FileId, RotatedBefore, SAMPLE_BYTES, Source};
 use echoless_records::restart::{EarlierFile, InputPosition, InputRestart, StreamRestart};
-use echoless_records::signals::Patience;
 
-use super::inputs::{Likeness, OpenedInput, Recognised, SavedInput, SavedInputs};
+use super::inputs::{
+    AwaitedInput, Likeness, OpenedInput, Recognised, SavedInput, SavedInputs, absolute,
+};
 use crate::config::{Content, DedupConfig, StateConfig};
 
 /// Where each input goes on, and the files that are read before the one that is followed. Removes
@@ -142,6 +142,7 @@ fn find_inputs(
     let mut opened = Vec::new();
     let mut skipped_bytes = 0;
     let mut earlier = Vec::new();
+    let mut awaited = None;
     let is_quiet = config.run.quiet;
     for (index, (source, file)) in config.sources.iter().zip(&found).enumerate() {
         if let Some(path) = followed
@@ -165,7 +166,14 @@ fn find_inputs(
                 return Ok(None);
             }
             for lost in &files.lost {
-                following.warn_of_loss(*lost);
+                following.warn_of_loss(*lost, files.between.first().copied());
+            }
+            // What comes to the folder from now on is read, also if no run reads it until then.
+            if following.awaits_first(&files) {
+                awaited = Some(AwaitedInput {
+                    path: absolute(path),
+                    before: RotatedBefore::of(siblings),
+                });
             }
             earlier = files.earlier;
             opened.extend(files.opened);
@@ -221,10 +229,11 @@ fn find_inputs(
     for length in [&mut config.input_bytes, &mut config.plain_bytes] {
         *length = length.map(|bytes| bytes.saturating_sub(skipped_bytes));
     }
-    let is_new = inputs.begin(opened);
+    let is_new = inputs.begin(opened, awaited);
     let stream = StreamRestart {
         inputs: restarts,
         earlier,
+        rotated_before: RotatedBefore::of(siblings),
         leaves_unfinished,
         left_at,
         ..StreamRestart::default()
@@ -264,13 +273,7 @@ fn complete_last_record(
     } = saved.restart.position;
     let mut plain = PlainBytes::new(own, detection, None).from(position);
     let mut more = [0; 2];
-    let mut filled = 0;
-    while filled < more.len() {
-        match read(&mut plain, &mut more[filled..]).map_err(Failure::file(name.as_str()))? {
-            0 => break,
-            read => filled += read,
-        }
-    }
+    let filled = (plain.fill(&mut more)).map_err(Failure::file(name.as_str()))?;
     let ended = match (terminator, &more[..filled]) {
         (b"\0", [0, ..]) | (b"\n" | b"\r\n", [b'\n', ..]) => Some(1),
         (b"\r\n", b"\r\n") => Some(2),
@@ -333,14 +336,16 @@ struct Following<'a> {
 
 /// What is read of an input that is followed.
 #[derive(Default)]
-struct FollowedFiles {
+struct FollowedFiles<'a> {
     earlier: Vec<EarlierFile>,
+    /// The paths of those of which nothing was read.
+    between: Vec<&'a Path>,
     opened: Vec<OpenedInput>,
     /// The inputs that cannot go on.
     lost: BTreeSet<usize>,
 }
 
-impl FollowedFiles {
+impl FollowedFiles<'_> {
     fn push(&mut self, file: File, restart: Option<InputRestart>, is_rotated: bool) {
         self.earlier.push(EarlierFile {
             file: Arc::new(file),
@@ -365,10 +370,10 @@ enum Place {
     Lost,
 }
 
-impl Following<'_> {
+impl<'a> Following<'a> {
     /// The files that had the name, oldest first: those that were read in part, and those after
     /// the one that was followed last.
-    fn find(&self) -> Result<FollowedFiles, Failure> {
+    fn find(&self) -> Result<FollowedFiles<'a>, Failure> {
         let mut files = FollowedFiles::default();
         let read_before = self.read_before();
         let last = read_before.last().copied();
@@ -414,10 +419,23 @@ impl Following<'_> {
             }
         }
         if let Some((place, index)) = place_of_last.zip(last) {
-            self.add_files_between(place, index, &mut files)?;
+            let between = self.between(place, index);
+            self.add_files_between(&between, &mut files)?;
+        } else if let Some(awaited) = self.inputs.awaited()
+            && awaited.path == absolute(self.path)
+        {
+            let before = &awaited.before;
+            let between = Between::not_before(before, self.siblings, self.detection);
+            self.add_files_between(&between, &mut files)?;
         }
         self.add_present(last, &mut files)?;
         Ok(files)
+    }
+
+    /// Whether no file has the name now, and none can be found that had it.
+    fn awaits_first(&self, files: &FollowedFiles) -> bool {
+        let last = self.inputs.last_of(&self.name());
+        files.opened.is_empty() && last.is_none_or(|last| files.lost.contains(&last))
     }
 
     fn name(&self) -> String {
@@ -496,7 +514,7 @@ impl Following<'_> {
             if let Some(file) = sibling.open().map_err(self.failed())? {
                 let mut plain = PlainBytes::new(file, self.detection, None);
                 // One that cannot be decompressed is none that can go on.
-                let is_it = saved.is_beginning_of(|buffer| read(&mut plain, buffer));
+                let is_it = saved.is_beginning_of(|buffer| plain.fill(buffer));
                 if is_it.unwrap_or(false) {
                     return Ok(Place::Compressed(at));
                 }
@@ -512,8 +530,9 @@ impl Following<'_> {
         ));
     }
 
-    /// Warns that an input cannot go on, if it was read under this name.
-    fn warn_of_loss(&self, index: usize) {
+    /// Warns that an input cannot go on, if it was read under this name. One that was empty may be
+    /// the oldest of the files that are read in between.
+    fn warn_of_loss(&self, index: usize, oldest: Option<&Path>) {
         let saved = &self.inputs.all()[index];
         let (name, bytes) = (self.name(), saved.restart.position.bytes);
         if saved.name != name {
@@ -525,6 +544,12 @@ impl Following<'_> {
                 "{name}: was truncated or written anew since it was read up to byte {bytes}, and \
                  is read from its start"
             )
+        } else if let Some(oldest) = oldest.filter(|_| bytes == 0) {
+            let oldest = oldest.display();
+            format!(
+                "{name}: is another file than the one that was empty when it was read: if that is \
+                 not {oldest} now, which is read from its start, its records are lost"
+            )
         } else {
             format!(
                 "{name}: is another file than the one that was read up to byte {bytes}, which is \
@@ -533,21 +558,16 @@ impl Following<'_> {
         });
     }
 
-    /// Adds the files that had the name between the one that was followed last and the present one.
-    fn add_files_between(
-        &self,
-        place: Place,
-        last: usize,
-        files: &mut FollowedFiles,
-    ) -> Result<(), Failure> {
-        let between = match place {
+    /// The files that had the name between the one that was followed last and the present one.
+    fn between(&self, place: Place, last: usize) -> Between {
+        match place {
             Place::Present => {
                 // A first line that all of them have does not tell which one it was.
                 let last = &self.inputs.all()[last];
                 let between = self.since_commit();
                 let is_it = |file| self.may_be(last, file);
                 if !last.is_short() || !between.files.iter().any(is_it) {
-                    return Ok(());
+                    return Between::default();
                 }
                 between
             }
@@ -562,7 +582,15 @@ impl Following<'_> {
                 })
             }
             Place::Lost => self.since_commit(),
-        };
+        }
+    }
+
+    /// Adds those of these files of which nothing was read.
+    fn add_files_between(
+        &self,
+        between: &Between,
+        files: &mut FollowedFiles<'a>,
+    ) -> Result<(), Failure> {
         for sibling in &between.files {
             let Some(at) = self.new_sibling(sibling)? else {
                 continue;
@@ -572,6 +600,7 @@ impl Following<'_> {
             else {
                 continue;
             };
+            files.between.push(&self.siblings[at].path);
             let now = sibling.path.display();
             self.note(&format!("had {now} before, which is read first"));
             files.push(file, None, true);
@@ -626,6 +655,10 @@ impl Following<'_> {
             .siblings
             .iter()
             .position(|other| other.id == sibling.id);
+        if let Err(error) = sibling.open() {
+            sibling.warn_of_omission(self.path, &format!("of this error: {error}"));
+            return Ok(None);
+        }
         let is_new = |at: &usize| {
             let found = self.in_folder[*at].as_ref();
             found.is_some_and(|found| found.known.is_none())
@@ -634,8 +667,7 @@ impl Following<'_> {
             return Ok(None);
         };
         if sibling.is_compressed && self.detection == Detection::Off {
-            let why = "--no-decompress leaves it compressed";
-            sibling.warn_of_omission(self.path, why);
+            sibling.warn_of_omission(self.path, LEFT_COMPRESSED);
             return Ok(None);
         }
         if sibling.is_compressed
@@ -693,20 +725,8 @@ impl Following<'_> {
 /// The first bytes of a file, decompressed: those of a sample if it has as many.
 fn start_of(file: File, detection: Detection) -> io::Result<Vec<u8>> {
     let mut plain = PlainBytes::new(file, detection, None);
-    let (mut start, mut filled) = (vec![0; SAMPLE_BYTES], 0);
-    while filled < start.len() {
-        match read(&mut plain, &mut start[filled..])? {
-            0 => break,
-            read => filled += read,
-        }
-    }
+    let mut start = vec![0; SAMPLE_BYTES];
+    let filled = plain.fill(&mut start)?;
     start.truncate(filled);
     Ok(start)
-}
-
-fn read(plain: &mut PlainBytes, buffer: &mut [u8]) -> io::Result<usize> {
-    match plain.read(Patience::Wait, buffer)? {
-        Read::Bytes(read) => Ok(read),
-        Read::NotYet | Read::Signal => Ok(0),
-    }
 }

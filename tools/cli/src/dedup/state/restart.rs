@@ -88,7 +88,8 @@ impl Restart {
                 Some(Arc::new(StoredKeys::open(&state.folder, saved, window)?))
             }
         };
-        let mut inputs = SavedInputs::new(commit.inputs.clone(), commit.ended);
+        let mut inputs =
+            SavedInputs::new(commit.inputs.clone(), commit.awaited.clone(), commit.ended);
         let (stream, has_new_inputs) =
             known_inputs(config, state, &mut inputs, commit.last_commit)?;
         config.restart = Some(StreamRestart {
@@ -307,6 +308,7 @@ impl RunState {
     /// Takes the inputs and the time over into the next commit.
     fn note_inputs(&mut self) {
         self.commit.inputs = self.inputs.all().to_vec();
+        self.commit.awaited = self.inputs.awaited().cloned();
         self.has_new_inputs = false;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         self.commit.last_commit = now.ok().map(|since| since.as_secs());

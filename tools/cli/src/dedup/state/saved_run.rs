@@ -7,7 +7,7 @@
 use echoless_records::restart::SavedHeader;
 use serde::{Deserialize, Serialize};
 
-use super::inputs::SavedInput;
+use super::inputs::{AwaitedInput, SavedInput};
 use crate::dedup::clock::StreamClock;
 use crate::dedup::exact::SavedKeys;
 use crate::dedup::outputs::SavedOutput;
@@ -25,6 +25,9 @@ pub(crate) struct SavedRun {
     /// The options that must not change, each with its value if it takes one.
     pub(in crate::dedup) options: Vec<(String, Option<String>)>,
     pub(in crate::dedup) inputs: Vec<SavedInput>,
+    /// The input that is followed, if no file had its name yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::dedup) awaited: Option<AwaitedInput>,
     /// Why records of an input were lost.
     pub(in crate::dedup) lost: Option<String>,
     /// Whether the outputs were begun.
