@@ -23,10 +23,12 @@ pub(crate) enum CaptureMethod {
 /// Where packets are captured, and how.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Live capture")]
+// Of the group, since clap does not require an argument that conflicts with a given one.
+#[group(conflicts_with_all = ["inputs", "skip_seen_files"])]
 pub(crate) struct LiveArgs {
     /// Capture on this interface instead of reading files, until a signal (Ctrl-C) ends it. Several
     /// interfaces are one stream, in the order of time. Needs root or CAP_NET_RAW; Linux only
-    #[arg(long = "interface", value_name = "NAME", conflicts_with_all = ["inputs", "skip_seen_files"])]
+    #[arg(long = "interface", value_name = "NAME")]
     pub(crate) interfaces: Vec<String>,
 
     /// How to capture: copy what an interface receives and sends, or take what it receives by
@@ -88,7 +90,7 @@ pub(crate) struct LiveArgs {
 
     /// Keep the last N whole files that the run has written with --rotate, and remove its older
     /// ones
-    #[arg(long, value_name = "N", requires = "rotate")]
+    #[arg(long, value_name = "N")]
     pub(crate) keep: Option<String>,
 
     /// Become this user once the interfaces are open, and keep no privilege: files that are written

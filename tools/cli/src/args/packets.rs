@@ -115,7 +115,7 @@ pub(crate) struct PacketArgs {
     pub(crate) diagnose: bool,
 
     /// Write the diagnosis to this file, too, with charts of the distances, as SVG
-    #[arg(long, value_name = "FILE", requires = "diagnose")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
     #[command(flatten)]

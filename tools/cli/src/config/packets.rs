@@ -74,6 +74,10 @@ impl TryFrom<PacketArgs> for DedupConfig {
             let allowed = "--stats FILE beside --report and --quiet: the report goes nowhere else";
             return Err(SpecError::missing("--stats", allowed).into());
         }
+        if args.svg.is_some() && !args.diagnose {
+            let allowed = "--diagnose beside --svg FILE, which is a drawing of the diagnosis";
+            return Err(SpecError::missing("--diagnose", allowed).into());
+        }
         let refresh = !args.no_refresh;
         let time = parse_if_given("--window", args.window.as_deref(), parse_window)?;
         let count = args.window_packets.as_deref();
