@@ -356,6 +356,36 @@ fn bursts_without_an_identification_prove_nothing() {
 }
 
 #[test]
+fn what_hosts_send_again_far_behind_the_copies_is_no_copy() {
+    let all: Vec<Sent> = traffic()
+        .into_iter()
+        .filter(|it| matches!(&it.headers[1], Header::Ipv4(ip) if ip.id > 0))
+        .collect();
+    let routed = all.iter().enumerate().map(|(number, it)| {
+        let mut behind = it.clone();
+        if let Header::Ipv4(ip) = &mut behind.headers[1] {
+            ip.ttl -= 1;
+        }
+        copy(number, it, behind.padded())
+    });
+    let copied = [originals(&all), routed.collect()].concat();
+    // Fewer and more than the copies.
+    for repeated in [200, 900_u32] {
+        for later in [500 * US, 5 * MS, 50 * MS] {
+            for network in [ipv6(3, [0xfd, 4]), ip(88, 0)] {
+                let repeats = (0..repeated).flat_map(|number| {
+                    let time = u64::from(number) * 2 * MS + 5;
+                    let packet = [network.clone(), tcp(7, number * 1000)];
+                    again(sent(time, &packet, &[]), [0, later])
+                });
+                let feed = [&copied[..], &originals(&repeats.collect::<Vec<_>>())].concat();
+                check_removed(feed, "", &["--window", "100us"], 0);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_feed_without_identifications_is_copied_in_most_flows() {
     let feed = |flows| {
         let packets = (0..600_u16).map(move |number| {
