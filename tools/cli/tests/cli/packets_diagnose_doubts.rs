@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::packets_diagnose::{
     Captured, MS, SECOND, Sent, arp, capture, copy, diagnose, ip, original, tcp, traffic, udp,
 };
-use crate::packets_support::{pcap, split};
+use crate::packets_support::{frame, pcap, split};
 use crate::run::Folder;
 
 const US: u64 = 1000;
@@ -383,6 +383,33 @@ fn what_hosts_send_again_far_behind_the_copies_is_no_copy() {
             }
         }
     }
+}
+
+#[test]
+fn packets_that_were_not_compared_are_told() {
+    // All but the first one are too late.
+    let late = (1..).zip([1, 2, 1, 2]).map(|(time, id)| (time, frame(id)));
+    let file = pcap(
+        &[(4_000_000, frame(0))]
+            .into_iter()
+            .chain(late)
+            .collect::<Vec<_>>(),
+    );
+    let folder = Folder::with(&[("late.pcap", file)]);
+    let (text, stats) = diagnose(&folder, "late.pcap");
+    let told = "5 packets, no copies among the 1 that were compared\n4 packets were not compared, as \
+                they are before the latest one by more than the window: sort them first \
+                (reordercap)\n";
+    assert_eq!(text, told);
+    assert_eq!(
+        (&stats["packets"], &stats["unjudged"]),
+        (&json!(5), &json!(4))
+    );
+    let run = folder.echoless("packets --count --window 1s --summary full late.pcap");
+    let told = "4 packets too late, passed unjudged; sort the packets by time first (reordercap)";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let window = "window of 1 second, forgotten at most";
+    assert!(run.stderr.contains(window), "{}", run.stderr);
 }
 
 #[test]
