@@ -789,7 +789,7 @@ fn options_that_contradict_each_other_are_one_line() {
             "--interface a --snap-length 0 | invalid --snap-length=0: expected a whole number from 1",
             "--interface a --buffer 1k |= invalid --buffer=1k: expected 256KiB to 1TiB",
             "--interface a --duration 0s | invalid --duration=0s: expected a time above 0",
-            "--interface a --packets 0 | invalid --packets=0: expected a whole number from 1",
+            "--interface a --packets 0 | invalid --packets=0: expected a number of packets, 1 to",
             "--interface= |= missing --interface: expected the name of an interface",
             "--interface a --to= |= missing --to: expected the name of an interface",
             "--filter udp | --interface",
