@@ -25,7 +25,8 @@ use super::run::{RunArgs, ThreadArgs};
 ])))]
 pub(crate) struct PacketArgs {
     /// Capture files to read as one stream, in the order of time; `-` or no file means standard
-    /// input. Several pcap files must have equal headers; pcapng files may differ
+    /// input. Several pcap files must have one link type, byte order and resolution of times; pcapng
+    /// files may differ
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
