@@ -832,11 +832,14 @@ fn options_of_live_capture_are_rejected_without_an_interface() {
         let refused = |more: &str, problem| {
             let run = folder.echoless_on(format!("packets {option} -o out.pcap {more}"), &file);
             run.fails(problem);
+            // Only options that were given are named.
+            assert!(!run.stderr.contains("--snap-length") || option.starts_with("--snap"));
             let is_written =
                 ["out.pcap", "out_00001.pcap.part", "seen"].map(|name| folder.has(name));
             assert_eq!(is_written, [false; 3], "{option} {more}");
         };
         refused("in.pcap", "cannot be used with");
+        refused("--skip-seen-files seen", "cannot be used with");
         refused("--skip-seen-files seen in.pcap", "cannot be used with");
         refused("", "--interface");
     }
