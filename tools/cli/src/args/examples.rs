@@ -32,7 +32,7 @@ Examples:
   echoless packets --window 50ms --ignore ttl,mac,checksum --report mirror.pcap -o clean.pcap
   echoless packets --interface eth0 --promiscuous -o clean.pcapng
 
-Exit codes: as those of dedup, see echoless dedup --help; 3 packets were lost and --fail-on-loss was given.";
+Exit codes: as those of dedup, see echoless dedup --help, but 0 for an input that is cut, without --strict; 3 packets were lost and --fail-on-loss was given.";
 
 pub(super) const GEN: &str = "\
 Examples:

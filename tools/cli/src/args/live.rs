@@ -1,6 +1,17 @@
 //! The options of `echoless packets` for live capture.
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::{Arg, Args as ClapArgs, ValueEnum};
+
+const HEADING: &str = "Live capture";
+
+/// An argument that no files go with, if it is one of live capture. That each requires an interface
+/// is not enough: clap does not require an argument that conflicts with a given one.
+fn without_files(arg: Arg) -> Arg {
+    match arg.get_help_heading() {
+        Some(HEADING) => arg.conflicts_with_all(["inputs", "skip_seen_files"]),
+        _ => arg,
+    }
+}
 
 /// What becomes of packets that come faster than they are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,11 +33,11 @@ pub(crate) enum CaptureMethod {
 
 /// Where packets are captured, and how.
 #[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Live capture")]
+#[command(next_help_heading = HEADING, mut_args(without_files))]
 pub(crate) struct LiveArgs {
     /// Capture on this interface instead of reading files, until a signal (Ctrl-C) ends it. Several
     /// interfaces are one stream, in the order of time. Needs root or CAP_NET_RAW; Linux only
-    #[arg(long = "interface", value_name = "NAME", conflicts_with_all = ["inputs", "skip_seen_files"])]
+    #[arg(long = "interface", value_name = "NAME")]
     pub(crate) interfaces: Vec<String>,
 
     /// How to capture: copy what an interface receives and sends, or take what it receives by
@@ -88,7 +99,7 @@ pub(crate) struct LiveArgs {
 
     /// Keep the last N whole files that the run has written with --rotate, and remove its older
     /// ones
-    #[arg(long, value_name = "N", requires = "rotate")]
+    #[arg(long, value_name = "N")]
     pub(crate) keep: Option<String>,
 
     /// Become this user once the interfaces are open, and keep no privilege: files that are written

@@ -25,7 +25,8 @@ use super::run::{RunArgs, ThreadArgs};
 ])))]
 pub(crate) struct PacketArgs {
     /// Capture files to read as one stream, in the order of time; `-` or no file means standard
-    /// input. Several pcap files must have equal headers; pcapng files may differ
+    /// input. Several pcap files must have one link type, byte order and resolution of times; pcapng
+    /// files may differ
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
 
@@ -115,7 +116,7 @@ pub(crate) struct PacketArgs {
     pub(crate) diagnose: bool,
 
     /// Write the diagnosis to this file, too, with charts of the distances, as SVG
-    #[arg(long, value_name = "FILE", requires = "diagnose")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
     #[command(flatten)]

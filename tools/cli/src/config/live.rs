@@ -9,6 +9,7 @@ use echoless_capture::{LEAST_BUFFER, MOST_SNAP_LEN, Options};
 use echoless_records::failure::Failure;
 use echoless_records::number::{parse_if_given, parse_size, parse_time, parse_whole};
 
+use super::packets::parse_packets;
 use crate::args::{CaptureMethod, LiveArgs, Overload};
 use crate::dedup::{MostOfFile, RotatedFiles};
 use crate::packets::live::LiveCapture;
@@ -63,9 +64,7 @@ impl LiveCapture {
             },
             filter: args.filter,
             sends_to: args.to,
-            frames: parse_if_given("--packets", args.packets.as_deref(), |option, text| {
-                parse_whole(option, text, 1..=u64::MAX)
-            })?,
+            frames: parse_if_given("--packets", args.packets.as_deref(), parse_packets)?,
             interfaces: args.interfaces,
             waits: args.wait_interface,
         };
@@ -90,7 +89,9 @@ pub(super) fn rotated_files(
         parse_whole(option, text, 1..=usize::MAX)
     })?;
     let Some(most) = most else {
-        return Ok(None);
+        let allowed = "a limit of the files of which --keep keeps some";
+        let missing = keep.map(|_| SpecError::missing("--rotate", allowed).into());
+        return missing.map_or(Ok(None), Err);
     };
     let output = output.filter(|path| *path != Path::new("-"));
     let output = output.ok_or_else(|| Failure::option("--rotate", "-o FILE, not a stream"))?;

@@ -11,7 +11,7 @@ use echoless_records::compression::length::plain_len;
 use echoless_records::failure::Failure;
 use echoless_records::files::{Source, Target};
 use echoless_records::number::{parse_if_given, parse_size, parse_time};
-use echoless_stream::Span;
+use echoless_stream::{Span, parse_count};
 
 use super::dedup::{Content, DedupConfig};
 use super::known_states::KnownStates;
@@ -74,10 +74,14 @@ impl TryFrom<PacketArgs> for DedupConfig {
             let allowed = "--stats FILE beside --report and --quiet: the report goes nowhere else";
             return Err(SpecError::missing("--stats", allowed).into());
         }
+        if args.svg.is_some() && !args.diagnose {
+            let allowed = "--diagnose beside --svg FILE, which is a drawing of the diagnosis";
+            return Err(SpecError::missing("--diagnose", allowed).into());
+        }
         let refresh = !args.no_refresh;
         let time = parse_if_given("--window", args.window.as_deref(), parse_window)?;
         let count = args.window_packets.as_deref();
-        let count = parse_if_given("--window-packets", count, parse_count)?;
+        let count = parse_if_given("--window-packets", count, parse_packets)?;
         let window = |span| WindowConfig::of_packets(span, refresh);
         let (first, second) = match (time, count) {
             (None, None) if args.diagnose => (window(Span::Time(DIAGNOSIS_WINDOW)), None),
@@ -222,19 +226,16 @@ fn memory_of_window(
 fn parse_window(option: &'static str, text: &str) -> Result<u64, SpecError> {
     let time = parse_time(option, text).ok().filter(|time| *time > 0);
     time.ok_or_else(|| {
-        let allowed = "a time such as 100ms, 500us or 0.05s (ns, m, h and d too); a number of packets is --window-packets";
+        let allowed = "a time such as 100ms, 500us or 0.05s (ns, m, h and d too, at most 106751d); a number of packets is --window-packets";
         SpecError::new(option, text, allowed)
     })
 }
 
-/// Parses `--window-packets`: a number of packets, 1 or more.
-fn parse_count(option: &'static str, text: &str) -> Result<u64, SpecError> {
-    let count = text
-        .parse()
-        .ok()
-        .filter(|count| (1..=u64::MAX >> 1).contains(count));
+/// Parses a number of packets, 1 or more, that stamps can count.
+pub(super) fn parse_packets(option: &'static str, text: &str) -> Result<u64, SpecError> {
+    let count = parse_count(text).filter(|count| *count <= u64::MAX >> 1);
     count.ok_or_else(|| {
-        let allowed = "a number of packets, 1 to 2^63 - 1; a time is --window";
+        let allowed = "a number of packets, 1 to 2^63 - 1, such as 1000 or 10k";
         SpecError::new(option, text, allowed)
     })
 }

@@ -134,6 +134,8 @@ fn invalid_options_are_one_line() {
             "--window 0s | invalid --window=0s: expected a time",
             "--window -1s | invalid --window=-1s: expected a time",
             "--window-packets 0 | invalid --window-packets=0: expected a number of packets, 1 to",
+            "--window-packets 10000000T | invalid --window-packets=10000000T: expected a number",
+            "--window 300000d | at most 106751d",
             "--window-packets 1s | invalid --window-packets=1s: expected a number of packets",
             "--window-packets 18446744073709551615 | invalid --window-packets=",
             "--from ip | invalid --from=ip: expected link, network, transport, payload",

@@ -767,8 +767,10 @@ fn a_diagnosis_excludes_outputs_and_keys() {
         let run = folder.echoless(format!("packets --diagnose {option} mirror.pcap"));
         run.fails("the argument '--diagnose' cannot be used with");
     }
-    let run = folder.echoless("packets --svg out.svg mirror.pcap");
-    run.fails("--diagnose");
+    for more in ["", "--report", "-o out.pcap"] {
+        let run = folder.echoless(format!("packets --svg out.svg {more} mirror.pcap"));
+        run.fails("missing --diagnose: expected --diagnose beside --svg FILE");
+    }
     let run = folder.echoless("packets -q --diagnose --svg mirror.pcap mirror.pcap");
     run.fails("mirror.pcap");
     assert!(!folder.has("out.svg") && !folder.has("out.pcap"));

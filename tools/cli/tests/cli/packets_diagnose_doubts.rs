@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::packets_diagnose::{
     Captured, MS, SECOND, Sent, arp, capture, copy, diagnose, ip, original, tcp, traffic, udp,
 };
-use crate::packets_support::{pcap, split};
+use crate::packets_support::{frame, pcap, split};
 use crate::run::Folder;
 
 const US: u64 = 1000;
@@ -353,6 +353,63 @@ fn bursts_without_an_identification_prove_nothing() {
     ] {
         check_none(name, originals(&[traffic(), repeats].concat()));
     }
+}
+
+#[test]
+fn what_hosts_send_again_far_behind_the_copies_is_no_copy() {
+    let all: Vec<Sent> = traffic()
+        .into_iter()
+        .filter(|it| matches!(&it.headers[1], Header::Ipv4(ip) if ip.id > 0))
+        .collect();
+    let routed = all.iter().enumerate().map(|(number, it)| {
+        let mut behind = it.clone();
+        if let Header::Ipv4(ip) = &mut behind.headers[1] {
+            ip.ttl -= 1;
+        }
+        copy(number, it, behind.padded())
+    });
+    let copied = [originals(&all), routed.collect()].concat();
+    // Fewer and more than the copies.
+    for repeated in [200, 900_u32] {
+        for later in [500 * US, 5 * MS, 50 * MS] {
+            for network in [ipv6(3, [0xfd, 4]), ip(88, 0)] {
+                let repeats = (0..repeated).flat_map(|number| {
+                    let time = u64::from(number) * 2 * MS + 5;
+                    let packet = [network.clone(), tcp(7, number * 1000)];
+                    again(sent(time, &packet, &[]), [0, later])
+                });
+                let feed = [&copied[..], &originals(&repeats.collect::<Vec<_>>())].concat();
+                check_removed(feed, "", &["--window", "100us"], 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_that_were_not_compared_are_told() {
+    // All but the first one are too late.
+    let late = (1..).zip([1, 2, 1, 2]).map(|(time, id)| (time, frame(id)));
+    let file = pcap(
+        &[(4_000_000, frame(0))]
+            .into_iter()
+            .chain(late)
+            .collect::<Vec<_>>(),
+    );
+    let folder = Folder::with(&[("late.pcap", file)]);
+    let (text, stats) = diagnose(&folder, "late.pcap");
+    let told = "5 packets, no copies among the 1 that were compared\n4 packets were not compared, as \
+                they are before the latest one by more than the window: sort them first \
+                (reordercap)\n";
+    assert_eq!(text, told);
+    assert_eq!(
+        (&stats["packets"], &stats["unjudged"]),
+        (&json!(5), &json!(4))
+    );
+    let run = folder.echoless("packets --count --window 1s --summary full late.pcap");
+    let told = "4 packets too late, passed unjudged; sort the packets by time first (reordercap)";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let window = "window of 1 second, forgotten at most";
+    assert!(run.stderr.contains(window), "{}", run.stderr);
 }
 
 #[test]

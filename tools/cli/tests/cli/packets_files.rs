@@ -242,7 +242,7 @@ fn the_output_does_not_depend_on_how_the_bytes_arrive() {
     for step in [1, 7, 24, 66, 1000, 4099] {
         // One byte at a time for the first packets only.
         let length = if step < 20 { 2000 } else { capture.len() };
-        let args = ["packets", "-q", "-m", "64k", "--window-packets", "1000"];
+        let args = ["packets", "-q", "-m", "64k", "--window-packets", "1k"];
         let mut child = command(args).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();

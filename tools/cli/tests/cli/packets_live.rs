@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::network::{LiveRun, Network, captured, frames};
-use crate::packets_support::packets;
+use crate::packets_support::{numbered, packets};
 use crate::run::{Folder, assert_errors, echoless, send};
 
 /// A capture with copies in which the MAC addresses, the time to live and a VLAN tag may differ.
@@ -789,7 +789,7 @@ fn options_that_contradict_each_other_are_one_line() {
             "--interface a --snap-length 0 | invalid --snap-length=0: expected a whole number from 1",
             "--interface a --buffer 1k |= invalid --buffer=1k: expected 256KiB to 1TiB",
             "--interface a --duration 0s | invalid --duration=0s: expected a time above 0",
-            "--interface a --packets 0 | invalid --packets=0: expected a whole number from 1",
+            "--interface a --packets 0 | invalid --packets=0: expected a number of packets, 1 to",
             "--interface= |= missing --interface: expected the name of an interface",
             "--interface a --to= |= missing --to: expected the name of an interface",
             "--filter udp | --interface",
@@ -797,11 +797,52 @@ fn options_that_contradict_each_other_are_one_line() {
             "--interface a -o - --rotate 5 |= invalid --rotate: expected -o FILE, not a stream",
             "--interface a -o x --rotate 0s | invalid --rotate=0s: expected a size such as 1GiB, a time",
             "--interface a -o x --rotate 1e | invalid --rotate=1e: expected a size",
-            "--interface a -o x --keep 5 | --rotate",
+            "--interface a -o x --keep 5 | missing --rotate: expected a limit of the files",
+            "--interface a --count --keep 5 | missing --rotate: expected a limit of the files",
             "--interface a -o x --rotate 5 --keep 0 | invalid --keep=0: expected a whole number",
             "--interface a file.pcap | cannot be used with",
         ],
     );
+}
+
+#[test]
+fn options_of_live_capture_are_rejected_without_an_interface() {
+    let options = [
+        "--capture af-xdp",
+        "--capture af-packet",
+        "--filter udp",
+        "--snap-length 60",
+        "--promiscuous",
+        "--buffer 1MiB",
+        "--immediate",
+        "--duration 1s",
+        "--packets 3",
+        "--to a0",
+        "--rotate 10",
+        "--rotate 10 --keep 2",
+        "--user nobody",
+        "--wait-interface",
+        "--overload pass",
+        "--overload drop",
+        "--fail-on-loss",
+    ];
+    let file = numbered(&[1, 1, 2]);
+    for option in options {
+        let folder = Folder::with(&[("in.pcap", &file)]);
+        let refused = |more: &str, problem| {
+            let run = folder.echoless_on(format!("packets {option} -o out.pcap {more}"), &file);
+            run.fails(problem);
+            // Only options that were given are named.
+            assert!(!run.stderr.contains("--snap-length") || option.starts_with("--snap"));
+            let is_written =
+                ["out.pcap", "out_00001.pcap.part", "seen"].map(|name| folder.has(name));
+            assert_eq!(is_written, [false; 3], "{option} {more}");
+        };
+        refused("in.pcap", "cannot be used with");
+        refused("--skip-seen-files seen", "cannot be used with");
+        refused("--skip-seen-files seen in.pcap", "cannot be used with");
+        refused("", "--interface");
+    }
 }
 
 #[test]

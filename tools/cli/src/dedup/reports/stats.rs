@@ -463,11 +463,12 @@ pub(super) fn unit_of(window: &WindowConfig, config: &DedupConfig) -> &'static s
 }
 
 /// What becomes of late records, and what to do about it.
-pub(super) const fn late_fate(window: &WindowConfig, config: &DedupConfig) -> &'static str {
+pub(super) fn late_fate(window: &WindowConfig, config: &DedupConfig) -> &'static str {
     match (window.late, &config.content) {
-        (_, Content::Packets(_)) => {
+        (_, Content::Packets(_)) if config.sources.len() > 1 => {
             "passed unjudged; join the files in the order of time (mergecap)"
         }
+        (_, Content::Packets(_)) => "passed unjudged; sort the packets by time first (reordercap)",
         (Late::Pass, Content::Records(_)) => {
             "passed unjudged; sort the inputs by time, or set a longer --lateness"
         }

@@ -170,11 +170,12 @@ impl Stats<'_> {
         let config = self.config;
         let unit = unit_of(window, config);
         let length = |units| match window.in_units(units) {
-            whole if whole.fract() == 0.0 => grouped(whole as u64),
-            length => short(length),
+            1.0 => format!("1 {}", unit.trim_end_matches('s')),
+            whole if whole.fract() == 0.0 => format!("{} {unit}", grouped(whole as u64)),
+            length => format!("{} {unit}", short(length)),
         };
         let mut text = format!(
-            "window of {} {unit}, forgotten at most {} {unit} later",
+            "window of {}, forgotten at most {} later",
             length(window.span.units()),
             length(window.granule(&config.filter)),
         );
@@ -190,7 +191,7 @@ impl Stats<'_> {
                 ClockSource::Field(fields) if fields.is_relative() => {
                     let ticks = to.saturating_sub(from).unsigned_abs();
                     let span = length(ticks.saturating_mul(window.resolution));
-                    write!(text, "; clock over {span} {unit}")
+                    write!(text, "; clock over {span}")
                 }
                 _ => write!(text, "; clock from {} to {}", time(from), time(to)),
             };

@@ -191,13 +191,20 @@ impl Findings {
 fn kinds<'a>(diagnosis: &'a Diagnosis<'_>) -> Vec<(&'a Pair, u64, Kind)> {
     let pairs = diagnosis.pairs.iter().filter(|(_, n)| *n > 0);
     let may_be_copies = || pairs.clone().filter(|(pair, _)| pair.may_be_copy);
-    let last_bucket = |is_proved: bool| {
-        let mut by_time = Distances::NONE;
-        let of = may_be_copies().filter(|(pair, _)| pair.is_proved() == is_proved);
-        of.for_each(|(pair, n)| by_time.add(pair.distance, *n));
-        end_of_copies(&by_time.by_time)
+    let packets = diagnosis.packets;
+    let least = LEAST_COPIES.max(packets.div_ceil(PACKETS_FOR_A_COPY));
+    let by_time = |is_of: &dyn Fn(&Pair) -> bool| {
+        let mut distances = Distances::NONE;
+        let of = may_be_copies().filter(|(pair, _)| is_of(pair));
+        of.for_each(|(pair, n)| distances.add(pair.distance, *n));
+        distances.by_time
     };
-    let (last_proved, last_equal) = (last_bucket(true), last_bucket(false));
+    let (all, proved) = (by_time(&|_| true), by_time(&Pair::is_proved));
+    let certain = by_time(&|pair| !pair.is_ambiguous());
+    let are_enough = certain.iter().sum::<u64>() >= least;
+    let last_proved = end_of_copies(&proved, &proved);
+    // Hosts may send again more packets than the network copies.
+    let last_equal = end_of_copies(&all, if are_enough { &certain } else { &all });
     let is_copy = |pair: &Pair| {
         let bucket = pair.distance.time.map_or(0, usize::from);
         let is_near = time_end(bucket).is_some_and(|end| end <= NEAR);
@@ -217,8 +224,6 @@ fn kinds<'a>(diagnosis: &'a Diagnosis<'_>) -> Vec<(&'a Pair, u64, Kind)> {
             .or_default() += n;
         ambiguous += if pair.is_ambiguous() { *n } else { 0 };
     }
-    let packets = diagnosis.packets;
-    let least = LEAST_COPIES.max(packets.div_ceil(PACKETS_FOR_A_COPY));
     by_cause.retain(|(_, is_ambiguous), n| !*is_ambiguous && *n >= least);
     // Hosts repeat much in one flow, and little in all.
     let is_of_flows = ambiguous >= 2 * diagnosis.flows.most_equal;
@@ -238,19 +243,23 @@ fn kinds<'a>(diagnosis: &'a Diagnosis<'_>) -> Vec<(&'a Pair, u64, Kind)> {
     pairs.clone().map(kind).collect()
 }
 
-/// The last bucket of times that has copies: that of the largest group of buckets with no
-/// [`GAP`] inside.
-fn end_of_copies(counts: &[u64]) -> usize {
+/// The last bucket of times that has copies: that of the group of buckets with no [`GAP`] inside
+/// that has the most of `certain`, which are among the counts.
+fn end_of_copies(counts: &[u64], certain: &[u64]) -> usize {
     let (mut most, mut end) = (0, 0);
-    let (mut group, mut empty) = (0, GAP);
-    for (bucket, count) in counts.iter().enumerate() {
+    let (mut group, mut is_most, mut empty) = (0, false, 0);
+    for (bucket, (count, certain)) in counts.iter().zip(certain).enumerate() {
         if *count == 0 {
             empty += 1;
             continue;
         }
-        group = if empty >= GAP { *count } else { group + count };
+        if empty >= GAP {
+            (group, is_most) = (0, false);
+        }
         empty = 0;
-        if group > most {
+        group += certain;
+        is_most |= group > most;
+        if is_most {
             (most, end) = (group, bucket);
         }
     }
@@ -269,7 +278,9 @@ mod tests {
             (&[3, 0, 0, 0, 3], 0),
             (&[0, 0], 0),
         ] {
-            assert_eq!(end_of_copies(counts), end, "{counts:?}");
+            assert_eq!(end_of_copies(counts, counts), end, "{counts:?}");
         }
+        let certain = [0, 2, 0, 0, 0, 0, 0, 1];
+        assert_eq!(end_of_copies(&[0, 3, 1, 0, 0, 0, 9, 9], &certain), 2);
     }
 }

@@ -24,8 +24,13 @@ const SHOWN_VLANS: usize = 8;
 /// About ten lines for people.
 pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<String> {
     let copies = findings.copies;
-    let packets = grouped(diagnosis.packets);
+    let all = diagnosis.packets + diagnosis.unjudged;
+    let packets = grouped(all);
     let mut lines = vec![match copies {
+        0 if diagnosis.unjudged > 0 => {
+            let judged = grouped(diagnosis.packets);
+            format!("{packets} packets, no copies among the {judged} that were compared")
+        }
         0 if diagnosis.unknown > 0 => {
             format!("{packets} packets, no copies as far as the diagnosis remembers")
         }
@@ -33,7 +38,7 @@ pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<Strin
         _ => format!(
             "{packets} packets, {} of them copies ({:.2} %)",
             grouped(copies),
-            copies as f64 * 100.0 / diagnosis.packets as f64
+            copies as f64 * 100.0 / all as f64
         ),
     }];
     let cause =
@@ -75,6 +80,13 @@ pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<Strin
         lines.push(format!(
             "{} equal packets are further apart than the diagnosis remembers, or of too many kinds",
             grouped(diagnosis.unknown)
+        ));
+    }
+    if diagnosis.unjudged > 0 {
+        lines.push(format!(
+            "{} packets were not compared, as they are before the latest one by more than the \
+             window: sort them first (reordercap)",
+            grouped(diagnosis.unjudged)
         ));
     }
     if findings.is_unordered {
@@ -144,7 +156,8 @@ fn command(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Option<String> {
 pub(super) fn stats(diagnosis: &Diagnosis<'_>, findings: &Findings) -> DiagnosisStats {
     let distances = &findings.tally.distances;
     DiagnosisStats {
-        packets: diagnosis.packets,
+        packets: diagnosis.packets + diagnosis.unjudged,
+        unjudged: diagnosis.unjudged,
         copies: findings.copies,
         causes: causes(&findings.causes),
         within: SHARES
@@ -187,6 +200,7 @@ fn causes(causes: &[(Cause, u64)]) -> Vec<CauseCount> {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct DiagnosisStats {
     packets: u64,
+    unjudged: u64,
     copies: u64,
     causes: Vec<CauseCount>,
     within: Vec<Within>,

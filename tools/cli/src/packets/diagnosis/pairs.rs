@@ -104,6 +104,9 @@ pub(crate) struct Diagnosis<'a> {
     /// The latest time so far.
     clock: i64,
     pub(super) packets: u64,
+    /// Further packets, which were not compared: their time is before the latest one by more than
+    /// the window.
+    pub(super) unjudged: u64,
     /// The kinds of pairs with their counts, and the place of each there.
     pub(super) pairs: Vec<(Pair, u64)>,
     numbers: BTreeMap<Pair, u16>,
@@ -141,6 +144,7 @@ impl<'a> Diagnosis<'a> {
             is_pcap: false,
             clock: i64::MIN,
             packets: 0,
+            unjudged: 0,
             pairs: Vec::new(),
             numbers: BTreeMap::new(),
             greatest: 0,
@@ -160,6 +164,7 @@ impl<'a> Diagnosis<'a> {
         // Their header is no block.
         self.is_pcap |= chunk.input.is_first && chunk.bytes.start > 0;
         let packets = &chunk.keys.packets;
+        self.unjudged += packets.unjudged.len() as u64;
         let packets = packets.blocks.iter().zip(&packets.ignored);
         for (index, (key, (block, ignored))) in chunk.keys.hashes.iter().zip(packets).enumerate() {
             let sightings = self.sightings(*key, &block.packet(bytes), *ignored);
