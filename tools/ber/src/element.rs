@@ -114,17 +114,45 @@ pub(crate) fn read_header(bytes: &[u8], at: usize) -> Result<Header, NoHeader> {
     read_long_header(bytes, at)
 }
 
-/// The tag number, below 31, and the length in all, of an element with one identifier octet and one
-/// length octet.
+/// The tag number, below 128, and the length in all, of an element with one length octet and one
+/// identifier octet, or two.
 #[inline(always)]
 pub(crate) fn short_element(bytes: &[u8]) -> Option<(u32, usize)> {
-    let [first, length] = bytes.first_chunk::<2>()?;
+    let [first, second] = bytes.first_chunk::<2>()?;
     let number = first & LONG_NUMBER;
-    (number != LONG_NUMBER && *length < INDEFINITE_LENGTH)
-        .then_some((u32::from(number), 2 + usize::from(*length)))
+    if number != LONG_NUMBER {
+        let end = 2 + usize::from(*second);
+        return (*second < INDEFINITE_LENGTH).then_some((u32::from(number), end));
+    }
+    let length = bytes.get(2)?;
+    let is_short = (LONG_NUMBER..0x80).contains(second) && *length < INDEFINITE_LENGTH;
+    is_short.then_some((u32::from(*second), 3 + usize::from(*length)))
 }
 
 fn read_long_header(bytes: &[u8], at: usize) -> Result<Header, NoHeader> {
+    // Most call records have a length of two octets, and their later elements tags of two.
+    let Some(&[first, second, third, ..]) = bytes.get(at..) else {
+        return read_any_header(bytes, at);
+    };
+    let (number, length_at) = match (first & LONG_NUMBER, second, third) {
+        (LONG_NUMBER, LONG_NUMBER..0x80, 0..INDEFINITE_LENGTH) => (second, at + 2),
+        // A length of zero may be that of a wrong end-of-contents.
+        (number @ 0..LONG_NUMBER, 0x81, 1..) => (number, at + 1),
+        _ => return read_any_header(bytes, at),
+    };
+    Ok(Header {
+        tag: Tag {
+            class: first >> 6,
+            number: u32::from(number),
+        },
+        constructed: first & CONSTRUCTED != 0,
+        length_at,
+        content: at + 3,
+        length: Length::Definite(u64::from(third)),
+    })
+}
+
+fn read_any_header(bytes: &[u8], at: usize) -> Result<Header, NoHeader> {
     let constructed = bytes.get(at).is_some_and(|first| first & CONSTRUCTED != 0);
     let (tag, length_at) = read_tag(bytes, at)?;
     let (length, content) = read_length(bytes, length_at)?;
@@ -286,6 +314,26 @@ mod tests {
                 matches!(read(bytes), Err(NoHeader::Invalid(_))),
                 "{bytes:x?}"
             );
+        }
+    }
+
+    #[test]
+    fn short_headers_are_read_as_all_are() {
+        for octets in 0..1u32 << 24 {
+            let octets = octets.to_le_bytes();
+            for bytes in [&octets[..1], &octets[..2], &octets[..3], &octets] {
+                // Two zero octets are the one end-of-contents, and their caller knows it.
+                if matches!(bytes, [0 | CONSTRUCTED, 0, ..]) {
+                    continue;
+                }
+                let header = read_any_header(bytes, 0);
+                assert_eq!(read_header(bytes, 0), header, "{bytes:x?}");
+                if let Some((number, end)) = short_element(bytes) {
+                    let header = header.unwrap();
+                    let end = Length::Definite((end - header.content) as u64);
+                    assert_eq!((number, end), (header.tag.number, header.length));
+                }
+            }
         }
     }
 

@@ -67,9 +67,9 @@ impl TagNode {
         visitor: &mut V,
     ) -> Result<(), Invalid> {
         while at < bytes.len() {
-            // Most elements are short and no field: skip them on their first two octets.
-            if let Some((tag, end)) = short_element(&bytes[at..])
-                && self.tags >> tag & 1 == 0
+            // Most elements are short and no field: skip them on their first octets.
+            if let Some((number, end)) = short_element(&bytes[at..])
+                && self.tags >> (number % 64) & 1 == 0
                 && end <= bytes.len() - at
             {
                 at += end;

@@ -12,6 +12,7 @@ use crate::ahead::AheadRun;
 /// assert_eq!(tick_since(i64::MIN, i64::MAX), u64::MAX);
 /// ```
 #[must_use]
+#[inline]
 pub const fn tick_since(origin: i64, time: i64) -> u64 {
     (time.wrapping_sub(origin) as u64).saturating_add(1)
 }

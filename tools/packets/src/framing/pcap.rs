@@ -131,6 +131,7 @@ impl PcapFile {
     }
 
     /// Whether the version is one before the current one.
+    #[inline]
     pub(super) fn is_old(&self) -> bool {
         self.version != VERSION
     }

@@ -66,6 +66,7 @@ pub struct Key<'a> {
 impl<'a> Key<'a> {
     /// The parts, for a hasher that takes several fields and keeps them apart.
     #[must_use]
+    #[inline]
     pub fn parts(&self) -> [&'a [u8]; 3] {
         [self.head, self.payload, self.trailer]
     }
