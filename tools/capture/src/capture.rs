@@ -22,7 +22,7 @@ use echoless_packets::InterfaceId;
 use echoless_packets::framing::PacketBlock;
 use echoless_packets::writer::PcapngWriter;
 
-use crate::interface::{Change, Interface, now};
+use crate::interface::{self, Change, Interface, now};
 use crate::options::{InterfaceCounts, InterfaceError, Notice, Options};
 use crate::pcapng;
 
@@ -86,6 +86,13 @@ impl Capture {
     ) -> Result<Self, InterfaceError> {
         let mut writer = pcapng::section();
         let mut interfaces: Vec<Interface> = Vec::new();
+        // Before the frames of one are taken from the host, in vain if another is not there.
+        for name in &options.interfaces {
+            interface::find(name).map_err(|source| InterfaceError {
+                interface: name.clone(),
+                source,
+            })?;
+        }
         for (name, counts) in options.interfaces.iter().zip(counts) {
             let opened = Interface::open(name, options, Arc::clone(counts));
             let opened = opened.and_then(|opened| {
@@ -352,7 +359,9 @@ impl Capture {
     #[must_use]
     pub fn is_behind(&self) -> bool {
         let is_late = |due: u64| due.saturating_add(LATE) < now();
-        self.due.is_none_or(is_late) && self.interfaces.iter().any(Interface::is_behind)
+        let holds = !self.hold.is_zero();
+        !(holds && self.due.is_some_and(|due| !is_late(due)))
+            && self.interfaces.iter().any(Interface::is_behind)
     }
 
     /// Finds out, behind a wait, what has become of the interfaces.

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -98,6 +99,11 @@ impl Interface {
             (filter, true) => {
                 if link_type != LinkType::ETHERNET {
                     let problem = "AF_XDP has Ethernet frames only: expected --capture af-packet";
+                    return Err(io::Error::new(ErrorKind::Unsupported, problem));
+                }
+                // It takes the program and has its members run it, whose frames then are nobody's.
+                if Path::new("/proc/self/net/bonding").join(name).exists() {
+                    let problem = "is a bond, which AF_XDP cannot capture: expected its members";
                     return Err(io::Error::new(ErrorKind::Unsupported, problem));
                 }
                 let filter = filter.as_ref().map(|it| FrameFilter::new(link_type, it));

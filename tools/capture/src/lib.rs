@@ -6,9 +6,10 @@
 //! ```
 //!
 //! An interface has a packet socket with a ring (`TPACKET_V3`) that the kernel fills block by
-//! block, or a socket of AF_XDP for each queue, whose frames the host does not get. A frame is copied once, into the buffer of the caller, with the VLAN tag that the kernel
-//! has taken out put back, and described there, so that the caller need not frame it. The section
-//! ends with the statistics of each interface, which say what the kernel has dropped.
+//! block, or a socket of AF_XDP for each queue, whose frames the host does not get. A frame is copied
+//! once, into the buffer of the caller, with the VLAN tag that the kernel has taken out put back,
+//! and described there, so that the caller need not frame it. The section ends with the statistics
+//! of each interface, which say what the kernel has dropped.
 //!
 //! The caller waits: [`Capture::awaited`] says for what.
 //!
@@ -36,8 +37,8 @@
 //! ```
 //!
 //! `unsafe` code maps memory (`memory.rs`) and reads it (`ring.rs`, `xdp/umem.rs`), calls sockets
-//! (`socket.rs`, `xdp/socket.rs`), `bpf(2)` (`xdp/program.rs`) and libpcap (`filter.rs`). `block.rs`
-//! and `xdp/reader.rs` take offsets and lengths out of the memory and trust none of them.
+//! (`socket.rs`, `xdp/socket.rs`), `bpf(2)` (`xdp/program.rs`) and libpcap (`filter.rs`).
+//! `block.rs` and `xdp/reader.rs` take offsets and lengths out of the memory and trust none of them.
 
 #[cfg(target_os = "linux")]
 mod block;

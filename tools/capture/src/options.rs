@@ -42,8 +42,8 @@ impl Method {
 /// What is captured.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether frames are captured by AF_XDP, which the host then does not get, in the best way that
-    /// the driver has.
+    /// Whether frames are captured by AF_XDP, which the host then does not get, in the best way
+    /// that the driver has.
     pub by_xdp: bool,
     /// The interfaces, none of them twice.
     pub interfaces: Vec<String>,
@@ -53,7 +53,8 @@ pub struct Options {
     /// Whether frames that are to others are captured, too.
     pub promiscuous: bool,
     /// The memory of the ring of each interface in bytes, rounded up to whole blocks of 128 KiB or
-    /// 256 KiB; [`LEAST_BUFFER`] or more.
+    /// 256 KiB; [`LEAST_BUFFER`] or more. By AF_XDP its queues share it, rounded down to frames, of
+    /// which each queue has 64 at least.
     pub buffer: u64,
     /// The longest time that a frame waits for others in its block, in whole milliseconds; 1 or
     /// more.

@@ -100,25 +100,35 @@ impl PacketSocket {
         })
     }
 
-    /// The number of queues that an interface of this name receives by, as far as its driver tells.
+    /// The number of queues that an interface of this name has, as far as its driver tells.
     pub(crate) fn queues(&self, name: &str) -> Option<u32> {
         // Of `struct ethtool_channels`: the most, then those in use.
-        let [.., received, _, _, combined] = self.ask_driver(name, [ETHTOOL_GCHANNELS; 9])?;
-        Some(received.saturating_add(combined))
+        // SAFETY: nine numbers.
+        let answer = unsafe { self.ask_driver(name, [ETHTOOL_GCHANNELS; 9]) };
+        let [.., received, sent, _, combined] = answer?;
+        Some(received.max(sent).saturating_add(combined))
     }
 
     /// Whether an interface of this name takes VLAN tags out of the frames that it receives.
     pub(crate) fn takes_tags_out(&self, name: &str) -> bool {
-        let flags = self.ask_driver(name, [ETHTOOL_GFLAGS; 2]);
+        // SAFETY: two numbers, of `struct ethtool_value`.
+        let flags = unsafe { self.ask_driver(name, [ETHTOOL_GFLAGS; 2]) };
         flags.is_some_and(|[_, flags]| flags & ETH_FLAG_RXVLAN != 0)
     }
 
-    /// What a driver answers to a command, the first of the numbers, which it overwrites: they must
-    /// be as many as the command has. `None` if it does not know it.
-    fn ask_driver<const N: usize>(&self, name: &str, mut numbers: [u32; N]) -> Option<[u32; N]> {
+    /// What a driver answers to a command, the first of the numbers, which it overwrites. `None` if
+    /// it does not know it.
+    ///
+    /// # Safety
+    /// The numbers must be as many as the command has.
+    unsafe fn ask_driver<const N: usize>(
+        &self,
+        name: &str,
+        mut numbers: [u32; N],
+    ) -> Option<[u32; N]> {
         let mut request = request(name).ok()?;
         request.ifr_ifru.ifru_data = numbers.as_mut_ptr().cast();
-        // SAFETY: the driver reads and writes the numbers of the command.
+        // SAFETY: the driver reads and writes as many numbers as the command has.
         let answer =
             unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
         checked(answer).ok().map(|()| numbers)

@@ -14,7 +14,7 @@ const BPF_PROG_LOAD: c_long = 5;
 const BPF_LINK_CREATE: c_long = 28;
 const BPF_MAP_TYPE_XSKMAP: u32 = 17;
 const BPF_PROG_TYPE_XDP: u32 = 6;
-/// The program leaves frames of several parts whole. Unknown before Linux 5.18.
+/// The program leaves frames of several parts whole. Sockets have them since Linux 6.6.
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 const BPF_XDP: u32 = 37;
 /// Where the program runs: behind the driver, or in it.
@@ -126,7 +126,8 @@ impl Attached {
             // lengths that the map was made for.
             unsafe { call(BPF_MAP_UPDATE_ELEM, &entry) }?;
         }
-        let program = load(&map)?;
+        let joins = sockets.iter().all(|socket| socket.joins_parts);
+        let program = load(&map, joins)?;
         let link = |flags| {
             let link = NewLink {
                 program: program.as_raw_fd(),
@@ -153,7 +154,7 @@ impl Attached {
 }
 
 /// Loads the program: `return bpf_redirect_map(map, context->rx_queue_index, XDP_PASS)`.
-fn load(map: &OwnedFd) -> io::Result<OwnedFd> {
+fn load(map: &OwnedFd, joins_parts: bool) -> io::Result<OwnedFd> {
     const LOAD_WORD: u8 = 0x61;
     const LOAD_MAP: [u8; 2] = [0x18, 0];
     const SET: u8 = 0xb7;
@@ -187,10 +188,8 @@ fn load(map: &OwnedFd) -> io::Result<OwnedFd> {
         // to a text that ends with NUL.
         unsafe { create(BPF_PROG_LOAD, &program) }
     };
-    match load(BPF_F_XDP_HAS_FRAGS) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => load(0),
-        loaded => loaded,
-    }
+    // The kernel drops frames of several parts uncounted where sockets cannot have them.
+    load(if joins_parts { BPF_F_XDP_HAS_FRAGS } else { 0 })
 }
 
 /// # Safety

@@ -2,7 +2,6 @@
 //! queue when it is looked at have the time of the look, as AF_XDP has none of its own.
 
 use std::io::{self, ErrorKind};
-use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::Duration;
@@ -102,34 +101,19 @@ impl XdpReader {
             chunks: u32::try_from(chunks.max(LEAST_CHUNKS)).map_err(io::Error::other)?,
             fits: longest_frame + HEADROOM <= chunk_bytes,
         };
-        let begin = || {
+        let open = || {
             let (sockets, queues) = open_queues(hardware.index, layout)?;
-            let program = Attached::new(hardware.index, &sockets).map_err(|error| {
-                let problem =
-                    format!("has another XDP program: expected none (ip link set {name} xdp off)");
-                match error.kind() {
-                    ErrorKind::ResourceBusy | ErrorKind::AlreadyExists => {
-                        io::Error::new(ErrorKind::ResourceBusy, problem)
-                    }
-                    _ => error,
-                }
+            let attached = while_busy(|| Attached::new(hardware.index, &sockets));
+            let program = attached.map_err(|error| match is_busy(&error) {
+                true => busy(format!(
+                    "has another XDP program: expected none (ip link set {name} xdp off)"
+                )),
+                false => error,
             })?;
             io::Result::Ok((sockets, queues, program))
         };
-        let is_busy = |error: &io::Error| error.kind() == ErrorKind::ResourceBusy;
-        let tried_again = iter::repeat_with(|| {
-            thread::sleep(BETWEEN_TRIES);
-            begin()
-        });
-        let tries = iter::once_with(begin).chain(tried_again).take(TRIES);
-        let mut last = Err(ErrorKind::ResourceBusy.into());
-        for opened in tries {
-            last = opened;
-            if !last.as_ref().is_err_and(is_busy) {
-                break;
-            }
-        }
-        let (sockets, queues, program) = last.map_err(|error| explained(error, options.buffer))?;
+        let (sockets, queues, program) =
+            open().map_err(|error| explained(error, options.buffer))?;
         Ok(Self {
             sockets,
             program: Some(program),
@@ -334,23 +318,42 @@ impl XdpReader {
 fn open_queues(index: u32, layout: Layout) -> io::Result<(Vec<XdpSocket>, Vec<Umem>)> {
     let (mut sockets, mut memories) = (Vec::new(), Vec::new());
     loop {
-        match XdpSocket::open(index, sockets.len() as u32, layout) {
+        let queue = sockets.len() as u32;
+        match while_busy(|| XdpSocket::open(index, queue, layout)) {
             Ok((socket, memory)) => {
                 sockets.push(socket);
                 memories.push(memory);
             }
-            // There are no more queues, whatever the driver tells of them.
+            // There are no more queues. The driver may have told of fewer, or of more.
             Err(error) if error.kind() == ErrorKind::InvalidInput && !sockets.is_empty() => {
                 return Ok((sockets, memories));
             }
-            Err(error) if error.kind() == ErrorKind::ResourceBusy => {
-                let queue = sockets.len();
-                let problem = format!("another program has queue {queue} by AF_XDP");
-                return Err(io::Error::new(error.kind(), problem));
+            Err(error) if is_busy(&error) => {
+                return Err(busy(format!("another program has queue {queue} by AF_XDP")));
             }
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Repeats a step for a moment while something is busy.
+fn while_busy<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..TRIES {
+        match step() {
+            Err(error) if is_busy(&error) => thread::sleep(BETWEEN_TRIES),
+            done => return done,
+        }
+    }
+    step()
+}
+
+/// Whether another program has a queue or the interface.
+fn is_busy(error: &io::Error) -> bool {
+    [ErrorKind::ResourceBusy, ErrorKind::AlreadyExists].contains(&error.kind())
+}
+
+fn busy(problem: String) -> io::Error {
+    io::Error::new(ErrorKind::ResourceBusy, problem)
 }
 
 /// An error of the system in words for people.

@@ -49,7 +49,11 @@ pub(super) struct Layout {
 
 /// An AF_XDP socket.
 #[derive(Debug)]
-pub(super) struct XdpSocket(OwnedFd);
+pub(super) struct XdpSocket {
+    socket: OwnedFd,
+    /// Whether it gets frames that fit in no chunk.
+    pub(super) joins_parts: bool,
+}
 
 impl XdpSocket {
     /// A socket of a queue of an interface, which gets what a program passes to it, and its memory.
@@ -93,35 +97,12 @@ impl XdpSocket {
         let filled = map(libc::XDP_PGOFF_RX_RING as u64, &offsets.rx, FILLED_ENTRY)?;
         let empty = map(libc::XDP_UMEM_PGOFF_FILL_RING, &offsets.fr, EMPTY_ENTRY)?;
         let memory = Umem::new(frames, layout.chunk_bytes as usize, filled, empty);
-        let socket = Self(socket);
-        socket.bind(index, queue, layout.fits)?;
+        let joins_parts = bind(&socket, index, queue, layout.fits)? & XDP_USE_SG != 0;
+        let socket = Self {
+            socket,
+            joins_parts,
+        };
         Ok((socket, memory))
-    }
-
-    fn bind(&self, index: u32, queue: u32, fits: bool) -> io::Result<()> {
-        let length = size_of::<libc::sockaddr_xdp>() as socklen_t;
-        let mut bound = Ok(());
-        for flags in WAYS {
-            // The driver of such frames would drop them.
-            if flags == XDP_ZEROCOPY && !fits {
-                continue;
-            }
-            let address = libc::sockaddr_xdp {
-                sxdp_family: libc::AF_XDP as u16,
-                sxdp_flags: flags,
-                sxdp_ifindex: index,
-                sxdp_queue_id: queue,
-                sxdp_shared_umem_fd: 0,
-            };
-            let place = (&raw const address).cast();
-            // SAFETY: the address has this length.
-            bound = checked(unsafe { libc::bind(self.0.as_raw_fd(), place, length) });
-            let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;
-            if bound.as_ref().map_or_else(is_busy, |()| true) {
-                break;
-            }
-        }
-        bound
     }
 
     /// Whether the driver writes into the memory of the socket.
@@ -130,7 +111,7 @@ impl XdpSocket {
     /// That of the system.
     pub(super) fn is_zero_copy(&self) -> io::Result<bool> {
         let none = xdp_options { flags: 0 };
-        let options = get(&self.0, SOL_XDP, libc::XDP_OPTIONS, none)?;
+        let options = get(&self.socket, SOL_XDP, libc::XDP_OPTIONS, none)?;
         Ok(options.flags & XDP_OPTIONS_ZEROCOPY != 0)
     }
 
@@ -141,12 +122,40 @@ impl XdpSocket {
     pub(super) fn statistics(&self) -> io::Result<xdp_statistics> {
         // SAFETY: numbers, for which zeros are values.
         let none: xdp_statistics = unsafe { mem::zeroed() };
-        get(&self.0, SOL_XDP, libc::XDP_STATISTICS, none)
+        get(&self.socket, SOL_XDP, libc::XDP_STATISTICS, none)
     }
 }
 
 impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.socket.as_fd()
     }
+}
+
+/// Binds a socket to a queue of an interface in the best way that there is, which is returned.
+fn bind(socket: &OwnedFd, index: u32, queue: u32, fits: bool) -> io::Result<u16> {
+    let length = size_of::<libc::sockaddr_xdp>() as socklen_t;
+    let mut bound = Err(io::ErrorKind::Unsupported.into());
+    for flags in WAYS {
+        // The driver of such frames would drop them.
+        if flags == XDP_ZEROCOPY && !fits {
+            continue;
+        }
+        let address = libc::sockaddr_xdp {
+            sxdp_family: libc::AF_XDP as u16,
+            sxdp_flags: flags,
+            sxdp_ifindex: index,
+            sxdp_queue_id: queue,
+            sxdp_shared_umem_fd: 0,
+        };
+        let place = (&raw const address).cast();
+        // SAFETY: the address has this length.
+        let answer = checked(unsafe { libc::bind(socket.as_raw_fd(), place, length) });
+        bound = answer.map(|()| flags);
+        let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;
+        if bound.as_ref().map_or_else(is_busy, |_| true) {
+            break;
+        }
+    }
+    bound
 }

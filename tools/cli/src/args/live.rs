@@ -36,7 +36,7 @@ pub(crate) enum CaptureMethod {
 #[command(next_help_heading = HEADING, mut_args(without_files))]
 pub(crate) struct LiveArgs {
     /// Capture on this interface instead of reading files, until a signal (Ctrl-C) ends it. Several
-    /// interfaces are one stream, in the order of time. Needs root or CAP_NET_RAW; Linux only
+    /// interfaces are one stream, in the order of time. Needs root or capabilities; Linux only
     #[arg(long = "interface", value_name = "NAME")]
     pub(crate) interfaces: Vec<String>,
 

@@ -65,8 +65,8 @@ pub(crate) struct PacketArgs {
     #[arg(long)]
     pub(crate) inner: bool,
 
-    /// Compare at most N bytes behind the header of TCP, UDP, SCTP or ICMP; the length is compared in
-    /// any case, and packets without such a header are compared whole
+    /// Compare at most N bytes behind the header of TCP, UDP, SCTP or ICMP; the length is compared
+    /// in any case, and of packets without such a header all bytes are
     #[arg(long, value_name = "N")]
     pub(crate) payload_bytes: Option<String>,
 

@@ -382,8 +382,12 @@ impl Observer for LiveObserver<'_> {
         let (dropped, unsent) = (self.live.dropped(), self.live.unsent());
         if dropped > 0 {
             words.records += &format!(
-                ", {} lost before they were read (--buffer, --filter and --snap-length help)",
-                grouped(dropped)
+                ", {} lost before they were read ({})",
+                grouped(dropped),
+                match self.live.options.by_xdp {
+                    true => "--buffer helps",
+                    false => "--buffer, --filter and --snap-length help",
+                }
             );
         }
         if unsent > 0 {

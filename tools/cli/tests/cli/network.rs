@@ -97,6 +97,39 @@ impl Network {
         command.args(["--net", "--target", &self.0.id().to_string(), "--"]);
         command
     }
+
+    /// Whether its system has AF_XDP, and the right to use it; a message if not.
+    pub(crate) fn has_xdp(&self) -> bool {
+        let mut probe = self.packets("", "--interface lo --capture af-xdp --duration 1ms");
+        let probe = probe.output().unwrap();
+        let error = String::from_utf8(probe.stderr).unwrap();
+        let mut reasons = ["no AF_XDP", "no permission"].iter();
+        if reasons.any(|it| error.contains(it)) {
+            eprintln!("skipped: {error}");
+            return false;
+        }
+        assert_eq!(probe.status.code(), Some(0), "{error}");
+        true
+    }
+
+    /// What a capture with these options gives that is stopped while this file is sent, which it
+    /// has no room for, and goes on by a line for its number.
+    pub(crate) fn overrun(
+        &self,
+        options: &str,
+        sent: &str,
+        goes_on: impl Fn(u32) -> String,
+    ) -> (Option<i32>, Vec<u8>) {
+        let run = LiveRun::start(self.packets("", options));
+        let id = run.child.id();
+        self.sh(&format!("kill -STOP {id}"));
+        self.replay("a0", sent);
+        self.sh(&goes_on(id));
+        let (code, output, messages) = run.end();
+        let says = "lost before they were read";
+        assert!(messages.contains(says), "{messages}");
+        (code, output)
+    }
 }
 
 impl Drop for Network {

@@ -615,18 +615,10 @@ fn lost_packets_are_counted() {
     let sent = folder.path("sent").display().to_string();
     let stats = folder.path("stats").display().to_string();
     let args = format!("--interface a1 --buffer 256KiB --fail-on-loss --stats {stats}");
-    let run = LiveRun::start(network.packets("", &args));
-    let id = run.child.id();
-    // While it is stopped, packets of a megabyte come to a ring of a quarter of that.
-    network.sh(&format!("kill -STOP {id}"));
-    network.replay("a0", &sent);
-    network.sh(&format!("kill -CONT {id}; kill -TERM {id}"));
-    let (code, output, messages) = run.end();
-    assert_eq!(code, Some(3), "{messages}");
-    assert!(
-        messages.contains("lost before they were read"),
-        "{messages}"
-    );
+    // Packets of a megabyte come to a ring of a quarter of that.
+    let ended = |id| format!("kill -CONT {id}; kill -TERM {id}");
+    let (code, output) = network.overrun(&args, &sent, ended);
+    assert_eq!(code, Some(3));
     let stats: Value = folder.json("stats");
     let number = |value: &Value| value.as_u64().unwrap();
     let (read, dropped) = (number(&stats["records"]), number(&stats["dropped"]));
@@ -635,17 +627,8 @@ fn lost_packets_are_counted() {
     assert!(number(&stats["captured"][0]["freezes"]) > 0);
     assert_eq!(captured(&output).0.len() as u64, number(&stats["fresh"]));
     // An interface that is removed counts for more.
-    let run = LiveRun::start(network.packets("", &args));
-    let id = run.child.id();
-    network.sh(&format!("kill -STOP {id}"));
-    network.replay("a0", &sent);
-    network.sh(&format!("ip link del a1; kill -CONT {id}"));
-    let (code, _, messages) = run.end();
-    assert_eq!(code, Some(2), "{messages}");
-    assert!(
-        messages.contains("lost before they were read"),
-        "{messages}"
-    );
+    let removed = |id| format!("ip link del a1; kill -CONT {id}");
+    assert_eq!(network.overrun(&args, &sent, removed).0, Some(2));
 }
 
 #[test]
