@@ -209,7 +209,7 @@ typedef struct {
     const char *ignore;
     // "none" (the default) or "vlan": what copies must have in common besides.
     const char *group;
-    // The bytes of the payload that are compared; 0 are all.
+    // The bytes that are compared behind the header of TCP, UDP, SCTP or ICMP; 0 are all.
     uint32_t payload_bytes;
     // The bytes of a packet that every capture has, at least 40; 0 if captures do not cut.
     uint32_t snap_safe;

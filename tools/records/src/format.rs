@@ -238,8 +238,8 @@ pub trait LastEnd: Debug + Send {
     fn find(&mut self, bytes: &[u8], from: usize) -> Option<usize>;
 
     /// The states that the search may have in front of a part of the input that begins anywhere. It
-    /// finds the ends in such a part from one of them and the byte before. None if a search needs
-    /// more than that.
+    /// finds the ends in such a part from one of them and the byte before. Empty if a search
+    /// needs more than that.
     fn states(&self) -> &'static [Quoting] {
         &[]
     }

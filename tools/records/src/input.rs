@@ -15,7 +15,7 @@ use self::sources::{InputSources, OpenInput};
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
 use super::restart::StreamRestart;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::files::Source;
 use crate::keys::RecordReading;
 use crate::partial::{PartialInput, PartialInputs};
@@ -171,6 +171,12 @@ impl Input {
                 ControlFlow::Break(filled) => return Ok(filled),
             };
             let is_filled = (self.cutter).cut(chunk, current, gathered);
+            if let Some((_, bytes)) = chunk.input.file.left_at.filter(|_| !is_filled) {
+                failure::warn(&format!(
+                    "{}: no header ends in its {bytes} bytes, which are left to the next run",
+                    self.sources.current().name()
+                ));
+            }
             if chunk.input.is_last {
                 self.sources.close(&current.file);
                 self.current = None;

@@ -13,7 +13,7 @@ use crate::signals::{Patience, Readiness, Signals};
 pub const CHUNK_BYTES: usize = 256 << 10;
 
 /// The bytes of a chunk in which its records are counted, to estimate how many there are: the first
-/// ones, or the last ones if the others are read later, which then hold the end of its last record.
+/// ones, or the last ones if the others are read later.
 pub(crate) const SEARCHED_BYTES: usize = 4 << 10;
 
 /// The outcome of a read.

@@ -425,6 +425,8 @@ fn half_of_a_header_is_left_to_the_next_run() {
             let run = dedup(&folder, &format!("-q -o out {options} in"));
             assert_eq!(run.code, 0, "{options} {part}: {}", run.stderr);
             assert_eq!(folder.read("out"), expected, "{options} {part}");
+            let says = run.stderr.contains("no header ends in its");
+            assert_eq!(says, expected.is_empty(), "{}", run.stderr);
         }
     }
 }

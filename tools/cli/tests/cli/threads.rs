@@ -5,7 +5,7 @@ use std::thread::{self, available_parallelism};
 
 use serde_json::Value;
 
-use crate::run::{Run, command, dedup, echoless, file};
+use crate::run::{Folder, Run, command, dedup, echoless, file};
 
 /// Records that fill many chunks: a third are repeats, some lack a second field, the last lacks its
 /// terminator.
@@ -400,4 +400,21 @@ fn a_short_pipe_gets_no_more_threads_than_are_cheap() {
     );
     let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
     assert_eq!(stats["threads"], 64);
+}
+
+/// The first read ends inside of a record, of which a part begins that has fewer bytes than that.
+#[test]
+fn records_longer_than_a_part_are_as_with_one_thread() {
+    let line = |byte: u8| [vec![byte; 1_050_000], vec![b'\n']].concat();
+    let input = [b'a', b'b', b'a', b'c', b'b'].map(line).concat();
+    let folder = Folder::new();
+    folder.write("in", &input);
+    let expected = [b'a', b'b', b'c'].map(line).concat();
+    for threads in 1..=3 {
+        for format in ["", "--csv"] {
+            let args = format!("-q --threads {threads} {format} -o out in");
+            assert_eq!(folder.dedup(args).code, 0);
+            assert!(folder.bytes("out") == expected, "{threads} {format}");
+        }
+    }
 }

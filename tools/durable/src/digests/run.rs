@@ -446,7 +446,7 @@ fn count_below(items: usize, is_below: impl Fn(usize) -> bool) -> usize {
     while end <= items && is_below(end - 1) {
         end *= 2;
     }
-    // The one before `begin` is below, the one before `end` is not.
+    // The one before `begin` is below, and the one at `end` is not, if they are there.
     let (mut begin, mut end) = (end / 2, items.min(end - 1));
     while begin < end {
         let middle = usize::midpoint(begin, end);

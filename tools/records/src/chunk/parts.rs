@@ -45,7 +45,7 @@ impl ChunkBytes {
         &self.buffer[..self.filled]
     }
 
-    /// Those behind the byte order mark.
+    /// Those behind the mark.
     pub(crate) fn behind_mark(&self) -> &[u8] {
         &self.buffer[self.mark..self.filled]
     }

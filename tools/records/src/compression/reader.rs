@@ -148,9 +148,9 @@ impl PlainBytes {
         is_divisible.then_some(file)
     }
 
-    /// Counts bytes of a plain file that are read elsewhere.
-    pub(crate) const fn count_read(&mut self, bytes: usize) {
-        self.plain_bytes += bytes as u64;
+    /// Counts a part of a plain file that is read elsewhere, whose first bytes are counted already.
+    pub(crate) const fn count_part(&mut self, bytes: usize, counted: usize) {
+        self.plain_bytes = self.plain_bytes - counted as u64 + bytes as u64;
     }
 
     /// Goes on in a plain file at `offset`, which so many bytes that are counted are behind.

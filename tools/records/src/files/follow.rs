@@ -1,5 +1,6 @@
 //! Files that grow, are rotated and truncated while they are read: `--follow`.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -458,7 +459,7 @@ pub(crate) struct NextFiles {
     /// The one that has it now. While a file is rotated, none may have it.
     pub(crate) present: Option<File>,
     /// Those that are not read, and why.
-    omitted: Vec<(Sibling, &'static str)>,
+    omitted: Vec<(Sibling, Cow<'static, str>)>,
     /// The rotated files that are in the folder now.
     pub(crate) before: RotatedBefore,
 }
@@ -498,24 +499,31 @@ impl NextFiles {
             } else {
                 let mut between = Between::not_before(before, &siblings, detection);
                 // Compressed in between, the last one has another number.
-                if let Some((oldest, last)) = between.files.first().zip(last)
-                    && oldest.is_copy_of(last, detection).unwrap_or(false)
-                {
-                    between.files.remove(0);
+                if let Some(last) = last {
+                    let is_copy =
+                        |file: &Sibling| file.is_copy_of(last, detection).unwrap_or(false);
+                    let copy = between.files.iter().position(is_copy);
+                    copy.map(|at| between.files.remove(at));
                 }
                 between
             };
             let mut omitted: Vec<_> = (between.unordered.into_iter())
-                .map(|file| (file, UNORDERED))
+                .map(|file| (file, Cow::Borrowed(UNORDERED)))
                 .collect();
             if detection == Detection::Off {
                 let compressed = between.files.extract_if(.., |file| file.is_compressed);
-                omitted.extend(compressed.map(|file| (file, LEFT_COMPRESSED)));
+                omitted.extend(compressed.map(|file| (file, Cow::Borrowed(LEFT_COMPRESSED))));
             }
-            let opened = between.files.iter().map(|file| file.open().transpose());
+            let (mut rotated, mut was_renamed) = (Vec::new(), false);
+            for file in between.files {
+                match file.open() {
+                    Ok(Some(opened)) => rotated.push(opened),
+                    Ok(None) => was_renamed = true,
+                    Err(error) => omitted.push((file, format!("of this error: {error}").into())),
+                }
+            }
             // Without one that was renamed meanwhile, none.
-            let rotated: Option<io::Result<Vec<File>>> = opened.collect();
-            if let Some(rotated) = rotated.transpose()? {
+            if !was_renamed {
                 return Ok(Self {
                     rotated,
                     present,

@@ -31,7 +31,7 @@ impl RotatedBefore {
     /// # Errors
     /// If the file cannot be read.
     pub(super) fn has(&self, sibling: &Sibling, detection: Detection) -> io::Result<bool> {
-        // One that could not be read cannot be read now either.
+        // Known without its content: it could not be opened then.
         let unread = sibling.unread();
         if self.0.contains(&unread) {
             return Ok(true);

@@ -19,10 +19,10 @@ use crate::unread::{PartRange, UnreadPart, cut_at_record};
 
 /// A part has at least the bytes of a chunk divided by this: its system calls cost more than it
 /// gains if a read is to bring few bytes.
-const LEAST_PARTS: usize = 16;
+const LEAST_PART_DIVISOR: usize = 16;
 
 /// The bytes in front of a part are those of a chunk divided by this.
-const FRONTS: usize = 64;
+const FRONT_DIVISOR: usize = 64;
 
 /// What was read into the buffer of a chunk.
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +146,8 @@ impl OpenInput {
     /// input goes on behind the last record of such parts. `None` if the thread is gone that was to
     /// find it.
     ///
-    /// A turn to fill takes the same time however long the chunks are.
+    /// A turn to fill takes the same time however long the chunks are, but for the one behind the
+    /// last part, which waits for the threads of the parts.
     pub(super) fn defer(
         &mut self,
         sources: &InputSources,
@@ -197,12 +198,12 @@ impl OpenInput {
             }
         };
         // What the first record has in front of the cut is often no more than this.
-        let cut = ((sizes.usual / FRONTS) as u64).min(offset) as usize;
+        let cut = ((sizes.usual / FRONT_DIVISOR) as u64).min(offset) as usize;
         sizes.make_room(&mut chunk.bytes.buffer, cut, sources.current())?;
         let until = cut + sizes.next_room(&mut chunk.bytes.buffer, cut).len();
         let part_bytes = (until - cut) as u64;
         if cut == 0
-            || until - cut < sizes.usual / LEAST_PARTS
+            || until - cut < sizes.usual / LEAST_PART_DIVISOR
             || until > sizes.longest
             || offset + part_bytes > length
         {
@@ -231,7 +232,7 @@ impl OpenInput {
             offset: offset + part_bytes,
             cut: behind,
         });
-        self.file.count_read(until - cut - self.tail.len());
+        self.file.count_part(until - cut, self.tail.len());
         self.tail.clear();
         chunk.bytes.filled = until;
         chunk.bytes.unread = Some(part);

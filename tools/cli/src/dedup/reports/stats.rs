@@ -468,6 +468,7 @@ pub(super) fn late_fate(window: &WindowConfig, config: &DedupConfig) -> &'static
         (_, Content::Packets(_)) if config.sources.len() > 1 => {
             "passed unjudged; join the files in the order of time (mergecap)"
         }
+        (_, Content::Packets(packets)) if packets.live.is_some() => "passed unjudged",
         (_, Content::Packets(_)) => "passed unjudged; sort the packets by time first (reordercap)",
         (Late::Pass, Content::Records(_)) => {
             "passed unjudged; sort the inputs by time, or set a longer --lateness"

@@ -421,13 +421,14 @@ impl SavedInputs {
         Ok(Some((file, found)))
     }
 
-    /// Whether these bytes, of which more may follow if they fill a sample, are the start of an
-    /// input that was read. Of few bytes only all of them: many files have the same first line.
-    pub(super) fn has_beginning(&self, plain: &[u8]) -> bool {
-        self.all.iter().any(|input| {
+    /// The inputs that were read and begin with these bytes, of which more may follow if they fill
+    /// a sample. Of few bytes only all of them: many files have the same first line.
+    pub(super) fn with_start(&self, plain: &[u8]) -> impl Iterator<Item = &SavedInput> {
+        let sample = Sample::of(plain);
+        self.all.iter().filter(move |input| {
             let start = &input.identity.start;
             let is_text = !input.is_compressed && start.bytes > 0;
-            is_text && start.bytes == plain.len() && Sample::of(plain) == *start
+            is_text && start.bytes == sample.bytes && sample == *start
         })
     }
 

@@ -670,12 +670,10 @@ impl<'a> Following<'a> {
             sibling.warn_of_omission(self.path, LEFT_COMPRESSED);
             return Ok(None);
         }
-        if sibling.is_compressed
-            && let Some(file) = sibling.open().map_err(self.failed())?
-        {
-            match start_of(file, self.detection) {
-                Ok(start) if self.inputs.has_beginning(&start) => return Ok(None),
-                Ok(_) => {}
+        if sibling.is_compressed {
+            match self.was_read(sibling) {
+                Ok(true) => return Ok(None),
+                Ok(false) => {}
                 Err(error) => {
                     sibling.warn_of_omission(self.path, &format!("of this error: {error}"));
                     return Ok(None);
@@ -683,6 +681,24 @@ impl<'a> Following<'a> {
             }
         }
         Ok(Some(at))
+    }
+
+    /// Whether a compressed file is an input that was read.
+    fn was_read(&self, sibling: &Sibling) -> io::Result<bool> {
+        let Some(file) = sibling.open()? else {
+            return Ok(false);
+        };
+        let start = start_of(file, self.detection)?;
+        // Of files with the same long header, each is read on.
+        for saved in self.inputs.with_start(&start) {
+            if let Some(file) = sibling.open()? {
+                let mut plain = PlainBytes::new(file, self.detection, None);
+                if saved.is_beginning_of(|buffer| plain.fill(buffer))? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Adds the file that has the name now, if nothing is read before it.
