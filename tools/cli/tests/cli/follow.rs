@@ -245,6 +245,24 @@ fn a_first_line_that_all_files_have_does_not_hide_a_rotation() {
     }
 }
 
+/// Longer than what of a file is compared first.
+#[test]
+fn a_long_header_that_all_files_have_does_not_hide_a_compressed_one() {
+    let header = "h".repeat(1500) + "\n";
+    let file = |lines: &str| format!("{header}{lines}");
+    let folder = Folder::with(&[("log", file("a\n"))]);
+    let follower = follow(&folder, STATE);
+    follower.writes(&file("a\n"));
+    end(follower, "-TERM", 143);
+    for (name, lines) in [("log.2.gz", "a\n"), ("log.1.gz", "b\n")] {
+        folder.write(name, compress("gzip", file(lines).as_bytes()));
+    }
+    folder.write("log", file("c\n"));
+    let follower = follow(&folder, STATE);
+    follower.writes(&file("a\nb\nc\n"));
+    end(follower, "-TERM", 143);
+}
+
 #[test]
 fn a_file_that_was_made_later_was_rotated_later() {
     let folder = with_log();
