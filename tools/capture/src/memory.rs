@@ -13,7 +13,7 @@ pub(crate) struct Mapping {
     length: usize,
 }
 
-// SAFETY: the mapping belongs to no thread, and whoever uses its pointers answers for that.
+// SAFETY: the mapping belongs to no thread, and who uses its pointers answers for that.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
