@@ -334,7 +334,7 @@ fn all_that_is_rotated_between_two_looks_is_read() {
                 let follower = follow(&folder, &options);
                 follower.writes(&expected);
                 follower.signal("-STOP");
-                // What was there before is not read, whatever its name is.
+                // What was there before is not read under any name.
                 folder.rename("log.2.gz", "log.5.gz");
                 folder.write("log.4.gz", compress("gzip", b"old\n"));
                 fs::remove_file(folder.path("log.1")).unwrap();
