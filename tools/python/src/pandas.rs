@@ -4,8 +4,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
-/// The class of a module, if a program has imported it, and the object is of it: really, whatever
-/// its `__class__` is. Methods of pyarrow do not check their object.
+/// The class of a module, if a program has imported it, and the object is of it by its type, not by
+/// its `__class__`. Methods of pyarrow do not check their object.
 pub(crate) fn class_of<'py>(
     object: &Bound<'py, PyAny>,
     module: &str,

@@ -159,10 +159,10 @@ impl Input {
                 }
                 continue;
             };
-            match current.defer(&self.sources, &mut self.cutter, chunk)? {
-                Some(true) => return Ok(Filled::Chunk),
-                Some(false) => {}
-                None => return Ok(Filled::End),
+            if let ControlFlow::Break(filled) =
+                current.defer(&self.sources, &mut self.cutter, chunk)?
+            {
+                return Ok(filled);
             }
             let (sources, partial) = (&mut self.sources, &mut self.partial);
             let gathered = current.gather(sources, &mut self.cutter, partial, chunk, patience)?;

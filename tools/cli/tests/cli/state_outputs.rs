@@ -292,7 +292,7 @@ fn an_older_state_cuts_nothing_of_a_newer_output() {
     assert_eq!(place.folder.bytes("out"), before);
 }
 
-/// The commit "running" is on the disk before the first byte of an output: whatever was written
+/// The commit "running" is on the disk before the first byte of an output: all that was written
 /// behind it is cut if it is in the file that the state has begun, and in no other one.
 #[test]
 fn a_run_that_is_killed_before_its_first_commit_has_begun_its_outputs() {

@@ -185,7 +185,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn extents_are_those_of_frames_whatever_follows(parts in parts(), behind: Vec<u8>) {
+        fn extents_are_those_of_frames_with_anything_behind(parts in parts(), behind: Vec<u8>) {
             let part = &parts[0];
             for (frame, codec) in [
                 (frames(Codec::Zstd, &parts[..1]), Some(Codec::Zstd)),

@@ -2,10 +2,10 @@
 //! once open, and no file is both read and written.
 
 mod descriptors;
-pub mod follow;
+pub(crate) mod follow;
 mod identity;
 mod inputs;
-mod rotated_before;
+pub mod rotated;
 mod standard_streams;
 mod targets;
 
@@ -14,6 +14,6 @@ pub use identity::{
     ContentSample, FileBirth, FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample,
 };
 pub use inputs::Source;
-pub use rotated_before::RotatedBefore;
+pub use rotated::RotatedBefore;
 pub use standard_streams::{standard_output, write_stdout};
 pub use targets::{Opened, Target, Targets, check_outside_of_state};

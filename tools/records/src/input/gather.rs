@@ -143,8 +143,8 @@ impl OpenInput {
     }
 
     /// Fills the chunk with a part of the input that its reader reads, if that can be. Else, the
-    /// input goes on behind the last record of such parts. `None` if the thread is gone that was to
-    /// find it.
+    /// input goes on behind the last record of such parts; the stream ends if the thread is gone
+    /// that was to find it.
     ///
     /// A turn to fill takes the same time however long the chunks are, but for the one behind the
     /// last part, which waits for the threads of the parts.
@@ -153,40 +153,40 @@ impl OpenInput {
         sources: &InputSources,
         cutter: &mut Cutter,
         chunk: &mut Chunk,
-    ) -> Result<Option<bool>, Failure> {
-        if self.defer_part(sources, cutter, chunk)?.is_some() {
-            return Ok(Some(true));
+    ) -> Result<ControlFlow<Filled>, Failure> {
+        if self.defer_part(sources, cutter, chunk)? {
+            return Ok(ControlFlow::Break(Filled::Chunk));
         }
         if let Some(part) = self.part.take() {
             let Ok(cut) = part.cut.recv() else {
-                return Ok(None);
+                return Ok(ControlFlow::Break(Filled::End));
             };
             let back = self.file.go_back(cut.record, part.offset - cut.record);
             back.map_err(Failure::file(sources.current().name()))?;
             cutter.last_end.restart(false);
             cutter.terminator = cut.terminator;
         }
-        Ok(Some(false))
+        Ok(ControlFlow::Continue(()))
     }
 
-    /// The next part of the input as a chunk; `None` if it is to be read here. Only the last bytes
-    /// of it are read, which tell about how many records it has.
+    /// Fills the chunk with the next part of the input, unless it is to be read here. Only the last
+    /// bytes of it are read, for an estimate of its records. Returns whether it is filled.
     fn defer_part(
         &mut self,
         sources: &InputSources,
         cutter: &Cutter,
         chunk: &mut Chunk,
-    ) -> Result<Option<()>, Failure> {
+    ) -> Result<bool, Failure> {
         let sizes = cutter.sizes;
         let is_deferred = cutter.defers_reads && !self.begins && !sources.is_followed();
         let states = cutter.last_end.states();
         let (Some(length), Some(file), false) =
             (self.length, self.file.divisible(), states.is_empty())
         else {
-            return Ok(None);
+            return Ok(false);
         };
         if !is_deferred {
-            return Ok(None);
+            return Ok(false);
         }
         let file = Arc::clone(file);
         let offset = match &self.part {
@@ -207,7 +207,7 @@ impl OpenInput {
             || until > sizes.longest
             || offset + part_bytes > length
         {
-            return Ok(None);
+            return Ok(false);
         }
         let searched = SEARCHED_BYTES.min((until - cut) / 2);
         let range = PartRange {
@@ -220,7 +220,7 @@ impl OpenInput {
         let sample = &mut buffer[range.read_from..];
         let (read, _) = read_at(&file, sample, offset + part_bytes - searched as u64);
         if read < searched {
-            return Ok(None);
+            return Ok(false);
         }
         let before = match self.part.take() {
             Some(part) => part.cut,
@@ -236,7 +236,7 @@ impl OpenInput {
         self.tail.clear();
         chunk.bytes.filled = until;
         chunk.bytes.unread = Some(part);
-        Ok(Some(()))
+        Ok(true)
     }
 
     /// Reads once. At the end of an input that is followed, waits for more.

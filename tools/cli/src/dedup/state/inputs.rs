@@ -7,7 +7,7 @@ use std::path::{self, Path};
 
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
-use echoless_records::files::follow::are_related;
+use echoless_records::files::rotated::are_related;
 use echoless_records::files::{
     FileId, InputIdentity, OpenedFile, RotatedBefore, SAMPLE_BYTES, Sample,
 };

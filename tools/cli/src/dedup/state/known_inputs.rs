@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use echoless_records::compression::codec::Detection;
 use echoless_records::compression::reader::PlainBytes;
 use echoless_records::failure::{self, Failure, without_controls, write_stderr};
-use echoless_records::files::follow::{Between, LEFT_COMPRESSED, LOOKS, Sibling, UNORDERED};
+use echoless_records::files::rotated::{Between, LEFT_COMPRESSED, LOOKS, Sibling, UNORDERED};
 use echoless_records::files::{FileId, RotatedBefore, SAMPLE_BYTES, Source};
 use echoless_records::restart::{EarlierFile, InputPosition, InputRestart, StreamRestart};
 
