@@ -6,7 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::reading;
+use crate::compression::reader::PlainBytes;
+use crate::reading::{self, CHUNK_BYTES};
 
 /// The bytes at the start of an input, and in front of a position in it, that tell it from another
 /// file which got the number of a removed one.
@@ -147,8 +148,10 @@ impl OpenedFile {
 pub struct ContentSample {
     /// The length in bytes.
     pub length: u64,
-    start: Sample,
-    end: Sample,
+    /// The first bytes, which may be more than this length.
+    pub start: Sample,
+    /// The bytes in front of the end.
+    pub end: Sample,
 }
 
 impl ContentSample {
@@ -189,6 +192,35 @@ impl ContentSample {
             Some(end_at) => Ok(self.start.is_at(0, file)? && self.end.is_at(end_at, file)?),
             None => Ok(false),
         }
+    }
+
+    /// Whether decompressed bytes begin with this content, if that is any.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its data is damaged or not decoded.
+    pub(super) fn begins_decompressed(&self, plain: &mut PlainBytes) -> io::Result<bool> {
+        if !(1..=SAMPLE_BYTES).contains(&self.start.bytes) {
+            return Ok(false);
+        }
+        let mut last = vec![0; self.start.bytes];
+        if plain.fill(&mut last)? < last.len() || Sample::of(&last) != self.start {
+            return Ok(false);
+        }
+        let mut left = self.length.saturating_sub(last.len() as u64);
+        last.truncate(usize::try_from(self.length).unwrap_or(usize::MAX));
+        let mut buffer = vec![0; CHUNK_BYTES];
+        while left > 0 {
+            let most = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+            let part = &mut buffer[..most];
+            if plain.fill(part)? < most {
+                return Ok(false);
+            }
+            last.extend_from_slice(part);
+            last.drain(..last.len().saturating_sub(SAMPLE_BYTES));
+            left -= most as u64;
+        }
+        let end = last.len().saturating_sub(self.end.bytes);
+        Ok(self.end.bytes == 0 || Sample::of(&last[end..]) == self.end)
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::identity::{FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
+use super::identity::{ContentSample, FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
 use crate::compression::codec::Detection;
 use crate::compression::reader::PlainBytes;
 use crate::failure;
@@ -257,6 +257,31 @@ impl Sibling {
         }
     }
 
+    /// The first bytes, decompressed, as many as a sample has at most; `None` if it was renamed.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its data is damaged or not decoded.
+    pub fn plain_start(&self, detection: Detection) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = self.open()? else {
+            return Ok(None);
+        };
+        let mut start = vec![0; SAMPLE_BYTES];
+        let filled = PlainBytes::new(file, detection, None).fill(&mut start)?;
+        start.truncate(filled);
+        Ok(Some(start))
+    }
+
+    /// Whether it begins with this content, if that is any, once it is decompressed.
+    ///
+    /// # Errors
+    /// As of [`plain_start`](Self::plain_start).
+    pub fn begins_with(&self, content: &ContentSample, detection: Detection) -> io::Result<bool> {
+        match self.open()? {
+            Some(file) => content.begins_decompressed(&mut PlainBytes::new(file, detection, None)),
+            None => Ok(false),
+        }
+    }
+
     /// Whether it has the content of `file`, or is that compressed.
     pub(super) fn is_copy_of(&self, file: &File, detection: Detection) -> io::Result<bool> {
         let Some(own) = self.open()? else {
@@ -437,18 +462,36 @@ fn order(first: &Sibling, file: &Sibling, numbers: Numbers) -> Order {
 
 /// The rotated files that are in a folder before a name in it is followed: they are not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RotatedBefore(Vec<InputIdentity>);
+pub struct RotatedBefore(Vec<KnownFile>);
+
+/// A rotated file, as it was then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct KnownFile {
+    #[serde(flatten)]
+    identity: InputIdentity,
+    content: ContentSample,
+}
+
+impl KnownFile {
+    fn of(sibling: &Sibling) -> Option<Self> {
+        let file = sibling.open().ok()??;
+        Some(Self {
+            identity: OpenedFile::of(&file).ok()??.identity,
+            content: ContentSample::of(&file, u64::MAX).ok()?,
+        })
+    }
+}
 
 impl RotatedBefore {
     /// Those of these files whose names have a number or a time.
     pub fn of(siblings: &[Sibling]) -> Self {
-        let identity = |sibling: &Sibling| {
-            let opened = sibling.open().ok().flatten();
-            let opened = opened.and_then(|file| OpenedFile::of(&file).ok().flatten());
-            opened.map_or_else(|| sibling.unread(), |opened| opened.identity)
+        let unread = |sibling: &Sibling| KnownFile {
+            identity: sibling.unread(),
+            content: ContentSample::default(),
         };
+        let known = |sibling| KnownFile::of(sibling).unwrap_or_else(|| unread(sibling));
         let labelled = siblings.iter().filter(|sibling| sibling.is_labelled());
-        Self(labelled.map(identity).collect())
+        Self(labelled.map(known).collect())
     }
 
     /// Whether a file is one of these, which may have another name by now, have grown, or be
@@ -456,10 +499,10 @@ impl RotatedBefore {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub(super) fn has(&self, sibling: &Sibling, detection: Detection) -> io::Result<bool> {
+    fn has(&self, sibling: &Sibling, detection: Detection) -> io::Result<bool> {
         // Known without its content: it could not be opened then.
         let unread = sibling.unread();
-        if self.0.contains(&unread) {
+        if self.0.iter().any(|known| known.identity == unread) {
             return Ok(true);
         }
         let Some(file) = sibling.open()? else {
@@ -469,11 +512,11 @@ impl RotatedBefore {
             return Ok(false);
         };
         // A new file may get the number of a removed one.
-        let is_it = |known: &InputIdentity| {
-            let start = opened.start.get(..known.start.bytes);
-            known.file.number() == sibling.id.number()
-                && !known.is_of_another_time(&opened.identity)
-                && start.is_some_and(|start| Sample::of(start) == known.start)
+        let is_it = |KnownFile { identity, .. }: &KnownFile| {
+            let start = opened.start.get(..identity.start.bytes);
+            identity.file.number() == sibling.id.number()
+                && !identity.is_of_another_time(&opened.identity)
+                && start.is_some_and(|start| Sample::of(start) == identity.start)
         };
         if self.0.iter().any(is_it) {
             return Ok(true);
@@ -481,14 +524,15 @@ impl RotatedBefore {
         if !sibling.is_compressed || detection == Detection::Off {
             return Ok(false);
         }
-        let mut start = vec![0; SAMPLE_BYTES];
-        let filled = PlainBytes::new(file, detection, None).fill(&mut start)?;
         // Of few bytes all of them: many files have the same first line.
-        let start = (filled > 0).then(|| Sample::of(&start[..filled]));
-        Ok(self
-            .0
-            .iter()
-            .any(|known| Some(&known.start) == start.as_ref()))
+        let start = sibling.plain_start(detection)?.unwrap_or_default();
+        let start = Sample::of(&start);
+        for known in self.0.iter().filter(|known| known.content.start == start) {
+            if sibling.begins_with(&known.content, detection)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -530,6 +574,31 @@ mod tests {
             files.into_iter().map(name).collect::<Vec<_>>()
         };
         (names(between.files), names(between.unordered))
+    }
+
+    /// A long header that all files have is not enough.
+    #[test]
+    #[cfg(unix)]
+    fn a_compressed_file_was_there_before_if_it_has_all_of_the_content() {
+        use std::io::Write;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let content = |lines: &str| "h".repeat(2 * SAMPLE_BYTES) + lines;
+        let siblings = || Sibling::all(&path("log")).unwrap();
+        fs::write(path("log.1"), content("a\n")).unwrap();
+        let before = RotatedBefore::of(&siblings());
+        // It has grown since.
+        for (name, lines) in [("log.2.gz", "a\nb\n"), ("log.1.gz", "b\na\n")] {
+            let file = File::create(path(name)).unwrap();
+            let mut encoder = flate2::write::GzEncoder::new(file, Default::default());
+            encoder.write_all(content(lines).as_bytes()).unwrap();
+            encoder.finish().unwrap();
+        }
+        fs::remove_file(path("log.1")).unwrap();
+        let new = Between::not_before(&before, &siblings(), Detection::Text).files;
+        let new: Vec<_> = new.into_iter().map(|file| file.path).collect();
+        assert_eq!(new, [path("log.1.gz")]);
     }
 
     #[test]

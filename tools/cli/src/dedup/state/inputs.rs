@@ -9,7 +9,7 @@ use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 use echoless_records::files::rotated::are_related;
 use echoless_records::files::{
-    FileId, InputIdentity, OpenedFile, RotatedBefore, SAMPLE_BYTES, Sample,
+    ContentSample, FileId, InputIdentity, OpenedFile, RotatedBefore, SAMPLE_BYTES, Sample,
 };
 use echoless_records::restart::{InputPosition, InputRestart};
 use serde::{Deserialize, Serialize};
@@ -178,53 +178,13 @@ impl SavedInput {
         position < plain.len() && read.is_some_and(|read| Sample::of(read) == self.before)
     }
 
-    /// Whether decompressed content begins with what was read of it.
-    ///
-    /// # Errors
-    /// Those of the reader, which returns the next bytes, and none at the end.
-    pub(super) fn is_beginning_of(
-        &self,
-        mut read: impl FnMut(&mut [u8]) -> io::Result<usize>,
-    ) -> io::Result<bool> {
-        if self.is_compressed || !(1..=SAMPLE_BYTES).contains(&self.identity.start.bytes) {
-            return Ok(false);
-        }
-        let position = self.restart.position.bytes;
-        let wanted = position.max(self.identity.start.bytes as u64);
-        let (mut last, mut passed) = (Vec::new(), 0);
-        let mut is_start = false;
-        let mut buffer = vec![0; 64 << 10];
-        while passed < wanted {
-            let most = usize::try_from(wanted - passed).unwrap_or(usize::MAX);
-            let most = most.min(buffer.len());
-            // The start in one piece, and nothing behind the position.
-            let most = match (is_start, passed < position) {
-                (false, _) => self.identity.start.bytes - last.len(),
-                (true, true) => most.min(usize::try_from(position - passed).unwrap_or(most)),
-                (true, false) => most,
-            };
-            let got = read(&mut buffer[..most])?;
-            if got == 0 {
-                return Ok(false);
-            }
-            passed += got as u64;
-            last.extend_from_slice(&buffer[..got]);
-            if !is_start && last.len() == self.identity.start.bytes {
-                if Sample::of(&last) != self.identity.start {
-                    return Ok(false);
-                }
-                is_start = true;
-                if position < passed {
-                    last.truncate(usize::try_from(position).unwrap_or(usize::MAX));
-                    break;
-                }
-            }
-            if is_start {
-                last.drain(..last.len().saturating_sub(SAMPLE_BYTES));
-            }
-        }
-        let tail = &last[last.len().saturating_sub(self.before.bytes)..];
-        Ok(is_start && (self.before.bytes == 0 || Sample::of(tail) == self.before))
+    /// What was read of it, as a compressed file may have it later; `None` if it is compressed.
+    pub(super) fn content(&self) -> Option<ContentSample> {
+        (!self.is_compressed).then(|| ContentSample {
+            length: self.restart.position.bytes,
+            start: self.identity.start.clone(),
+            end: self.before.clone(),
+        })
     }
 }
 

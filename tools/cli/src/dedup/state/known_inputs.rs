@@ -11,7 +11,7 @@ use echoless_records::compression::codec::Detection;
 use echoless_records::compression::reader::PlainBytes;
 use echoless_records::failure::{self, Failure, without_controls, write_stderr};
 use echoless_records::files::rotated::{Between, LEFT_COMPRESSED, LOOKS, Sibling, UNORDERED};
-use echoless_records::files::{FileId, RotatedBefore, SAMPLE_BYTES, Source};
+use echoless_records::files::{FileId, RotatedBefore, Source};
 use echoless_records::restart::{EarlierFile, InputPosition, InputRestart, StreamRestart};
 
 use super::inputs::{
@@ -511,13 +511,14 @@ impl<'a> Following<'a> {
             if !is_new || !sibling.is_compressed || !sibling.is_labelled() {
                 continue;
             }
-            if let Some(file) = sibling.open().map_err(self.failed())? {
-                let mut plain = PlainBytes::new(file, self.detection, None);
-                // One that cannot be decompressed is none that can go on.
-                let is_it = saved.is_beginning_of(|buffer| plain.fill(buffer));
-                if is_it.unwrap_or(false) {
-                    return Ok(Place::Compressed(at));
-                }
+            // One that cannot be decompressed is none that can go on.
+            let begins = |content| {
+                sibling
+                    .begins_with(&content, self.detection)
+                    .unwrap_or(false)
+            };
+            if saved.content().is_some_and(begins) {
+                return Ok(Place::Compressed(at));
             }
         }
         Ok(Place::Lost)
@@ -633,11 +634,8 @@ impl<'a> Following<'a> {
         if sibling.is_compressed && self.detection == Detection::Off {
             return true;
         }
-        match sibling.open() {
-            Ok(Some(file)) => {
-                start_of(file, self.detection).map_or(true, |start| saved.is_continued_by(&start))
-            }
-            Ok(None) => false,
+        match sibling.plain_start(self.detection) {
+            Ok(start) => start.is_some_and(|start| saved.is_continued_by(&start)),
             Err(_) => true,
         }
     }
@@ -685,17 +683,15 @@ impl<'a> Following<'a> {
 
     /// Whether a compressed file is an input that was read.
     fn was_read(&self, sibling: &Sibling) -> io::Result<bool> {
-        let Some(file) = sibling.open()? else {
-            return Ok(false);
-        };
-        let start = start_of(file, self.detection)?;
+        let start = sibling.plain_start(self.detection)?.unwrap_or_default();
         // Of files with the same long header, each is read on.
-        for saved in self.inputs.with_start(&start) {
-            if let Some(file) = sibling.open()? {
-                let mut plain = PlainBytes::new(file, self.detection, None);
-                if saved.is_beginning_of(|buffer| plain.fill(buffer))? {
-                    return Ok(true);
-                }
+        for content in self
+            .inputs
+            .with_start(&start)
+            .filter_map(SavedInput::content)
+        {
+            if sibling.begins_with(&content, self.detection)? {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -736,13 +732,4 @@ impl<'a> Following<'a> {
         files.opened.push(self.opened(found, known, false));
         Ok(())
     }
-}
-
-/// The first bytes of a file, decompressed: those of a sample if it has as many.
-fn start_of(file: File, detection: Detection) -> io::Result<Vec<u8>> {
-    let mut plain = PlainBytes::new(file, detection, None);
-    let mut start = vec![0; SAMPLE_BYTES];
-    let filled = plain.fill(&mut start)?;
-    start.truncate(filled);
-    Ok(start)
 }
