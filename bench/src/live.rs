@@ -2,7 +2,7 @@
 //! and what is lost, over a pair of virtual interfaces.
 //!
 //! The interfaces are in a network namespace of this process, which nothing outside of it sees.
-//! Where the right to make one is missing, nothing is measured, and a line says so.
+//! Where the right to make one is missing, nothing is measured, and a message reports it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -64,25 +64,34 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks, and between the begin of a capture and the first packet.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The values of `--capture`.
+const AF_PACKET: &str = "af-packet";
+const AF_XDP: &str = "af-xdp";
+
 /// A program that gets the packets.
 #[derive(Debug, Clone)]
 enum Way {
     Tcpdump(PathBuf),
     /// From the interface; to a file, or to the null device.
-    Live(Option<PathBuf>),
-    /// From the interface by AF_XDP, to the null device.
-    Xdp,
+    Live {
+        capture: &'static str,
+        output: Option<PathBuf>,
+    },
     /// From a file with the same packets.
     File(PathBuf),
 }
 
 impl Way {
-    const fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Self::Tcpdump(_) => "tcpdump -w /dev/null",
-            Self::Live(None) => "packets --interface",
-            Self::Live(Some(_)) => "packets --interface -o FILE",
-            Self::Xdp => "packets --interface --capture af-xdp",
+            Self::Live {
+                output: Some(_), ..
+            } => "packets --interface -o FILE",
+            Self::Live {
+                capture: AF_PACKET, ..
+            } => "packets --interface",
+            Self::Live { .. } => "packets --interface --capture af-xdp",
             Self::File(_) => "packets FILE",
         }
     }
@@ -124,10 +133,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         write_file(&file, arguments.packets, lengths)?;
         let mut ways: Vec<_> = tcpdump.iter().cloned().map(Way::Tcpdump).collect();
         let output = folder.path().join("out.pcapng");
+        let live = |capture, output| Way::Live { capture, output };
         ways.extend([
-            Way::Live(None),
-            Way::Live(Some(output)),
-            Way::Xdp,
+            live(AF_PACKET, None),
+            live(AF_PACKET, Some(output)),
+            live(AF_XDP, None),
             Way::File(file),
         ]);
         let stats = folder.path().join("stats");
@@ -230,14 +240,13 @@ fn measure(
             ]);
             command
         }
-        Way::Live(_) | Way::Xdp => {
+        Way::Live { capture, output } => {
             let mut command = Command::new(ours);
             command.args(["packets", "--interface", CAPTURED, "--packets", &counted]);
-            match way {
-                Way::Live(Some(output)) => command.arg("-o").arg(output),
-                Way::Xdp => command.args(["--capture", "af-xdp"]),
-                _ => &mut command,
-            };
+            command.args(["--capture", capture]);
+            if let Some(output) = output {
+                command.arg("-o").arg(output);
+            }
             command.arg("--stats").arg(stats);
             command
         }
@@ -273,7 +282,7 @@ fn measure(
             }
             lost
         }
-        Way::Live(_) | Way::Xdp | Way::File(_) => check(stats, packets, 1)?,
+        Way::Live { .. } | Way::File(_) => check(stats, packets, 1)?,
     };
     let cpu_seconds = (used.utime + used.stime).as_secs_f64();
     Ok(Taken { cpu_seconds, lost })

@@ -18,7 +18,8 @@ type PacketOptions struct {
 	Ignore string
 	// Group is "none" (the default) or "vlan": what copies must have in common besides.
 	Group string
-	// PayloadBytes are the bytes of the payload that are compared; 0 are all.
+	// PayloadBytes are the bytes that are compared behind the header of TCP, UDP, SCTP or ICMP; 0
+	// are all.
 	PayloadBytes uint32
 	// SnapSafe are the bytes of a packet that every capture has, at least 40; 0 if captures do not
 	// cut.

@@ -68,8 +68,8 @@ impl TagNode {
     ) -> Result<(), Invalid> {
         while at < bytes.len() {
             // Most elements are short and no field: skip them on their first octets.
-            if let Some((number, end)) = short_element(&bytes[at..])
-                && self.tags >> (number % 64) & 1 == 0
+            if let Some((tag, end)) = short_element(&bytes[at..])
+                && self.tags & tag.bit() == 0
                 && end <= bytes.len() - at
             {
                 at += end;

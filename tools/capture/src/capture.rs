@@ -11,7 +11,7 @@
 //! ```
 //!
 //! That depends on the times of frames only, so a ring is read as fast as it is filled. Frames of
-//! AF_XDP have the time of the look, so a later look has no earlier ones, and the hold is 0.
+//! AF_XDP have the time of the poll, so a later poll has no earlier ones, and the hold is 0.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -359,8 +359,7 @@ impl Capture {
     #[must_use]
     pub fn is_behind(&self) -> bool {
         let is_late = |due: u64| due.saturating_add(LATE) < now();
-        let holds = !self.hold.is_zero();
-        !(holds && self.due.is_some_and(|due| !is_late(due)))
+        (self.hold.is_zero() || self.due.is_none_or(is_late))
             && self.interfaces.iter().any(Interface::is_behind)
     }
 

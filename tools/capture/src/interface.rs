@@ -3,7 +3,6 @@
 use std::io::{self, ErrorKind};
 use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -59,7 +58,7 @@ pub(crate) struct Interface {
     pub(crate) link_type: LinkType,
     /// Dropped before the socket, which owns the memory of a ring.
     source: Source,
-    /// Tells what becomes of the interface, also where frames come by other sockets.
+    /// Reports errors and state changes of the interface, also where frames come by other sockets.
     socket: PacketSocket,
     mtu: u32,
     /// When the ring was last seen empty, in nanoseconds since 1970.
@@ -101,8 +100,8 @@ impl Interface {
                     let problem = "AF_XDP has Ethernet frames only: expected --capture af-packet";
                     return Err(io::Error::new(ErrorKind::Unsupported, problem));
                 }
-                // It takes the program and has its members run it, whose frames then are nobody's.
-                if Path::new("/proc/self/net/bonding").join(name).exists() {
+                // Its members run the program, and their frames would reach no socket.
+                if hardware.is_bond {
                     let problem = "is a bond, which AF_XDP cannot capture: expected its members";
                     return Err(io::Error::new(ErrorKind::Unsupported, problem));
                 }

@@ -5,15 +5,15 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
-/// A mapping that is read and written. It gives out pointers only: whose the bytes are at a time is
-/// between its owner and the kernel.
+/// A mapping that is read and written. It exposes pointers only; its owner and the kernel agree on
+/// who may access the bytes.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     length: usize,
 }
 
-// SAFETY: the mapping belongs to no thread, and who uses its pointers answers for that.
+// SAFETY: the mapping belongs to no thread, and users of its pointers synchronise their accesses.
 unsafe impl Send for Mapping {}
 
 impl Mapping {

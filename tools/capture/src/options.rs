@@ -27,6 +27,14 @@ pub enum Method {
 }
 
 impl Method {
+    /// All, each at its number.
+    const ALL: [Self; 4] = [
+        Self::AfPacket,
+        Self::AfXdpGeneric,
+        Self::AfXdpCopy,
+        Self::AfXdpZeroCopy,
+    ];
+
     /// The name of the method.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -160,14 +168,7 @@ impl InterfaceCounts {
     /// How the frames came last.
     #[must_use]
     pub fn method(&self) -> Method {
-        let number = self.method.load(Ordering::Relaxed);
-        let known = [
-            Method::AfXdpGeneric,
-            Method::AfXdpCopy,
-            Method::AfXdpZeroCopy,
-        ];
-        let found = known.into_iter().find(|it| *it as u8 == number);
-        found.unwrap_or(Method::AfPacket)
+        Method::ALL[usize::from(self.method.load(Ordering::Relaxed))]
     }
 
     // Relaxed: the numbers publish nothing else.

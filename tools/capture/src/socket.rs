@@ -47,6 +47,7 @@ pub(crate) struct Hardware {
     pub(crate) address: [u8; 6],
     pub(crate) mtu: u32,
     pub(crate) is_up: bool,
+    pub(crate) is_bond: bool,
 }
 
 /// A packet socket, which gets whole frames.
@@ -59,12 +60,7 @@ impl PacketSocket {
     /// # Errors
     /// That of the system.
     pub(crate) fn open() -> io::Result<Self> {
-        // SAFETY: no memory is passed.
-        let number =
-            unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        checked(number)?;
-        // SAFETY: a new descriptor, which is nobody else's.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
+        raw_socket(libc::AF_PACKET).map(Self)
     }
 
     /// Finds an interface by its name.
@@ -97,10 +93,11 @@ impl PacketSocket {
             address: array::from_fn(|at| hardware.sa_data[at] as u8),
             mtu: mtu.max(0) as u32,
             is_up: flags & libc::IFF_UP != 0,
+            is_bond: flags & libc::IFF_MASTER != 0,
         })
     }
 
-    /// The number of queues that an interface of this name has, as far as its driver tells.
+    /// The number of queues of an interface of this name; `None` if its driver does not report it.
     pub(crate) fn queues(&self, name: &str) -> Option<u32> {
         // Of `struct ethtool_channels`: the most, then those in use.
         // SAFETY: nine numbers.
@@ -117,7 +114,7 @@ impl PacketSocket {
     }
 
     /// What a driver answers to a command, the first of the numbers, which it overwrites. `None` if
-    /// it does not know it.
+    /// it does not support the command.
     ///
     /// # Safety
     /// The numbers must be as many as the command has.
@@ -291,6 +288,18 @@ pub(crate) const fn pass(bytes: u32) -> [sock_filter; 1] {
         jf: 0,
         k: bytes,
     }]
+}
+
+/// A new raw socket of this family.
+///
+/// # Errors
+/// That of the system.
+pub(crate) fn raw_socket(family: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    let number = unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    checked(number)?;
+    // SAFETY: a new descriptor, which nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// Sets an option of a socket.

@@ -18,7 +18,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Looks for the next frame, of which the kernel may not have told the time: then it is `now`.
+    /// Looks for the next frame, which has the time `now` if the kernel has none of it.
     /// Returns whether there is one.
     ///
     /// # Errors

@@ -225,9 +225,10 @@ impl Exact {
     pub fn observe(
         &mut self,
         keys: &(impl Keys + ?Sized),
+        ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
-        self.judge_blocks(keys, duplicates, |exact, from, words| {
+        self.judge_blocks(keys, ticks, duplicates, |exact, from, words| {
             let (hashes, verdicts) = (&mut exact.hashes, &mut exact.verdicts);
             hashes.resize(exact.digests.len(), KeyHash::default());
             keys.hash(&exact.hasher, from, hashes);
@@ -247,7 +248,7 @@ impl Exact {
         keys: &(impl Keys + ?Sized),
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
-        self.judge_blocks(keys, duplicates, |exact, _, words| {
+        self.judge_blocks(keys, None, duplicates, |exact, _, words| {
             words.fill(0);
             let mut sorted = exact.digests.clone();
             sorted.sort_unstable();
@@ -268,10 +269,11 @@ impl Exact {
     fn judge_blocks(
         &mut self,
         keys: &(impl Keys + ?Sized),
+        ticks: Option<&[u64]>,
         duplicates: &mut [u64],
         judge: impl Fn(&mut Self, usize, &mut [u64]) -> Result<(), Failure>,
     ) -> Result<u64, Failure> {
-        check_masks(keys.len(), None, duplicates.len())?;
+        check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
         self.check_usable()?;
         for (number, words) in duplicates.chunks_mut(BLOCK / 64).enumerate() {
             let from = number * BLOCK;
@@ -353,7 +355,7 @@ impl Exact {
     pub fn save(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         self.check_usable()?;
         let of_secret = KeyDigester::keyed(self.secret);
-        let mut folder = match self.judge.set_mut() {
+        let (mut folder, committed) = match self.judge.set_mut() {
             KeySet::Memory(digests) => {
                 let mut folder = Folder::create(path, &of_secret)?;
                 for digest in &*digests {
@@ -361,7 +363,7 @@ impl Exact {
                 }
                 // Until it is committed, the keys are in memory.
                 self.commit(&mut folder, bytes)?;
-                folder
+                (folder, Ok(()))
             }
             KeySet::Folder(folder) => {
                 if fs::canonicalize(path).ok().as_ref() != Some(&folder.path) {
@@ -374,18 +376,13 @@ impl Exact {
                     unreachable!("a folder")
                 };
                 let committed = self.commit(&mut folder, bytes);
-                self.has_failed = committed.is_err();
-                if self.has_failed {
-                    *self.judge.set_mut() = KeySet::Folder(folder);
-                    return committed;
-                }
-                folder
+                (folder, committed)
             }
         };
-        let merged = folder.store.merge();
-        self.has_failed = merged.is_err();
+        let saved = committed.and_then(|()| Ok(folder.store.merge()?));
+        self.has_failed = saved.is_err();
         *self.judge.set_mut() = KeySet::Folder(folder);
-        Ok(merged?)
+        saved
     }
 
     /// Commits all digests of a folder.

@@ -13,7 +13,7 @@ use crate::exact::{Digester, Exact};
 use crate::failure::Failure;
 use crate::filter::{Filter, know_papers, read_file, spec_of, write_file};
 use crate::handles::exclusive;
-use crate::keys::{Keys, check_masks};
+use crate::keys::Keys;
 use crate::ordered::{Cut, Ordered, Thread};
 use crate::partitions::Partitions;
 use crate::shared::Shared;
@@ -266,11 +266,7 @@ impl Object {
         match self {
             Self::Filter(filter) => exclusive(FILTER, filter)?.observe(keys, ticks, duplicates),
             Self::Shared(shared) => shared.observe(keys, ticks, duplicates),
-            Self::Exact(exact) => {
-                let mut exact = exclusive(FILTER, exact)?;
-                check_masks(keys.len(), ticks.map(<[u64]>::len), duplicates.len())?;
-                exact.observe(keys, duplicates)
-            }
+            Self::Exact(exact) => exclusive(FILTER, exact)?.observe(keys, ticks, duplicates),
             Self::Thread(thread) => exclusive("thread", thread)?.observe(keys, ticks, duplicates),
             Self::Partitions(filter) => exclusive(FILTER, filter)?.observe(keys, ticks, duplicates),
             _ => Err(self.is_no("filter, shared filter or thread")),

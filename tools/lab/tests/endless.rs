@@ -1,13 +1,13 @@
 //! Which filters drift on an endless stream: what `Facts::settles` says is what a
 //! simulation shows.
 
+use std::convert::Infallible;
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use echoless::spec::Form;
 use echoless::{FilterSpec, KeyHasher, Verdict};
+use echoless_lab::parallel::map;
 use echoless_lab::plan::settings;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -81,41 +81,28 @@ fn candidates() -> Vec<FilterSpec> {
         .collect()
 }
 
-/// What a filter does other than its facts say.
+/// How the measured rates contradict the facts of a filter, if they do.
 fn difference_from_facts(spec: &FilterSpec) -> Option<String> {
     let [before, last] = late_rates(spec);
     let sum = last[0] + last[1];
     let change = (last[0] - before[0]).abs().max((last[1] - before[1]).abs());
     let settles = spec.facts().settles;
     // A coin that answers "duplicate" in a part p of all cases has FPR p and FNR 1 - p.
-    let is_as_said = match settles {
+    let matches_facts = match settles {
         true => change < 0.02 && sum < 0.98,
         false => sum > 0.95,
     };
-    (!is_as_said)
+    (!matches_facts)
         .then(|| format!("{spec} settles: {settles}, FPR and FNR {before:.3?}, then {last:.3?}"))
 }
 
 #[test]
 fn filters_drift_if_and_only_if_they_say_so() {
     let specs = candidates();
-    let (threads, next) = (
-        thread::available_parallelism().unwrap(),
-        AtomicUsize::new(0),
-    );
-    let failures = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..threads.get() {
-            scope.spawn(|| {
-                while let Some(spec) = specs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Some(failure) = difference_from_facts(spec) {
-                        failures.lock().unwrap().push(failure);
-                    }
-                }
-            });
-        }
-    });
-    let failures = failures.into_inner().unwrap();
+    let threads = thread::available_parallelism().unwrap();
+    let compare = |spec: &FilterSpec| Ok::<_, Infallible>(difference_from_facts(spec));
+    let Ok(differences) = map(&specs, threads, compare);
+    let failures: Vec<_> = differences.into_iter().flatten().collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     // Every kind has been measured, and both answers occur.
     for name in FilterSpec::names() {

@@ -5,6 +5,7 @@ mod known;
 mod parts;
 mod turn;
 mod unkeyed;
+pub(crate) mod unread_part;
 mod verdicts;
 
 use std::io;

@@ -69,5 +69,4 @@ pub mod terminators;
 mod text_form;
 mod text_start;
 pub mod time;
-mod unread;
 pub mod writing;

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::socket::XdpSocket;
+use super::{is_busy, while_busy};
 
 /// Commands of `bpf(2)`, and what they name.
 const BPF_MAP_CREATE: c_long = 0;
@@ -138,14 +139,11 @@ impl Attached {
             // SAFETY: the command has these attributes, without pointers.
             unsafe { create(BPF_LINK_CREATE, &link) }
         };
-        let is_busy = |error: &io::Error| {
-            [io::ErrorKind::ResourceBusy, io::ErrorKind::AlreadyExists].contains(&error.kind())
-        };
-        let (link, is_generic) = match link(XDP_FLAGS_DRV_MODE) {
-            Ok(link) => (link, false),
-            Err(error) if is_busy(&error) => return Err(error),
-            Err(_) => (link(XDP_FLAGS_SKB_MODE)?, true),
-        };
+        let (link, is_generic) = while_busy(|| match link(XDP_FLAGS_DRV_MODE) {
+            Ok(link) => Ok((link, false)),
+            Err(error) if is_busy(&error) => Err(error),
+            Err(_) => link(XDP_FLAGS_SKB_MODE).map(|link| (link, true)),
+        })?;
         Ok(Self {
             _link: link,
             is_generic,

@@ -3,12 +3,11 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::thread;
-use std::time::Duration;
 
 use super::program::Attached;
 use super::socket::{Layout, XdpSocket};
 use super::umem::{Umem, contradiction};
+use super::{is_busy, while_busy};
 use crate::block::Frame;
 use crate::filter::FrameFilter;
 use crate::options::{KernelCounts, Method, Options};
@@ -25,10 +24,6 @@ const LEAST_CHUNKS: u64 = 64;
 /// Parts are passed back to the kernel by so many, and counts are read once per so many.
 const PASSED_TOGETHER: u32 = 64;
 const PARTS_BETWEEN_COUNTS: u64 = 4096;
-
-/// The kernel takes back what another process has left a moment after its end.
-const TRIES: usize = 50;
-const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// The queues of an interface, and how far their rings are read.
 #[derive(Debug)]
@@ -94,22 +89,22 @@ impl XdpReader {
             true => CHUNK,
             false => LONG_CHUNK,
         };
-        let queues = socket.queues(name).unwrap_or(1).max(1);
-        let chunks = options.buffer / u64::from(queues) / u64::from(chunk_bytes);
+        let queues = socket.queues(name).filter(|queues| *queues > 0);
+        let chunks = options.buffer / u64::from(queues.unwrap_or(1)) / u64::from(chunk_bytes);
         let layout = Layout {
             chunk_bytes,
             chunks: u32::try_from(chunks.max(LEAST_CHUNKS)).map_err(io::Error::other)?,
             fits: longest_frame + HEADROOM <= chunk_bytes,
         };
         let open = || {
-            let (sockets, queues) = open_queues(hardware.index, layout)?;
-            let attached = while_busy(|| Attached::new(hardware.index, &sockets));
-            let program = attached.map_err(|error| match is_busy(&error) {
-                true => busy(format!(
-                    "has another XDP program: expected none (ip link set {name} xdp off)"
-                )),
-                false => error,
-            })?;
+            let (sockets, queues) = open_queues(hardware.index, queues, layout)?;
+            let program =
+                Attached::new(hardware.index, &sockets).map_err(|error| match is_busy(&error) {
+                    true => busy(format!(
+                        "has another XDP program: expected none (ip link set {name} xdp off)"
+                    )),
+                    false => error,
+                })?;
             io::Result::Ok((sockets, queues, program))
         };
         let (sockets, queues, program) =
@@ -314,42 +309,29 @@ impl XdpReader {
     }
 }
 
-/// The sockets of all queues of an interface, and their memory.
-fn open_queues(index: u32, layout: Layout) -> io::Result<(Vec<XdpSocket>, Vec<Umem>)> {
+/// The sockets of so many queues of an interface, of all if the number is not known, and their
+/// memory.
+fn open_queues(
+    index: u32,
+    queues: Option<u32>,
+    layout: Layout,
+) -> io::Result<(Vec<XdpSocket>, Vec<Umem>)> {
     let (mut sockets, mut memories) = (Vec::new(), Vec::new());
-    loop {
-        let queue = sockets.len() as u32;
+    for queue in 0..queues.unwrap_or(u32::MAX) {
         match while_busy(|| XdpSocket::open(index, queue, layout)) {
             Ok((socket, memory)) => {
                 sockets.push(socket);
                 memories.push(memory);
             }
-            // There are no more queues. The driver may have told of fewer, or of more.
-            Err(error) if error.kind() == ErrorKind::InvalidInput && !sockets.is_empty() => {
-                return Ok((sockets, memories));
-            }
+            // There are no more queues.
+            Err(error) if error.kind() == ErrorKind::InvalidInput && !sockets.is_empty() => break,
             Err(error) if is_busy(&error) => {
                 return Err(busy(format!("another program has queue {queue} by AF_XDP")));
             }
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Repeats a step for a moment while something is busy.
-fn while_busy<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    for _ in 1..TRIES {
-        match step() {
-            Err(error) if is_busy(&error) => thread::sleep(BETWEEN_TRIES),
-            done => return done,
-        }
-    }
-    step()
-}
-
-/// Whether another program has a queue or the interface.
-fn is_busy(error: &io::Error) -> bool {
-    [ErrorKind::ResourceBusy, ErrorKind::AlreadyExists].contains(&error.kind())
+    Ok((sockets, memories))
 }
 
 fn busy(problem: String) -> io::Error {

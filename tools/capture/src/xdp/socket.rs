@@ -3,16 +3,17 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use libc::{
     SOL_XDP, XDP_COPY, XDP_OPTIONS_ZEROCOPY, XDP_USE_SG, XDP_ZEROCOPY, c_int, socklen_t,
     xdp_mmap_offsets, xdp_options, xdp_ring_offset, xdp_statistics, xdp_umem_reg,
 };
 
+use super::is_busy;
 use super::umem::{EMPTY_ENTRY, FILLED_ENTRY, Ring, Umem};
 use crate::memory::Mapping;
-use crate::socket::{Plain, checked, get, set};
+use crate::socket::{Plain, checked, get, raw_socket, set};
 
 // SAFETY: two numbers of eight bytes, and four of four.
 unsafe impl Plain for xdp_umem_reg {}
@@ -63,11 +64,7 @@ impl XdpSocket {
     /// [`io::ErrorKind::ResourceBusy`] if another socket has it, and `ENOBUFS` if the limit of
     /// locked memory is too low.
     pub(super) fn open(index: u32, queue: u32, layout: Layout) -> io::Result<(Self, Umem)> {
-        // SAFETY: no memory is passed.
-        let number = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        checked(number)?;
-        // SAFETY: a new descriptor, which is nobody else's.
-        let socket = unsafe { OwnedFd::from_raw_fd(number) };
+        let socket = raw_socket(libc::AF_XDP)?;
         let frames = Mapping::of_zeros(layout.chunk_bytes as usize * layout.chunks as usize)?;
         let memory = xdp_umem_reg {
             addr: frames.at(0, frames.len()) as u64,
@@ -132,10 +129,10 @@ impl AsFd for XdpSocket {
     }
 }
 
-/// Binds a socket to a queue of an interface in the best way that there is, which is returned.
+/// Binds a socket to a queue of an interface by the first of [`WAYS`] that works. Returns its flags.
 fn bind(socket: &OwnedFd, index: u32, queue: u32, fits: bool) -> io::Result<u16> {
     let length = size_of::<libc::sockaddr_xdp>() as socklen_t;
-    let mut bound = Err(io::ErrorKind::Unsupported.into());
+    let mut last = io::ErrorKind::Unsupported.into();
     for flags in WAYS {
         // The driver of such frames would drop them.
         if flags == XDP_ZEROCOPY && !fits {
@@ -150,12 +147,11 @@ fn bind(socket: &OwnedFd, index: u32, queue: u32, fits: bool) -> io::Result<u16>
         };
         let place = (&raw const address).cast();
         // SAFETY: the address has this length.
-        let answer = checked(unsafe { libc::bind(socket.as_raw_fd(), place, length) });
-        bound = answer.map(|()| flags);
-        let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;
-        if bound.as_ref().map_or_else(is_busy, |_| true) {
-            break;
+        match checked(unsafe { libc::bind(socket.as_raw_fd(), place, length) }) {
+            Ok(()) => return Ok(flags),
+            Err(error) if is_busy(&error) => return Err(error),
+            Err(error) => last = error,
         }
     }
-    bound
+    Err(last)
 }

@@ -93,7 +93,9 @@ pub(super) struct Part<'a> {
 #[derive(Debug)]
 pub(super) struct Umem {
     frames: Mapping,
-    chunk_bytes: usize,
+    /// A chunk has two to this power of bytes.
+    chunk_shift: u32,
+    chunks: u32,
     filled: Ring,
     empty: Ring,
     /// The position of the first descriptor that was not passed back, and the number of those from
@@ -112,18 +114,20 @@ impl Umem {
     /// The chunks of this memory, which are all passed to the kernel.
     ///
     /// # Panics
-    /// If a ring has not an entry for each.
+    /// If a ring has not an entry for each, or the bytes of a chunk are no power of two.
     pub(super) fn new(frames: Mapping, chunk_bytes: usize, filled: Ring, empty: Ring) -> Self {
+        assert!(chunk_bytes.is_power_of_two());
+        let chunks = (frames.len() / chunk_bytes) as u32;
         let mut memory = Self {
             next: filled.position(filled.consumer).load(Ordering::Relaxed),
             emptied: empty.position(empty.producer).load(Ordering::Relaxed),
+            chunk_shift: chunk_bytes.trailing_zeros(),
+            chunks,
             frames,
-            chunk_bytes,
             filled,
             empty,
             found: 0,
         };
-        let chunks = memory.chunks();
         assert!(memory.filled.count >= chunks && memory.empty.count >= chunks);
         for chunk in 0..chunks {
             memory.pass_chunk(u64::from(chunk) * chunk_bytes as u64);
@@ -134,7 +138,7 @@ impl Umem {
 
     /// The number of chunks.
     pub(super) const fn chunks(&self) -> u32 {
-        (self.frames.len() / self.chunk_bytes) as u32
+        self.chunks
     }
 
     /// The number of parts that wait to be read.
@@ -161,17 +165,17 @@ impl Umem {
     #[inline]
     pub(super) fn part(&self, behind: u32) -> io::Result<Part<'_>> {
         let descriptor = self.descriptor(behind);
-        let chunk_bytes = self.chunk_bytes as u64;
+        let chunk_bytes = 1 << self.chunk_shift;
         let (at, length) = (descriptor.addr, descriptor.len as usize);
-        let fits = at % chunk_bytes + u64::from(descriptor.len) <= chunk_bytes;
-        let is_inside = at / chunk_bytes < u64::from(self.chunks());
+        let fits = (at & (chunk_bytes - 1)) + u64::from(descriptor.len) <= chunk_bytes;
+        let is_inside = at >> self.chunk_shift < u64::from(self.chunks);
         if !fits || !is_inside {
             return Err(contradiction());
         }
         let start = self.frames.at(at as usize, length);
         // SAFETY: the bytes are inside the mapping, which lives as long as `self`. The chunk is the
-        // reader's, so the kernel does not write to it before `pass_back`, for which nobody may
-        // borrow it.
+        // reader's, so the kernel does not write to it before `pass_back`, which needs
+        // `&mut self`.
         let bytes = unsafe { slice::from_raw_parts(start, length) };
         Ok(Part {
             bytes,
@@ -197,11 +201,11 @@ impl Umem {
         let place = self.empty.entry::<u64>(self.emptied);
         // SAFETY: an entry of the ring, aligned as its offset is. The kernel does not read it
         // before `publish`: there are no more chunks than entries.
-        unsafe { place.write(address / self.chunk_bytes as u64 * self.chunk_bytes as u64) };
+        unsafe { place.write(address >> self.chunk_shift << self.chunk_shift) };
         self.emptied = self.emptied.wrapping_add(1);
     }
 
-    /// Has the kernel see what was passed back.
+    /// Publishes what was passed back to the kernel.
     pub(super) fn publish(&self) {
         let (consumer, producer) = (self.filled.consumer, self.empty.producer);
         // Release, of both: all reads of the entries and chunks, and the writes of addresses, come

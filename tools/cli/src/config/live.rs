@@ -89,9 +89,11 @@ pub(super) fn rotated_files(
         parse_whole(option, text, 1..=usize::MAX)
     })?;
     let Some(most) = most else {
-        let allowed = "a limit of the files of which --keep keeps some";
-        let missing = keep.map(|_| SpecError::missing("--rotate", allowed).into());
-        return missing.map_or(Ok(None), Err);
+        if keep.is_some() {
+            let allowed = "a limit of the files of which --keep keeps some";
+            return Err(SpecError::missing("--rotate", allowed).into());
+        }
+        return Ok(None);
     };
     let output = output.filter(|path| *path != Path::new("-"));
     let output = output.ok_or_else(|| Failure::option("--rotate", "-o FILE, not a stream"))?;

@@ -71,7 +71,7 @@ fn a_value_that_is_no_list_of_options_is_an_error_of_the_variable() {
             "invalid ECHOLESS_OPTS=-k '1: expected options in UTF-8, with quotes that end",
         ),
     ] {
-        // With options that are typed, too.
+        // Also with options on the command line.
         for args in ["dedup", "dedup -m 0"] {
             with_options(options, args, "a\n").fails_with(expected);
         }

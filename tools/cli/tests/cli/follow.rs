@@ -245,7 +245,7 @@ fn a_first_line_that_all_files_have_does_not_hide_a_rotation() {
     }
 }
 
-/// Longer than what of a file is compared first.
+/// The header is longer than the prefix of a file that is compared first.
 #[test]
 fn a_long_header_that_all_files_have_does_not_hide_a_compressed_one() {
     let header = "h".repeat(1500) + "\n";
@@ -305,7 +305,7 @@ fn a_name_that_is_not_there_yet_is_waited_for() {
     }
 }
 
-/// Rotates a log that was written once more, while no run looks at it: it is compressed, and goes on
+/// Rotates a log that was written once more, while no run polls it: it is compressed, and goes on
 /// in two other files.
 fn rotate_twice(folder: &Folder) {
     folder.append("log", "a\n");
@@ -319,7 +319,7 @@ fn rotate_twice(folder: &Folder) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn all_that_is_rotated_between_two_looks_is_read() {
+fn all_that_is_rotated_between_two_polls_is_read() {
     for threads in ["1", "3"] {
         for options in ["", STATE] {
             for is_there in [false, true] {

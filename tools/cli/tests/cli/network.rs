@@ -41,11 +41,7 @@ impl Network {
         }
         let quiet = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1";
         let mut lines = vec![format!("sysctl -qw {quiet} && ip link set lo up")];
-        lines.extend(pairs.iter().map(|pair| {
-            let (a, b) = pair.split_once('-').unwrap();
-            let add = format!("ip link add {a} type veth peer name {b}");
-            format!("{add} && ip link set {a} up && ip link set {b} up")
-        }));
+        lines.extend(pairs.iter().map(|pair| added(pair)));
         for line in lines {
             let output = network.run(&line);
             if !output.status.success() {
@@ -54,6 +50,11 @@ impl Network {
             }
         }
         Some(network)
+    }
+
+    /// Adds a pair of interfaces.
+    pub(crate) fn add(&self, pair: &str) {
+        self.sh(&added(pair));
     }
 
     fn run(&self, line: &str) -> Output {
@@ -112,8 +113,8 @@ impl Network {
         true
     }
 
-    /// What a capture with these options gives that is stopped while this file is sent, which it
-    /// has no room for, and goes on by a line for its number.
+    /// Stops a capture with these options, sends it a file that is larger than its buffer, and
+    /// resumes it by the line that `goes_on` makes of its process. Returns its exit code and output.
     pub(crate) fn overrun(
         &self,
         options: &str,
@@ -130,6 +131,13 @@ impl Network {
         assert!(messages.contains(says), "{messages}");
         (code, output)
     }
+}
+
+/// The line that adds the interfaces `a` and `b` of `a-b`, which are up.
+fn added(pair: &str) -> String {
+    let (a, b) = pair.split_once('-').unwrap();
+    let add = format!("ip link add {a} type veth peer name {b}");
+    format!("{add} && ip link set {a} up && ip link set {b} up")
 }
 
 impl Drop for Network {

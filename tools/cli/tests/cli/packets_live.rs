@@ -336,8 +336,7 @@ fn an_interface_that_comes_back_is_captured_again_if_it_is_awaited() {
         told.clear();
     };
     wait_for("a1: no such interface, and is awaited");
-    let add = "ip link add a0 type veth peer name a1 && ip link set a0 up && ip link set a1 up";
-    network.sh(add);
+    network.add("a0-a1");
     let mut output = vec![0; 28];
     let mut stdout = run.stdout.take().unwrap();
     stdout.read_exact(&mut output).unwrap();
@@ -345,7 +344,7 @@ fn an_interface_that_comes_back_is_captured_again_if_it_is_awaited() {
     for _ in 0..2 {
         network.sh("ip link del a1");
         wait_for("a1: was removed, and is captured again once it is there");
-        network.sh(add);
+        network.add("a0-a1");
         wait_for("a1: is there again, and captured");
         network.replay("a0", &sent);
     }

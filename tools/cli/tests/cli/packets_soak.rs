@@ -150,9 +150,7 @@ fn files_are_exact_and_memory_is_flat_while_an_interface_comes_and_goes() {
             );
             feed.network.sh("ip link del a1");
             run.await_message("a1: was removed, and is captured again once it is there");
-            let add = "ip link add a0 type veth peer name a1";
-            feed.network
-                .sh(&format!("{add} && ip link set a0 up && ip link set a1 up"));
+            feed.network.add("a0-a1");
             run.await_message("a1: is there again, and captured");
         }
         send(&run.child, "-TERM");
@@ -207,7 +205,7 @@ fn kills_leave_whole_files_and_parts() {
         let held: Vec<_> = files.map(|file| frames(&file)).collect();
         assert!(held.iter().all(|file| file.len() == OF_FILE));
         assert!(feed.frames.starts_with(&held.concat()));
-        // A number is not used again, also that of a part.
+        // Numbers are never reused, not even those of parts.
         next += of_run.len() + new_parts;
         parts_before = parts;
         let wait = format!("timeout 60 sh -c 'while ! [ -s {done} ]; do sleep 0.01; done'");
@@ -300,7 +298,7 @@ fn a_reader_that_stops_costs_packets_that_are_counted() {
             dropped > 0 && messages.contains("lost before they were read"),
             "{messages}"
         );
-        // What is there is whole, and in order.
+        // The captured packets are whole and in order.
         let (found, statistics) = captured(&output);
         assert_eq!((found.len(), statistics), (count("fresh"), 1));
         let mut sent = (0..rounds()).flat_map(|_| &feed.frames);

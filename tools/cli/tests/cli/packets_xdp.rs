@@ -88,7 +88,7 @@ fn the_host_has_the_packets_again_at_the_end() {
         return;
     };
     let of_host = format!("--interface a1 {ALL} --packets 300");
-    // However it ends.
+    // After every kind of end.
     for signal in ["-INT", "-TERM", "-KILL"] {
         let host = LiveRun::start(network.packets("", &of_host));
         let mut run = LiveRun::start(network.packets("", &format!("{XDP} {ALL}")));
@@ -243,8 +243,7 @@ fn interfaces_go_down_and_are_removed_and_come_back() {
     for _ in 0..2 {
         network.sh("ip link del a1");
         run.await_message("a1: was removed, and is captured again once it is there");
-        let add = "ip link add a0 type veth peer name a1";
-        network.sh(&format!("{add} && ip link set a0 up && ip link set a1 up"));
+        network.add("a0-a1");
         run.await_message("a1: is there again, and captured");
         network.replay("a0", &sent);
     }

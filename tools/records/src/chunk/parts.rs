@@ -1,13 +1,13 @@
 //! The parts of a chunk that its records are cut from: its bytes, the input that they are of, its
 //! header, and where its records are.
 
+use crate::chunk::unread_part::UnreadPart;
 use crate::fault::Problem;
 use crate::field_list::HeaderNames;
 use crate::files::OpenedFile;
 use crate::format::ElementEdge;
 use crate::partial::PartialInput;
 use crate::restart::{Announced, InputRestart};
-use crate::unread::UnreadPart;
 
 /// The records of a chunk whose ends, hashes and other results are kept when it is recycled.
 pub(super) const KEPT_RECORDS: usize = 64 << 10;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::identity::FileId;
 use super::inputs::open_without_waiting;
-use super::rotated::{Between, LEFT_COMPRESSED, LOOKS, RotatedBefore, Sibling, UNORDERED};
+use super::rotated::{
+    Between, LEFT_COMPRESSED, LOOKS, RotatedBefore, Sibling, UNORDERED, unreadable,
+};
 use crate::compression::codec::Detection;
 
 /// How long a reader at the end of a file waits before it looks again.
@@ -60,7 +62,7 @@ pub(crate) struct NextFiles {
     pub(crate) present: Option<File>,
     /// Those that are not read, and why.
     omitted: Vec<(Sibling, Cow<'static, str>)>,
-    /// The rotated files that are in the folder now.
+    /// The rotated files that are in the folder now, if any file is there to be read.
     pub(crate) before: RotatedBefore,
 }
 
@@ -99,11 +101,11 @@ impl NextFiles {
             } else {
                 let mut between = Between::not_before(before, &siblings, detection);
                 // Compressed in between, the last one has another number.
-                if let Some(last) = last {
-                    let is_copy =
-                        |file: &Sibling| file.is_copy_of(last, detection).unwrap_or(false);
-                    let copy = between.files.iter().position(is_copy);
-                    copy.map(|at| between.files.remove(at));
+                let is_copy = |file: &Sibling| {
+                    last.is_some_and(|last| file.is_copy_of(last, detection).unwrap_or(false))
+                };
+                if let Some(copy) = between.files.iter().position(is_copy) {
+                    between.files.remove(copy);
                 }
                 between
             };
@@ -119,17 +121,22 @@ impl NextFiles {
                 match file.open() {
                     Ok(Some(opened)) => rotated.push(opened),
                     Ok(None) => was_renamed = true,
-                    Err(error) => omitted.push((file, format!("of this error: {error}").into())),
+                    Err(error) => omitted.push((file, unreadable(&error).into())),
                 }
             }
             // Without one that was renamed meanwhile, none.
             if !was_renamed {
-                return Ok(Self {
+                let mut next = Self {
                     rotated,
                     present,
                     omitted,
-                    before: RotatedBefore::of(&siblings),
-                });
+                    before: RotatedBefore::default(),
+                };
+                // All of them are opened for that.
+                if !next.is_empty() {
+                    next.before = RotatedBefore::of(&siblings);
+                }
+                return Ok(next);
             }
         }
         Ok(Self::default())

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::identity::{ContentSample, FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
+use super::inputs::open_without_waiting;
 use crate::compression::codec::Detection;
 use crate::compression::reader::PlainBytes;
 use crate::failure;
@@ -31,6 +32,11 @@ pub const UNORDERED: &str =
 
 /// Why a compressed file is not read.
 pub const LEFT_COMPRESSED: &str = "--no-decompress leaves it compressed";
+
+/// Why a file is not read that cannot be.
+pub fn unreadable(error: &io::Error) -> String {
+    format!("of this error: {error}")
+}
 
 /// A regular file in the folder of one that is followed, which may have had its name.
 #[derive(Debug, Clone)]
@@ -238,7 +244,8 @@ impl Sibling {
     /// # Errors
     /// If the file is there and cannot be opened.
     pub fn open(&self) -> io::Result<Option<File>> {
-        match File::open(&self.path) {
+        // Something else may have its name by now.
+        match open_without_waiting(&self.path) {
             Ok(file) => {
                 let is_same = FileId::of(&file.metadata()?) == Some(self.id);
                 Ok(is_same.then_some(file))
@@ -249,7 +256,7 @@ impl Sibling {
     }
 
     /// Which file it is, without its content.
-    pub(super) fn unread(&self) -> InputIdentity {
+    fn identity_without_content(&self) -> InputIdentity {
         InputIdentity {
             file: self.id,
             created: (self.created).and_then(|time| time.duration_since(UNIX_EPOCH).ok()),
@@ -486,7 +493,7 @@ impl RotatedBefore {
     /// Those of these files whose names have a number or a time.
     pub fn of(siblings: &[Sibling]) -> Self {
         let unread = |sibling: &Sibling| KnownFile {
-            identity: sibling.unread(),
+            identity: sibling.identity_without_content(),
             content: ContentSample::default(),
         };
         let known = |sibling| KnownFile::of(sibling).unwrap_or_else(|| unread(sibling));
@@ -501,7 +508,7 @@ impl RotatedBefore {
     /// If the file cannot be read.
     fn has(&self, sibling: &Sibling, detection: Detection) -> io::Result<bool> {
         // Known without its content: it could not be opened then.
-        let unread = sibling.unread();
+        let unread = sibling.identity_without_content();
         if self.0.iter().any(|known| known.identity == unread) {
             return Ok(true);
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::cut::Cutter;
 use super::sources::{InputSources, NextPart, OpenInput};
 use crate::chunk::Chunk;
+use crate::chunk::unread_part::{PartRange, UnreadPart, cut_at_record};
 use crate::compression::codec::Detection;
 use crate::compression::reader::{PlainBytes, loss_of_data};
 use crate::failure::{self, Failure};
@@ -15,7 +16,6 @@ use crate::partial::{Loss, PartialInputs};
 use crate::reading::{Filled, Read, SEARCHED_BYTES, read_at};
 use crate::signals::Patience;
 use crate::text_start::{Foreign, TextStart};
-use crate::unread::{PartRange, UnreadPart, cut_at_record};
 
 /// A part has at least the bytes of a chunk divided by this: its system calls cost more than it
 /// gains if a read is to bring few bytes.
@@ -142,9 +142,9 @@ impl OpenInput {
         }))
     }
 
-    /// Fills the chunk with a part of the input that its reader reads, if that can be. Else, the
-    /// input goes on behind the last record of such parts; the stream ends if the thread is gone
-    /// that was to find it.
+    /// Fills the chunk with a part of the input that its reader reads, if possible. Else, the
+    /// input goes on behind the last record of such parts; the stream ends if the thread that
+    /// finds it has ended.
     ///
     /// A turn to fill takes the same time however long the chunks are, but for the one behind the
     /// last part, which waits for the threads of the parts.

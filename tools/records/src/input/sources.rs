@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
+use crate::chunk::unread_part::CutBefore;
 use crate::compression::codec::Detection;
 use crate::compression::reader::PlainBytes;
 use crate::failure::{self, Failure};
@@ -19,7 +20,6 @@ use crate::files::{OpenedFile, RotatedBefore, Source};
 use crate::reading::Filled;
 use crate::restart::{EarlierFile, InputRestart, StreamRestart};
 use crate::signals::{Patience, Signals};
-use crate::unread::CutBefore;
 
 /// The inputs, and where the stream is in them.
 #[derive(Debug)]

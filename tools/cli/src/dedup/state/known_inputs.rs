@@ -10,7 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use echoless_records::compression::codec::Detection;
 use echoless_records::compression::reader::PlainBytes;
 use echoless_records::failure::{self, Failure, without_controls, write_stderr};
-use echoless_records::files::rotated::{Between, LEFT_COMPRESSED, LOOKS, Sibling, UNORDERED};
+use echoless_records::files::rotated::{
+    Between, LEFT_COMPRESSED, LOOKS, Sibling, UNORDERED, unreadable,
+};
 use echoless_records::files::{FileId, RotatedBefore, Source};
 use echoless_records::restart::{EarlierFile, InputPosition, InputRestart, StreamRestart};
 
@@ -100,6 +102,7 @@ fn find_inputs(
     let count = config.sources.len();
     let folder_then = Folder::read(followed)?;
     let siblings = &folder_then.siblings;
+    let rotated_before = RotatedBefore::of(siblings);
     let given = config.sources.iter().map(|source| match source {
         // Opening a pipe could end its writer.
         Source::File(path) if source.length().is_some() => Some(path.as_path()),
@@ -166,13 +169,13 @@ fn find_inputs(
                 return Ok(None);
             }
             for lost in &files.lost {
-                following.warn_of_loss(*lost, files.between.first().copied());
+                following.warn_of_loss(*lost, files.oldest_between);
             }
             // What comes to the folder from now on is read, also if no run reads it until then.
             if following.awaits_first(&files) {
                 awaited = Some(AwaitedInput {
                     path: absolute(path),
-                    before: RotatedBefore::of(siblings),
+                    before: rotated_before.clone(),
                 });
             }
             earlier = files.earlier;
@@ -233,7 +236,7 @@ fn find_inputs(
     let stream = StreamRestart {
         inputs: restarts,
         earlier,
-        rotated_before: RotatedBefore::of(siblings),
+        rotated_before,
         leaves_unfinished,
         left_at,
         ..StreamRestart::default()
@@ -338,8 +341,8 @@ struct Following<'a> {
 #[derive(Default)]
 struct FollowedFiles<'a> {
     earlier: Vec<EarlierFile>,
-    /// The paths of those of which nothing was read.
-    between: Vec<&'a Path>,
+    /// The path of the first of those of which nothing was read.
+    oldest_between: Option<&'a Path>,
     opened: Vec<OpenedInput>,
     /// The inputs that cannot go on.
     lost: BTreeSet<usize>,
@@ -601,7 +604,7 @@ impl<'a> Following<'a> {
             else {
                 continue;
             };
-            files.between.push(&self.siblings[at].path);
+            files.oldest_between.get_or_insert(&self.siblings[at].path);
             let now = sibling.path.display();
             self.note(&format!("had {now} before, which is read first"));
             files.push(file, None, true);
@@ -654,7 +657,7 @@ impl<'a> Following<'a> {
             .iter()
             .position(|other| other.id == sibling.id);
         if let Err(error) = sibling.open() {
-            sibling.warn_of_omission(self.path, &format!("of this error: {error}"));
+            sibling.warn_of_omission(self.path, &unreadable(&error));
             return Ok(None);
         }
         let is_new = |at: &usize| {
@@ -673,7 +676,7 @@ impl<'a> Following<'a> {
                 Ok(true) => return Ok(None),
                 Ok(false) => {}
                 Err(error) => {
-                    sibling.warn_of_omission(self.path, &format!("of this error: {error}"));
+                    sibling.warn_of_omission(self.path, &unreadable(&error));
                     return Ok(None);
                 }
             }
