@@ -294,6 +294,7 @@ fn diagnosis(args: &mut PacketArgs) -> DiagnosisConfig {
     };
     DiagnosisConfig {
         interfaces: live.interfaces.clone(),
+        by_xdp: live.capture == CaptureMethod::AfXdp,
         svg: args.svg.take().map(Target::from),
         options,
         inputs,

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use echoless_packets::framing::{BlockKind, Framer, Next};
 
-use crate::run::command;
+use crate::run::{Folder, command};
 
 /// A network namespace, which a process of its own keeps.
 pub(crate) struct Network(Child);
@@ -50,6 +50,19 @@ impl Network {
             }
         }
         Some(network)
+    }
+
+    /// The same, and a capture to send there: its folder and its path.
+    pub(crate) fn with_capture(
+        pairs: &[&str],
+        file: &[u8],
+        tools: &[&str],
+    ) -> Option<(Self, Folder, String)> {
+        let network = Self::new(pairs, &[&["tcpreplay"], tools].concat())?;
+        let folder = Folder::new();
+        folder.write("sent", file);
+        let sent = folder.path("sent").display().to_string();
+        Some((network, folder, sent))
     }
 
     /// Adds a pair of interfaces.
@@ -205,6 +218,22 @@ impl LiveRun {
         let mut messages = String::new();
         self.messages.read_to_string(&mut messages).unwrap();
         (self.child.wait().unwrap().code(), self.written, messages)
+    }
+
+    /// Waits for the end, which must be a good one, and for a file of these packets in the order of
+    /// time, with the statistics of one interface. Returns the file and the messages.
+    #[track_caller]
+    pub(crate) fn end_with(self, expected: &[Vec<u8>], case: &str) -> (Vec<u8>, String) {
+        let (code, output, messages) = self.end();
+        assert_eq!(code, Some(0), "{case}: {messages}");
+        let (packets, statistics) = captured(&output);
+        assert_eq!(statistics, 1, "{case}");
+        assert!(packets.is_sorted_by_key(|packet| packet.time), "{case}");
+        assert!(
+            packets.iter().map(|packet| &packet.bytes).eq(expected),
+            "{case}"
+        );
+        (output, messages)
     }
 }
 

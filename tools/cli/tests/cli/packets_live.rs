@@ -18,19 +18,10 @@ fn capture(packets: &str, more: &[&str]) -> Vec<u8> {
     echoless(&all, b"").bytes()
 }
 
-/// A network with these pairs of interfaces, and a capture to send there: its folder and its path.
-fn feed(pairs: &[&str], file: &[u8]) -> Option<(Network, Folder, String)> {
-    let network = Network::new(pairs, &["tcpreplay"])?;
-    let folder = Folder::new();
-    folder.write("sent", file);
-    let sent = folder.path("sent").display().to_string();
-    Some((network, folder, sent))
-}
-
 #[test]
 fn the_output_is_that_of_the_file() {
     let file = capture("3000", &[]);
-    let Some((network, folder, sent)) = feed(&["a0-a1"], &file) else {
+    let Some((network, folder, sent)) = Network::with_capture(&["a0-a1"], &file, &[]) else {
         return;
     };
     // The times are others, so the window is one of packets.
@@ -50,12 +41,7 @@ fn the_output_is_that_of_the_file() {
         let live = format!("--interface a1 --packets 3000 --stats {stats}");
         let run = LiveRun::start(network.packets("", &format!("{live} {args} {more}")));
         network.replay("a0", &sent);
-        let (code, output, messages) = run.end();
-        assert_eq!(code, Some(0), "{messages}");
-        assert!(frames(&output) == expected, "{which} {more}");
-        let (packets, statistics) = captured(&output);
-        assert_eq!(statistics, 1);
-        assert!(packets.is_sorted_by_key(|packet| packet.time));
+        run.end_with(&expected, &format!("{which} {more}"));
         let stats = folder.json("stats");
         assert_eq!(stats["records"], 3000);
         assert_eq!(
@@ -70,7 +56,8 @@ fn the_output_is_that_of_the_file() {
 #[test]
 fn interfaces_are_one_stream_in_the_order_of_time() {
     let file = echoless("gen packets -n 1000", b"").bytes();
-    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
+    let Some((network, folder, sent)) = Network::with_capture(&["a0-a1", "b0-b1"], &file, &[])
+    else {
         return;
     };
     let stats = folder.path("stats").display().to_string();
@@ -120,7 +107,8 @@ fn interfaces_are_one_stream_in_the_order_of_time() {
 #[test]
 fn a_quiet_interface_costs_no_packets() {
     let file = echoless("gen packets -n 1500", b"").bytes();
-    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
+    let Some((network, folder, sent)) = Network::with_capture(&["a0-a1", "b0-b1"], &file, &[])
+    else {
         return;
     };
     let stats = folder.path("stats").display().to_string();
@@ -141,7 +129,7 @@ fn a_quiet_interface_costs_no_packets() {
 #[test]
 fn a_filter_selects_by_tags_that_the_kernel_has_taken_out() {
     let file = capture("2000", &[]);
-    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
+    let Some((network, _folder, sent)) = Network::with_capture(&["a0-a1"], &file, &[]) else {
         return;
     };
     let tagged = |frame: &Vec<u8>| frame[12..14] == [0x81, 0];
@@ -179,7 +167,7 @@ fn a_filter_selects_by_tags_that_the_kernel_has_taken_out() {
 #[test]
 fn signals_and_durations_end_a_run_with_all_that_came() {
     let file = capture("500", &[]);
-    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
+    let Some((network, _folder, sent)) = Network::with_capture(&["a0-a1"], &file, &[]) else {
         return;
     };
     let all = "--interface a1 --from link --ignore none --window-packets 1";
@@ -220,7 +208,8 @@ fn signals_and_durations_end_a_run_with_all_that_came() {
 #[test]
 fn an_interface_that_is_removed_is_an_error_behind_whole_outputs() {
     let file = echoless("gen packets -n 300", b"").bytes();
-    let Some((network, _folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
+    let Some((network, _folder, sent)) = Network::with_capture(&["a0-a1", "b0-b1"], &file, &[])
+    else {
         return;
     };
     // Another one goes on.
@@ -294,7 +283,7 @@ fn a_removed_interface_is_told_at_once() {
 #[test]
 fn an_interface_that_goes_down_is_captured_again_once_it_is_up() {
     let file = echoless("gen packets -n 300", b"").bytes();
-    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
+    let Some((network, _folder, sent)) = Network::with_capture(&["a0-a1"], &file, &[]) else {
         return;
     };
     let args = "--interface a1 --packets 600 --from link --window-packets 1";
@@ -315,7 +304,7 @@ fn an_interface_that_goes_down_is_captured_again_once_it_is_up() {
 fn an_interface_that_comes_back_is_captured_again_if_it_is_awaited() {
     // All of them fit in a pipe, which is read at the end.
     let file = echoless("gen packets -n 50", b"").bytes();
-    let Some((network, folder, sent)) = feed(&["a0-a1"], &file) else {
+    let Some((network, folder, sent)) = Network::with_capture(&["a0-a1"], &file, &[]) else {
         return;
     };
     let stats = folder.path("stats").display().to_string();
@@ -362,7 +351,8 @@ fn an_interface_that_comes_back_is_captured_again_if_it_is_awaited() {
 #[test]
 fn a_run_that_is_behind_passes_packets_unjudged_if_it_may() {
     let file = capture("2500", &["--frame-bytes", "200"]);
-    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
+    let Some((network, folder, sent)) = Network::with_capture(&["a0-a1", "b0-b1"], &file, &[])
+    else {
         return;
     };
     let stats = folder.path("stats").display().to_string();
@@ -397,7 +387,8 @@ fn a_run_that_is_behind_passes_packets_unjudged_if_it_may() {
 fn packets_that_wait_for_those_of_a_quiet_interface_are_judged() {
     // More than half of a buffer, faster than a frame is held for.
     let file = capture("2500", &["--frame-bytes", "200"]);
-    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
+    let Some((network, folder, sent)) = Network::with_capture(&["a0-a1", "b0-b1"], &file, &[])
+    else {
         return;
     };
     let stats = folder.path("stats").display().to_string();
@@ -415,7 +406,7 @@ fn packets_that_wait_for_those_of_a_quiet_interface_are_judged() {
 #[test]
 fn a_run_becomes_a_user_once_it_captures() {
     let file = capture("500", &[]);
-    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
+    let Some((network, _folder, sent)) = Network::with_capture(&["a0-a1"], &file, &[]) else {
         return;
     };
     let run = LiveRun::start(network.packets("", "--interface a1 --user nobody --packets 500"));
@@ -460,7 +451,7 @@ fn checksums_that_are_not_computed_are_told_once() {
 #[test]
 fn rotated_files_are_whole_and_hold_what_one_file_would() {
     let file = capture("1000", &["--frame-bytes", "100"]);
-    let Some((network, _folder, sent)) = feed(&["a0-a1"], &file) else {
+    let Some((network, _folder, sent)) = Network::with_capture(&["a0-a1"], &file, &[]) else {
         return;
     };
     let window = "--window-packets 400 --ignore mac,vlan,ttl,checksum";
@@ -633,7 +624,8 @@ fn lost_packets_are_counted() {
 #[test]
 fn packets_that_pass_leave_by_another_interface() {
     let file = capture("1000", &[]);
-    let Some((network, folder, sent)) = feed(&["a0-a1", "b0-b1"], &file) else {
+    let Some((network, folder, sent)) = Network::with_capture(&["a0-a1", "b0-b1"], &file, &[])
+    else {
         return;
     };
     let stats = folder.path("stats").display().to_string();

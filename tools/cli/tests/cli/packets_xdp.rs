@@ -1,6 +1,8 @@
 //! `echoless packets --interface --capture af-xdp`: what virtual interfaces pass on, beside what
 //! the command makes of a file with the same packets.
 
+use std::{fs, thread};
+
 use serde_json::Value;
 
 use crate::network::{LiveRun, Network, captured, frames};
@@ -10,14 +12,7 @@ use crate::run::{Folder, assert_errors, echoless, send};
 /// A network with these pairs of interfaces whose system has AF_XDP, and a capture to send there:
 /// its folder and its path.
 fn feed(pairs: &[&str], file: &[u8], tools: &[&str]) -> Option<(Network, Folder, String)> {
-    let network = Network::new(pairs, &[&["tcpreplay"], tools].concat())?;
-    if !network.has_xdp() {
-        return None;
-    }
-    let folder = Folder::new();
-    folder.write("sent", file);
-    let sent = folder.path("sent").display().to_string();
-    Some((network, folder, sent))
+    Network::with_capture(pairs, file, tools).filter(|(network, ..)| network.has_xdp())
 }
 
 fn number(value: &Value) -> u64 {
@@ -48,12 +43,7 @@ fn the_output_is_that_of_the_file_and_of_a_packet_socket() {
         let live = format!("--interface a1 --capture {method} --packets 3000 --stats {stats}");
         let run = LiveRun::start(network.packets("", &format!("{live} {window} {more}")));
         network.replay("a0", &sent);
-        let (code, output, messages) = run.end();
-        assert_eq!(code, Some(0), "{messages}");
-        assert!(frames(&output) == expected, "{method} {more}");
-        let (packets, statistics) = captured(&output);
-        assert_eq!(statistics, 1);
-        assert!(packets.is_sorted_by_key(|packet| packet.time));
+        let (output, messages) = run.end_with(&expected, &format!("{method} {more}"));
         let stats = folder.json("stats");
         let of_interface = &stats["captured"][0];
         assert_eq!(of_interface["packets"], 3000);
@@ -156,9 +146,7 @@ fn packets_longer_than_a_chunk_are_whole() {
     network.sh("ip link set a0 mtu 9000 && ip link set a1 mtu 9000");
     let run = LiveRun::start(network.packets("", &format!("{XDP} {ALL} --packets 300")));
     network.replay("a0", &sent);
-    let (code, output, messages) = run.end();
-    assert_eq!(code, Some(0), "{messages}");
-    assert!(frames(&output) == frames(&file));
+    run.end_with(&frames(&file), "");
 }
 
 #[test]
@@ -313,6 +301,35 @@ fn interfaces_that_cannot_be_captured_are_one_line() {
     }
     send(&busy.child, "-TERM");
     assert_eq!(busy.end().0, Some(143));
+}
+
+#[test]
+fn a_diagnosis_says_of_the_host_what_holds_for_its_way_to_capture() {
+    let file = echoless(
+        "gen packets -n 4000 --duplicates 0.25 --copies ttl --gap 1",
+        b"",
+    )
+    .bytes();
+    let Some((network, folder, sent)) = feed(&[], &file, &[]) else {
+        return;
+    };
+    let stats = folder.path("stats").display().to_string();
+    for (method, packets) in [("af-packet", 8000), ("af-xdp", 4000)] {
+        folder.write("stats", b"");
+        let args = format!("--diagnose --interface lo --capture {method} --packets {packets}");
+        let args = format!("{args} --stats {stats}");
+        let run = network.packets("", &args).spawn().unwrap();
+        // Written once the interface is open.
+        while fs::read(&stats).map_or(0, |stats| stats.len()) == 0 {
+            thread::yield_now();
+        }
+        network.replay("lo", &sent);
+        let output = run.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("\ninterfaces: 0.0 lo\n"), "{method}: {text}");
+        let of_host = "\nlo has each packet twice";
+        assert_eq!(text.contains(of_host), method == "af-packet", "{text}");
+    }
 }
 
 #[test]

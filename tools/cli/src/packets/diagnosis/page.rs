@@ -48,6 +48,9 @@ pub(super) fn lines(diagnosis: &Diagnosis<'_>, findings: &Findings) -> Vec<Strin
         lines.push(quantiles_line(&findings.tally.distances));
         lines.extend(findings.tally.lines());
         if !diagnosis.config.interfaces.is_empty() {
+            lines.push(host::names_line(&diagnosis.config.interfaces));
+        }
+        if !diagnosis.config.by_xdp {
             lines.extend(host::lines(&diagnosis.config.interfaces));
         }
         lines.extend(diagnosis.skew.iter().flat_map(Skew::lines));

@@ -84,6 +84,8 @@ pub(crate) struct DiagnosisConfig {
     pub(crate) inputs: Vec<String>,
     /// The interfaces that are captured.
     pub(crate) interfaces: Vec<String>,
+    /// They are captured before this machine sees the packets, which it makes no copies of then.
+    pub(crate) by_xdp: bool,
 }
 
 /// The equal packets of a stream so far.
