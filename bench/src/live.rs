@@ -118,6 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         eprintln!("skipped: no network for the packets: {error}");
         return Ok(());
     }
+    let has_xdp = has_xdp(&ours)?;
     let mut table = Table::new(&[
         "frames",
         "command",
@@ -134,12 +135,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut ways: Vec<_> = tcpdump.iter().cloned().map(Way::Tcpdump).collect();
         let output = folder.path().join("out.pcapng");
         let live = |capture, output| Way::Live { capture, output };
-        ways.extend([
-            live(AF_PACKET, None),
-            live(AF_PACKET, Some(output)),
-            live(AF_XDP, None),
-            Way::File(file),
-        ]);
+        ways.extend([live(AF_PACKET, None), live(AF_PACKET, Some(output))]);
+        ways.extend(has_xdp.then(|| live(AF_XDP, None)));
+        ways.push(Way::File(file));
         let stats = folder.path().join("stats");
         let taken = measure_in_turn(&mut ways, arguments.rounds, |way| {
             let taken = measure(way, arguments, lengths, &ours, &stats);
@@ -186,6 +184,17 @@ fn make_network() -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Whether packets can be captured by AF_XDP here; a message if not.
+fn has_xdp(ours: &Path) -> Result<bool, Failure> {
+    let mut probe = Command::new(ours);
+    probe.args(["packets", "--interface", CAPTURED, "--capture", AF_XDP]);
+    let probe = probe.args(["--duration", "1ms", "-o", "/dev/null"]).output()?;
+    if !probe.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&probe.stderr).trim());
+    }
+    Ok(probe.status.success())
 }
 
 /// Makes the next packet in `frame`: UDP in IPv4, of which one in [`COPIES`] is that before it.
