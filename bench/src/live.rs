@@ -190,7 +190,9 @@ fn make_network() -> Result<(), Failure> {
 fn has_xdp(ours: &Path) -> Result<bool, Failure> {
     let mut probe = Command::new(ours);
     probe.args(["packets", "--interface", CAPTURED, "--capture", AF_XDP]);
-    let probe = probe.args(["--duration", "1ms", "-o", "/dev/null"]).output()?;
+    let probe = probe
+        .args(["--duration", "1ms", "-o", "/dev/null"])
+        .output()?;
     if !probe.status.success() {
         eprintln!("skipped: {}", String::from_utf8_lossy(&probe.stderr).trim());
     }

@@ -126,6 +126,20 @@ impl Network {
         true
     }
 
+    /// Captures what is sent by `a0`; the file and the messages of a run that [ends
+    /// well](LiveRun::end_with).
+    #[track_caller]
+    pub(crate) fn captured(
+        &self,
+        args: &str,
+        sent: &str,
+        expected: &[Vec<u8>],
+    ) -> (Vec<u8>, String) {
+        let run = LiveRun::start(self.packets("", args));
+        self.replay("a0", sent);
+        run.end_with(expected, args)
+    }
+
     /// Stops a capture with these options, sends it a file that is larger than its buffer, and
     /// resumes it by the line that `goes_on` makes of its process. Returns its exit code and output.
     pub(crate) fn overrun(

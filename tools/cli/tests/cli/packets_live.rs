@@ -39,9 +39,7 @@ fn the_output_is_that_of_the_file() {
         assert_eq!(expected.iter().any(has_tag), !which.is_empty());
         let stats = folder.path("stats").display().to_string();
         let live = format!("--interface a1 --packets 3000 --stats {stats}");
-        let run = LiveRun::start(network.packets("", &format!("{live} {args} {more}")));
-        network.replay("a0", &sent);
-        run.end_with(&expected, &format!("{which} {more}"));
+        network.captured(&format!("{live} {args} {more}"), &sent, &expected);
         let stats = folder.json("stats");
         assert_eq!(stats["records"], 3000);
         assert_eq!(

@@ -41,9 +41,8 @@ fn the_output_is_that_of_the_file_and_of_a_packet_socket() {
         ("af-xdp", "--read-bytes 100"),
     ] {
         let live = format!("--interface a1 --capture {method} --packets 3000 --stats {stats}");
-        let run = LiveRun::start(network.packets("", &format!("{live} {window} {more}")));
-        network.replay("a0", &sent);
-        let (output, messages) = run.end_with(&expected, &format!("{method} {more}"));
+        let args = format!("{live} {window} {more}");
+        let (output, messages) = network.captured(&args, &sent, &expected);
         let stats = folder.json("stats");
         let of_interface = &stats["captured"][0];
         assert_eq!(of_interface["packets"], 3000);
@@ -144,9 +143,7 @@ fn packets_longer_than_a_chunk_are_whole() {
         return;
     };
     network.sh("ip link set a0 mtu 9000 && ip link set a1 mtu 9000");
-    let run = LiveRun::start(network.packets("", &format!("{XDP} {ALL} --packets 300")));
-    network.replay("a0", &sent);
-    run.end_with(&frames(&file), "");
+    network.captured(&format!("{XDP} {ALL} --packets 300"), &sent, &frames(&file));
 }
 
 #[test]
