@@ -116,12 +116,13 @@ impl Input {
         self.sources.bytes_before + current.map_or(0, |current| current.file.file_bytes())
     }
 
-    /// [`bytes_read`](Self::bytes_read) without those of the known inputs.
+    /// [`bytes_read`](Self::bytes_read) without those of the known inputs, and without those that
+    /// are left to the next run.
     pub(crate) fn input_bytes_read(&self) -> u64 {
         if self.sources.at < self.sources.known {
             return 0;
         }
-        self.bytes_read() - self.sources.known_bytes
+        self.bytes_read() - self.sources.known_bytes - self.cutter.left_bytes
     }
 
     /// Fills the chunk with the next whole records of one input. The stream ends with the last

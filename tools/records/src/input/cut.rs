@@ -28,6 +28,8 @@ pub(super) struct Cutter {
     /// at which an earlier run has left it.
     leaves_unfinished: bool,
     left_at: Option<u64>,
+    /// The bytes that this run leaves to the next one, which counts them.
+    pub(super) left_bytes: u64,
     pub(super) last_end: Box<dyn LastEnd>,
     /// The terminator of the last record that had one.
     pub(super) terminator: &'static [u8],
@@ -52,6 +54,7 @@ impl Cutter {
             has_state: false,
             leaves_unfinished: false,
             left_at: None,
+            left_bytes: 0,
             last_end: format.last_end(),
             terminator: format.facts().terminator,
             format,
@@ -95,6 +98,7 @@ impl Cutter {
         if leaves {
             let left_at = (input.file.file_position(), unfinished.len());
             chunk.input.file.left_at = Some(left_at);
+            self.left_bytes = unfinished.len() as u64;
         }
         // The end of a cut input is none of its last record.
         let ends_whole = at_end && !read.is_cut && !leaves;
