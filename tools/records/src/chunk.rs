@@ -116,6 +116,8 @@ impl Chunk {
                 is_last: self.input.is_last,
                 file: InputFile {
                     opened: None,
+                    is_digested: self.input.file.is_digested,
+                    digest: None,
                     read: self.input.file.read,
                     end: self.input.file.end.take(),
                     is_compressed: self.input.file.is_compressed,

@@ -19,6 +19,7 @@ use super::field_set::{
 use super::format::Format;
 use super::tag::Tagger;
 use crate::compression::codec::Detection;
+use crate::files::ContentDigest;
 use crate::reading::CHUNK_BYTES;
 use crate::time::format::TimeReader;
 
@@ -149,6 +150,9 @@ impl KeyReader {
         }
         if let Some(tagger) = &self.tagger {
             tagger.check(chunk);
+        }
+        if chunk.input.file.is_digested {
+            chunk.input.file.digest = Some(ContentDigest::of(chunk.bytes.all()));
         }
     }
 }

@@ -88,8 +88,8 @@ pub(crate) struct DedupArgs {
     pub(crate) late: Option<Late>,
 
     /// How far ahead of the latest time before it the time of a record may be: one in the far future
-    /// does not move the clock, and is treated as a record without a time (--missing). After 1000
-    /// such records in a row the clock goes on with them [default: any time moves the clock]
+    /// does not move the clock, and is treated as a record without a time (--missing). With
+    /// the 1000th such record in a row the clock goes on [default: any time moves the clock]
     #[arg(long, value_name = "TIME", requires = "window")]
     pub(crate) max_advance: Option<String>,
 

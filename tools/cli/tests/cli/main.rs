@@ -84,6 +84,7 @@ mod state_edges;
 #[cfg(unix)]
 mod state_failed_runs;
 #[cfg(unix)]
+mod state_inputs;
 mod state_kills;
 #[cfg(unix)]
 mod state_outputs;

@@ -4,7 +4,7 @@
 use crate::chunk::unread_part::UnreadPart;
 use crate::fault::Problem;
 use crate::field_list::HeaderNames;
-use crate::files::OpenedFile;
+use crate::files::{ContentDigest, OpenedFile};
 use crate::format::ElementEdge;
 use crate::partial::PartialInput;
 use crate::restart::{Announced, InputRestart};
@@ -118,6 +118,10 @@ pub struct InputPart {
 pub struct InputFile {
     /// Which file it is, in the first chunk.
     pub opened: Option<Box<OpenedFile>>,
+    /// Whether its reader makes the digest of its bytes.
+    pub(crate) is_digested: bool,
+    /// That of the bytes of the chunk.
+    pub digest: Option<ContentDigest>,
     /// How far it is read, compressed as it is.
     pub read: u64,
     /// Its length, compressed as it is, in the last chunk.

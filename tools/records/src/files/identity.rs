@@ -2,8 +2,9 @@
 
 use std::fs::{File, Metadata};
 use std::io;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
 use crate::compression::reader::PlainBytes;
@@ -42,6 +43,12 @@ impl FileId {
     pub(crate) const fn numbered(inode: u64) -> Self {
         Self { device: 0, inode }
     }
+
+    /// That of no file.
+    pub const NONE: Self = Self {
+        device: 0,
+        inode: 0,
+    };
 
     /// The number, without the device.
     pub const fn number(self) -> u64 {
@@ -88,6 +95,54 @@ impl Sample {
     }
 }
 
+/// The first bytes of a file as a checksum to which more are added, by a later run as well. It
+/// tells content that was changed from what it was; whoever crafts content can keep it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentDigest {
+    /// The number of bytes.
+    pub bytes: u64,
+    /// CRC-32 of these, as of gzip.
+    crc: u32,
+}
+
+impl ContentDigest {
+    /// The digest of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.len() as u64,
+            crc: crc32fast::hash(bytes),
+        }
+    }
+
+    /// Adds the bytes that follow.
+    pub fn add(&mut self, next: &Self) {
+        let hasher = |digest: &Self| Hasher::new_with_initial_len(digest.crc, digest.bytes);
+        let mut both = hasher(self);
+        both.combine(&hasher(next));
+        self.crc = both.finalize();
+        self.bytes += next.bytes;
+    }
+
+    /// The first bytes that are read, so many or all.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its data is damaged or not decoded.
+    pub fn of_first(bytes: u64, plain: &mut PlainBytes) -> io::Result<Self> {
+        let mut digest = Self::default();
+        let mut buffer = vec![0; CHUNK_BYTES];
+        while digest.bytes < bytes {
+            let left = bytes - digest.bytes;
+            let most = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+            let filled = plain.fill(&mut buffer[..most])?;
+            digest.add(&Self::of(&buffer[..filled]));
+            if filled < most {
+                break;
+            }
+        }
+        Ok(digest)
+    }
+}
+
 /// A regular file that is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputIdentity {
@@ -102,6 +157,11 @@ pub struct InputIdentity {
 }
 
 impl InputIdentity {
+    /// The file is gone: another one has its number. A copy of it may be there.
+    pub fn lose_file(&mut self) {
+        (self.file, self.created) = (FileId::NONE, None);
+    }
+
     /// Whether another file was created at another time.
     pub fn is_of_another_time(&self, other: &Self) -> bool {
         (self.created.zip(other.created)).is_some_and(|(own, other)| own != other)
@@ -117,7 +177,14 @@ pub struct OpenedFile {
     pub start: Vec<u8>,
     /// The length in bytes.
     pub length: u64,
+    /// When it was changed last, since 1970: a change behind this look has another time. `None` if
+    /// that may not be so, as it was changed just now, or the system does not tell.
+    pub modified: Option<Duration>,
 }
+
+/// How long ago a change must be for the next one to have another time. Clocks of file systems tick
+/// every 10 ms at the latest, those of some in seconds.
+const CLOCK_STEP: Duration = Duration::from_secs(2);
 
 impl OpenedFile {
     /// `None` if it is no regular file. Does not move the position of the file.
@@ -139,8 +206,17 @@ impl OpenedFile {
             },
             start,
             length: metadata.len(),
+            modified: modified_before(&metadata, SystemTime::now()),
         }))
     }
+}
+
+/// When a file was changed last, unless that may be the time of its next change, too.
+fn modified_before(metadata: &Metadata, now: SystemTime) -> Option<Duration> {
+    let modified = metadata.modified().ok()?;
+    let is_settled = (now.duration_since(modified)).is_ok_and(|ago| ago > CLOCK_STEP);
+    let modified = modified.duration_since(UNIX_EPOCH).ok()?;
+    is_settled.then_some(modified)
 }
 
 /// The content of a file up to a length, as samples of its start and of its end.
@@ -152,6 +228,9 @@ pub struct ContentSample {
     pub start: Sample,
     /// The bytes in front of the end.
     pub end: Sample,
+    /// All of it, if that is known.
+    #[serde(default)]
+    pub digest: Option<ContentDigest>,
 }
 
 impl ContentSample {
@@ -179,6 +258,7 @@ impl ContentSample {
             length,
             start: sample_at(0)?,
             end: sample_at(length - sample)?,
+            digest: None,
         })
     }
 
@@ -208,6 +288,7 @@ impl ContentSample {
         }
         let mut left = self.length.saturating_sub(last.len() as u64);
         last.truncate(usize::try_from(self.length).unwrap_or(usize::MAX));
+        let mut digest = ContentDigest::of(&last);
         let mut buffer = vec![0; CHUNK_BYTES];
         while left > 0 {
             let most = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
@@ -215,12 +296,14 @@ impl ContentSample {
             if plain.fill(part)? < most {
                 return Ok(false);
             }
+            digest.add(&ContentDigest::of(part));
             last.extend_from_slice(part);
             last.drain(..last.len().saturating_sub(SAMPLE_BYTES));
             left -= most as u64;
         }
         let end = last.len().saturating_sub(self.end.bytes);
-        Ok(self.end.bytes == 0 || Sample::of(&last[end..]) == self.end)
+        let has_end = self.end.bytes == 0 || Sample::of(&last[end..]) == self.end;
+        Ok(has_end && self.digest.as_ref().is_none_or(|known| *known == digest))
     }
 }
 
@@ -253,4 +336,54 @@ fn start_of(file: &File) -> io::Result<Vec<u8>> {
 fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let (read, end) = reading::read_at(file, buffer, offset);
     end.map(|()| read)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::compression::codec::Detection;
+
+    proptest! {
+        #[test]
+        fn a_digest_is_that_of_the_bytes_however_they_are_divided(
+            parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 0..6),
+            more in prop::collection::vec(any::<u8>(), 0..50),
+        ) {
+            let mut digest = ContentDigest::default();
+            for part in &parts {
+                digest.add(&ContentDigest::of(part));
+            }
+            let bytes = parts.concat();
+            prop_assert_eq!(&digest, &ContentDigest::of(&bytes));
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(&file, [&bytes[..], &more].concat()).unwrap();
+            let of_first = |count| {
+                let file = file.reopen().unwrap();
+                ContentDigest::of_first(count, &mut PlainBytes::new(file, Detection::Off, None))
+            };
+            prop_assert_eq!(of_first(digest.bytes).unwrap(), digest.clone());
+            // A file that is shorter has another one, and so has one with another byte.
+            let longer = of_first(u64::MAX).unwrap();
+            prop_assert_eq!(longer.bytes, (bytes.len() + more.len()) as u64);
+            if let Some(last) = bytes.last() {
+                let changed = [&bytes[..bytes.len() - 1], &[last ^ 1]].concat();
+                prop_assert_ne!(ContentDigest::of(&changed), digest);
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_of_change_is_known_once_the_next_change_has_another_one() {
+        let file = tempfile::tempfile().unwrap();
+        let metadata = file.metadata().unwrap();
+        let changed = metadata.modified().unwrap();
+        let after = |time| modified_before(&metadata, changed + time);
+        assert_eq!(after(Duration::ZERO), None);
+        assert_eq!(after(CLOCK_STEP), None);
+        let known = changed.duration_since(UNIX_EPOCH).unwrap();
+        assert_eq!(after(CLOCK_STEP + Duration::from_nanos(1)), Some(known));
+        assert_eq!(modified_before(&metadata, changed - CLOCK_STEP), None);
+    }
 }

@@ -352,7 +352,14 @@ impl Numbers {
                     _ if times == Ordering::Equal => {}
                     numbers => votes[usize::from(numbers == times)] += 1,
                 };
-                vote(&mut modified, one.modified.cmp(&other.modified));
+                let (older, younger) = match one.modified <= other.modified {
+                    true => (one, other),
+                    false => (other, one),
+                };
+                // Compressed later than the other one was written, and not as old as its content.
+                if older.is_compressed || !younger.is_compressed {
+                    vote(&mut modified, one.modified.cmp(&other.modified));
+                }
                 if let Some((a, b)) = one.created.zip(other.created) {
                     vote(&mut created, a.cmp(&b));
                 }
@@ -674,6 +681,17 @@ mod tests {
                 &[("app.log.2", 9, None), ("app.log.1", 5, None)],
                 &[],
                 &["app.log.1"],
+            ),
+            // One was compressed late, which says nothing of its content; several rise.
+            (
+                &[("app.log.2.gz", 9, None), ("app.log.1", 5, None)],
+                &["app.log.1"],
+                &[],
+            ),
+            (
+                &[("app.log.1.gz", 5, None), ("app.log.2.gz", 9, None)],
+                &[],
+                &["app.log.2.gz"],
             ),
             // Times in the names, and a number behind them.
             (

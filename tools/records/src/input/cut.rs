@@ -88,6 +88,7 @@ impl Cutter {
     pub(super) fn cut(&mut self, chunk: &mut Chunk, input: &mut OpenInput, read: Gathered) -> bool {
         let Gathered { len, at_end, .. } = read;
         chunk.input.file.is_compressed = input.file.codec().is_some();
+        chunk.input.file.is_digested = self.has_state;
         let belied = input.file.belied_codec().filter(|_| chunk.input.is_first);
         chunk.input.belied_codec = belied.map(Codec::name);
         chunk.input.file.read = input.file.file_position();

@@ -4,12 +4,16 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{self, Path};
+use std::time::Duration;
 
 use echoless_records::chunk::Chunk;
+use echoless_records::compression::codec::Detection;
+use echoless_records::compression::reader::PlainBytes;
 use echoless_records::failure::Failure;
 use echoless_records::files::rotated::are_related;
 use echoless_records::files::{
-    ContentSample, FileId, InputIdentity, OpenedFile, RotatedBefore, SAMPLE_BYTES, Sample,
+    ContentDigest, ContentSample, FileId, InputIdentity, OpenedFile, RotatedBefore, SAMPLE_BYTES,
+    Sample,
 };
 use echoless_records::restart::{InputPosition, InputRestart};
 use serde::{Deserialize, Serialize};
@@ -19,6 +23,11 @@ const MOST_INPUTS: usize = 10_000;
 
 /// The most inputs that a file is compared with behind its first bytes.
 const MOST_COMPARED: usize = 1000;
+
+/// The longest content that is read again to see whether a file has it, if all that is known to
+/// have happened is that it has grown: that takes less than a second. The start and the end of
+/// longer content are compared.
+const MOST_READ_AGAIN: u64 = 1 << 30;
 
 /// A regular file that was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,9 +39,16 @@ pub(crate) struct SavedInput {
     /// Its length when it was opened.
     #[serde(default)]
     length: u64,
+    /// When it had been changed last by then, if the next change has another time.
+    #[serde(default)]
+    modified: Option<Duration>,
     is_compressed: bool,
     /// The bytes in front of the position, decompressed.
     before: Sample,
+    /// All bytes up to the position, decompressed; `None` if a state has it from a version that did
+    /// not make digests.
+    #[serde(default)]
+    digest: Option<ContentDigest>,
     #[serde(flatten)]
     pub(crate) restart: InputRestart,
     /// The length of the file, compressed as it is, when it was read to its end.
@@ -80,19 +96,28 @@ pub(super) enum Likeness {
 
 impl SavedInput {
     /// One of which nothing is read.
-    fn new(name: &str, identity: &InputIdentity, length: u64) -> Self {
+    fn new(name: &str, file: &FoundFile) -> Self {
         Self {
             name: name.into(),
-            identity: identity.clone(),
-            length,
+            identity: file.identity.clone(),
+            length: file.length,
+            modified: file.modified,
             is_compressed: false,
             before: Sample::default(),
+            digest: Some(ContentDigest::default()),
             restart: InputRestart::default(),
             end: None,
             unended: 0,
             left_at: None,
             in_run: true,
         }
+    }
+
+    /// It is this file now.
+    fn is_now(&mut self, file: &FoundFile) {
+        self.identity = file.identity.clone();
+        self.length = file.length;
+        self.modified = file.modified;
     }
 
     /// Where it goes on; `None` if nothing of it is done.
@@ -122,21 +147,48 @@ impl SavedInput {
 
     /// Whether a file that begins like this one has the rest of what was read of it. It may have
     /// grown since, but not shrunk.
-    fn is_in(&self, file: &File, id: FileId) -> io::Result<bool> {
-        let length = file.metadata()?.len();
-        if self.is_compressed {
-            // Its content cannot be compared without reading all of it.
-            let length_then = self.end.unwrap_or(self.length);
-            return Ok(if id == self.identity.file {
-                self.end <= Some(length)
-            } else {
-                length == length_then
-            });
+    fn is_in(&self, file: &File, found: &FoundFile, detection: Detection) -> io::Result<bool> {
+        let is_file = found.identity.file == self.identity.file
+            && !self.identity.is_of_another_time(&found.identity);
+        let is_unchanged = self.modified.is_some() && self.modified == found.modified;
+        if is_file && is_unchanged && self.length == found.length && self.is_whole(found.length) {
+            return Ok(true);
         }
-        let position = self.restart.position.bytes;
-        let start = position.saturating_sub(self.before.bytes as u64);
-        let has_rest = self.before.bytes == 0 || self.before.is_at(start, file)?;
-        Ok(position <= length && has_rest)
+        if self.is_compressed {
+            let length_then = self.end.unwrap_or(self.length);
+            let may_be_it = match (is_file, &self.digest) {
+                (true, _) => self.end <= Some(found.length),
+                (false, Some(_)) => length_then <= found.length,
+                (false, None) => length_then == found.length,
+            };
+            if !may_be_it {
+                return Ok(false);
+            }
+        } else {
+            let position = self.restart.position.bytes;
+            let start = position.saturating_sub(self.before.bytes as u64);
+            let has_end = self.before.bytes == 0 || self.before.is_at(start, file)?;
+            if position > found.length || !has_end {
+                return Ok(false);
+            }
+        }
+        let Some(digest) = &self.digest else {
+            return Ok(true);
+        };
+        if is_file && !self.is_compressed && digest.bytes > MOST_READ_AGAIN {
+            return Ok(true);
+        }
+        let detection = match self.is_compressed {
+            true => detection,
+            false => Detection::Off,
+        };
+        let mut plain = PlainBytes::new(file.try_clone()?, detection, None);
+        match ContentDigest::of_first(digest.bytes, &mut plain) {
+            Ok(content) => Ok(content == *digest),
+            // What cannot be decompressed is not what was.
+            Err(_) if self.is_compressed => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// How far a file with this content is this one.
@@ -184,15 +236,35 @@ impl SavedInput {
             length: self.restart.position.bytes,
             start: self.identity.start.clone(),
             end: self.before.clone(),
+            digest: self.digest.clone(),
         })
+    }
+}
+
+/// A regular file as it was found.
+#[derive(Debug, Clone)]
+pub(super) struct FoundFile {
+    pub(super) identity: InputIdentity,
+    /// The length in bytes.
+    pub(super) length: u64,
+    /// As [`OpenedFile::modified`].
+    modified: Option<Duration>,
+}
+
+impl FoundFile {
+    fn of(opened: &OpenedFile) -> Self {
+        Self {
+            identity: opened.identity.clone(),
+            length: opened.length,
+            modified: opened.modified,
+        }
     }
 }
 
 /// A regular file, and which input of a state it is.
 #[derive(Debug)]
 pub(super) struct Recognised {
-    pub(super) identity: InputIdentity,
-    pub(super) length: u64,
+    pub(super) file: FoundFile,
     /// Its index among the inputs, and how far that is known.
     pub(super) known: Option<(usize, Likeness)>,
 }
@@ -203,8 +275,7 @@ impl Recognised {
         OpenedInput {
             source,
             name,
-            identity: self.identity.clone(),
-            length: self.length,
+            file: self.file.clone(),
             is_compressed: false,
             known,
         }
@@ -217,8 +288,7 @@ pub(super) struct OpenedInput {
     /// Its index among the inputs of the run.
     source: usize,
     name: String,
-    identity: InputIdentity,
-    length: u64,
+    file: FoundFile,
     /// Whether it is compressed, although what was read of it was not.
     pub(super) is_compressed: bool,
     /// The one of the state that goes on.
@@ -285,6 +355,7 @@ impl SavedInputs {
     /// The numbers of the files that were read.
     pub(super) fn numbers(&self) -> HashSet<u64> {
         let files = self.all.iter().map(|input| input.identity.file);
+        let files = files.filter(|file| *file != FileId::NONE);
         files.map(FileId::number).collect()
     }
 
@@ -297,6 +368,7 @@ impl SavedInputs {
         &self,
         paths: &[Option<&Path>],
         needed: usize,
+        detection: Detection,
     ) -> Result<Vec<Option<Recognised>>, Failure> {
         let mut starts: HashMap<&Sample, Vec<usize>> = HashMap::new();
         for (index, input) in self.all.iter().enumerate() {
@@ -305,7 +377,7 @@ impl SavedInputs {
         let lengths: BTreeSet<usize> = starts.keys().map(|sample| sample.bytes).collect();
         let (mut files, mut likely) = (Vec::new(), Vec::new());
         for (number, path) in paths.iter().enumerate() {
-            let compared = (*path).map(|path| self.compare(path, &starts, &lengths));
+            let compared = (*path).map(|path| self.compare(path, &starts, &lengths, detection));
             let compared = match compared {
                 None => None,
                 Some(Err(error)) if number < needed => {
@@ -339,22 +411,19 @@ impl SavedInputs {
         path: &Path,
         starts: &HashMap<&Sample, Vec<usize>>,
         lengths: &BTreeSet<usize>,
+        detection: Detection,
     ) -> io::Result<Option<(Recognised, Candidates)>> {
         let file = File::open(path)?;
-        let Some(OpenedFile {
-            identity,
-            start,
-            length,
-        }) = OpenedFile::of(&file)?
-        else {
+        let Some(opened) = OpenedFile::of(&file)? else {
             return Ok(None);
         };
+        let (found_file, start) = (FoundFile::of(&opened), opened.start);
         // The likeliest first, and of equal ones the latest.
         let mut likely = Vec::new();
         for bytes in lengths.iter().filter(|bytes| **bytes <= start.len()) {
             let sample = Sample::of(&start[..*bytes]);
             for index in starts.get(&sample).into_iter().flatten() {
-                let likeness = self.all[*index].likeness(&identity, path);
+                let likeness = self.all[*index].likeness(&found_file.identity, path);
                 likely.extend(likeness.map(|likeness| (likeness, *index)));
             }
         }
@@ -362,8 +431,8 @@ impl SavedInputs {
         let mut found = Vec::new();
         for (likeness, index) in likely.into_iter().take(MOST_COMPARED) {
             let input = &self.all[index];
-            if input.is_in(&file, identity.file)?
-                && (likeness > Likeness::Content || !input.is_still_there()?)
+            if (likeness > Likeness::Content || !input.is_still_there(detection)?)
+                && input.is_in(&file, &found_file, detection)?
             {
                 found.push((index, likeness));
                 // Thousands of files may begin alike.
@@ -372,11 +441,9 @@ impl SavedInputs {
                 }
             }
         }
-        let known = None;
         let file = Recognised {
-            identity,
-            length,
-            known,
+            file: found_file,
+            known: None,
         };
         Ok(Some((file, found)))
     }
@@ -395,7 +462,7 @@ impl SavedInputs {
     /// Notes which file an input is now: its number then may be that of another file.
     pub(super) fn note_file(&mut self, found: &Recognised) {
         if let Some((index, _)) = found.known {
-            self.all[index].identity = found.identity.clone();
+            self.all[index].is_now(&found.file);
         }
     }
 
@@ -409,11 +476,14 @@ impl SavedInputs {
         index: usize,
         position: InputPosition,
         file: &File,
+        detection: Detection,
     ) -> io::Result<()> {
         let input = &mut self.all[index];
         if !input.is_compressed {
             input.before = Sample::in_front_of(position.bytes, file)?;
         }
+        let mut plain = PlainBytes::new(file.try_clone()?, detection, None);
+        input.digest = Some(ContentDigest::of_first(position.bytes, &mut plain)?);
         input.restart.position = position;
         input.end = None;
         input.unended = 0;
@@ -422,7 +492,13 @@ impl SavedInputs {
 
     /// Forgets these inputs, which cannot go on.
     pub(super) fn forget(&mut self, inputs: &BTreeSet<usize>, opened: &mut [OpenedInput]) {
-        let moved = self.retain(|index, _| !inputs.contains(&index));
+        let mut moved = HashMap::new();
+        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
+            if !inputs.contains(&index) {
+                moved.insert(index, self.all.len());
+                self.all.push(input);
+            }
+        }
         for input in opened {
             input.known = input.known.and_then(|known| moved.get(&known).copied());
         }
@@ -438,7 +514,10 @@ impl SavedInputs {
     ) -> bool {
         let is_new = opened.iter().any(|input| input.known.is_none()) || awaited != self.awaited;
         self.awaited = awaited;
-        let files: HashSet<FileId> = opened.iter().map(|input| input.identity.file).collect();
+        let files: HashSet<FileId> = opened
+            .iter()
+            .map(|input| input.file.identity.file)
+            .collect();
         let mut known: Vec<Option<SavedInput>> = std::mem::take(&mut self.all)
             .into_iter()
             .map(Some)
@@ -447,7 +526,7 @@ impl SavedInputs {
             .iter()
             .map(|input| {
                 let before = input.known.and_then(|index| known[index].take());
-                let fresh = SavedInput::new(&input.name, &input.identity, input.length);
+                let fresh = SavedInput::new(&input.name, &input.file);
                 let Some(before) = before else {
                     return SavedInput {
                         is_compressed: input.is_compressed,
@@ -458,17 +537,20 @@ impl SavedInputs {
                     name: fresh.name,
                     identity: fresh.identity,
                     length: fresh.length,
+                    modified: fresh.modified,
                     is_compressed: before.is_compressed || input.is_compressed,
                     in_run: true,
                     ..before
                 }
             })
             .collect();
-        // What had the number of one of these files before is gone.
-        let others = known.into_iter().flatten();
-        self.all = others
-            .filter(|input| !files.contains(&input.identity.file))
-            .collect();
+        // What had the number of one of these files before is gone, and may have been copied.
+        self.all = known.into_iter().flatten().collect();
+        for input in &mut self.all {
+            if files.contains(&input.identity.file) {
+                input.identity.lose_file();
+            }
+        }
         for (input, saved) in opened.into_iter().zip(of_run) {
             self.of_sources.insert(input.source, self.all.len());
             self.all.push(saved);
@@ -498,37 +580,22 @@ impl SavedInputs {
         if let Some(known) = known {
             let input = &mut self.all[known];
             // It may have grown since the start of the run.
-            input.identity = identity.clone();
+            input.is_now(&FoundFile::of(opened));
             self.current = Some((source, known));
             return false;
         }
-        let moved = self.retain(|_, input| input.identity.file != identity.file);
-        self.of_sources.retain(|_, index| match moved.get(index) {
-            Some(new) => {
-                *index = *new;
-                true
+        for input in &mut self.all {
+            if input.identity.file == identity.file {
+                input.identity.lose_file();
             }
-            None => false,
-        });
+        }
         self.current = Some((source, self.all.len()));
         let name = name();
         let path = absolute(Path::new(&name));
         self.awaited.take_if(|awaited| awaited.path == path);
-        let fresh = SavedInput::new(&name, identity, opened.length);
-        self.all.push(fresh);
+        self.all
+            .push(SavedInput::new(&name, &FoundFile::of(opened)));
         true
-    }
-
-    /// Keeps the inputs that are to be kept. Returns their indices then by those before.
-    fn retain(&mut self, is_kept: impl Fn(usize, &SavedInput) -> bool) -> HashMap<usize, usize> {
-        let mut moved = HashMap::new();
-        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
-            if is_kept(index, &input) {
-                moved.insert(index, self.all.len());
-                self.all.push(input);
-            }
-        }
-        moved
     }
 
     /// Notes what is done of the input of a chunk that was delivered: records and bytes, and lines
@@ -557,6 +624,12 @@ impl SavedInputs {
             return;
         }
         let bytes = chunk.bytes.all();
+        input.digest = (input.digest.take().zip(chunk.input.file.digest.as_ref())).and_then(
+            |(mut digest, next)| {
+                digest.add(next);
+                (digest.bytes == position.bytes).then_some(digest)
+            },
+        );
         input.before = Sample::of(&bytes[bytes.len() - bytes.len().min(SAMPLE_BYTES)..]);
         // A file that was short when it was opened is known by more once it has grown.
         let known = self.start.len();
@@ -576,7 +649,7 @@ impl SavedInputs {
 
 impl SavedInput {
     /// Whether a file of its name has its content.
-    fn is_still_there(&self) -> io::Result<bool> {
+    fn is_still_there(&self, detection: Detection) -> io::Result<bool> {
         // Opening a pipe could end its writer.
         if !fs::metadata(&self.name).is_ok_and(|metadata| metadata.is_file()) {
             return Ok(false);
@@ -584,9 +657,10 @@ impl SavedInput {
         let Ok(file) = File::open(&self.name) else {
             return Ok(false);
         };
-        let Some(id) = FileId::of(&file.metadata()?) else {
+        let Some(opened) = OpenedFile::of(&file)? else {
             return Ok(false);
         };
-        Ok(self.identity.start.is_at(0, &file)? && self.is_in(&file, id)?)
+        let has_start = self.identity.start.is_at(0, &file)?;
+        Ok(has_start && self.is_in(&file, &FoundFile::of(&opened), detection)?)
     }
 }

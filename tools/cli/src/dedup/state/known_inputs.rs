@@ -120,11 +120,6 @@ fn find_inputs(
         .iter()
         .map(|file| may_be_read(file).then_some(file.path.as_path()));
     let paths: Vec<Option<&Path>> = given.chain(folder).collect();
-    let found = inputs.recognise(&paths, count);
-    if !folder_then.is_unchanged(followed, may_be_rotated)? {
-        return Ok(None);
-    }
-    let mut found = found?;
     let (detection, terminator) = match &config.content {
         Content::Records(records) => {
             let reading = &records.reading;
@@ -132,6 +127,11 @@ fn find_inputs(
         }
         Content::Packets(_) => (Detection::Off, &b""[..]),
     };
+    let found = inputs.recognise(&paths, count, detection);
+    if !folder_then.is_unchanged(followed, may_be_rotated)? {
+        return Ok(None);
+    }
+    let mut found = found?;
     for (path, file) in paths.iter().zip(&found) {
         if let (Some(path), Some(file)) = (path, file) {
             complete_last_record(inputs, path, file, detection, terminator)?;
@@ -191,7 +191,7 @@ fn find_inputs(
         let mut restart = None;
         let mut goes_on = None;
         if let Some((number, saved, file)) = known_input {
-            if !saved.is_whole(file.length) {
+            if !saved.is_whole(file.file.length) {
                 goes_on = Some(number);
                 restart = saved.restart();
             } else if saved.in_run() || !state.again {
@@ -264,7 +264,10 @@ fn complete_last_record(
         return Ok(());
     };
     let saved = &inputs.all()[index];
-    let Some(bytes) = saved.unended().filter(|_| !saved.is_whole(found.length)) else {
+    let Some(bytes) = saved
+        .unended()
+        .filter(|_| !saved.is_whole(found.file.length))
+    else {
         return Ok(());
     };
     let name = path.display().to_string();
@@ -299,7 +302,7 @@ fn complete_last_record(
             }
         }
     };
-    let moved = inputs.set_position(index, position, &file);
+    let moved = inputs.set_position(index, position, &file, detection);
     moved.map_err(Failure::file(name))
 }
 
@@ -393,7 +396,7 @@ impl<'a> Following<'a> {
                     let Some(found) = &self.in_folder[at] else {
                         continue;
                     };
-                    let is_whole = saved.is_whole(found.length);
+                    let is_whole = saved.is_whole(found.file.length);
                     if is_whole && Some(index) != last {
                         continue;
                     }
@@ -465,15 +468,17 @@ impl<'a> Following<'a> {
         let name = self.name();
         let inputs = self.inputs.all();
         let numbers = 0..inputs.len();
+        let is_found = |index: &usize| !matches!(self.place_of(*index), Ok(Place::Lost) | Err(_));
         let mut read: Vec<usize> = numbers
             .clone()
             .filter(|index| inputs[*index].name == name)
+            // What it lacked was told when another file got its number.
+            .filter(|index| inputs[*index].file() != FileId::NONE || is_found(index))
             .collect();
         if read.is_empty() {
             let has_name = |index: &usize| {
                 let other = Path::new(&inputs[*index].name);
-                other.file_name() == self.path.file_name()
-                    && !matches!(self.place_of(*index), Ok(Place::Lost) | Err(_))
+                other.file_name() == self.path.file_name() && is_found(index)
             };
             read = numbers.filter(has_name).collect();
         }
@@ -542,7 +547,7 @@ impl<'a> Following<'a> {
         if saved.name != name {
             return;
         }
-        let is_same = (self.present).is_some_and(|file| file.identity.file == saved.file());
+        let is_same = (self.present).is_some_and(|file| file.file.identity.file == saved.file());
         failure::warn(&if is_same {
             format!(
                 "{name}: was truncated or written anew since it was read up to byte {bytes}, and \
@@ -579,7 +584,9 @@ impl<'a> Following<'a> {
                 Between::after(&self.siblings[at], self.siblings)
             }
             Place::Given(at) => {
-                let id = self.given[at].as_ref().map(|given| given.identity.file);
+                let id = self.given[at]
+                    .as_ref()
+                    .map(|given| given.file.identity.file);
                 let first = self.siblings.iter().find(|file| Some(file.id) == id);
                 first.map_or_else(Between::default, |first| {
                     Between::after(first, self.siblings)
@@ -647,7 +654,7 @@ impl<'a> Following<'a> {
     fn new_sibling(&self, sibling: &Sibling) -> Result<Option<usize>, Failure> {
         let is_given = |given: &Option<Recognised>| {
             let given = given.as_ref();
-            given.is_some_and(|given| given.identity.file == sibling.id)
+            given.is_some_and(|given| given.file.identity.file == sibling.id)
         };
         if self.given.iter().any(is_given) {
             return Ok(None);
@@ -711,7 +718,7 @@ impl<'a> Following<'a> {
         let known = found.known.filter(is_last).map(|(index, _)| index);
         let known = known.filter(|index| {
             let saved = &self.inputs.all()[*index];
-            !(self.again && saved.is_whole(found.length) && !saved.in_run())
+            !(self.again && saved.is_whole(found.file.length) && !saved.in_run())
         });
         let restart = known.and_then(|index| self.inputs.all()[index].restart());
         if let Some(restart) = &restart {
@@ -722,7 +729,7 @@ impl<'a> Following<'a> {
             match File::open(self.path) {
                 Ok(file)
                     if FileId::of(&file.metadata().map_err(self.failed())?)
-                        == Some(found.identity.file) =>
+                        == Some(found.file.identity.file) =>
                 {
                     files.push(file, restart, false);
                 }
