@@ -166,7 +166,7 @@
 //! | [`memory`] | cache lines and the arrays that hold them |
 //! | [`transport`] | waiting and waking |
 //!
-//! A filter in lines can be [saved](FilterSpec::save) and [restored](state::SavedState) after a
+//! A filter in lines can be [saved](FilterSpec::save) and [restored](state::StateReader::restore) after a
 //! restart, in another number of partitions too, and a shared filter [while threads use
 //! it](SharedFilter::save).
 //!

@@ -221,13 +221,6 @@ impl<F> Engine<F> {
         lost_partitions(self.workers.iter().map(|worker| &*worker.state))
     }
 
-    /// The number of keys, of all ports together, that had no verdict because their partition was
-    /// lost.
-    #[must_use]
-    pub fn unknown_keys(&self) -> u64 {
-        self.counts().unknown
-    }
-
     /// What was counted so far, over all ports and since the engine was built, without stopping it.
     /// Keys count once their partition has judged them, before the verdicts reach the port.
     /// Evictions and estimates of errors are in the [report](Self::report).

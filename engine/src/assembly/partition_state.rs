@@ -191,16 +191,6 @@ pub enum NotReplaceable {
     Ended,
 }
 
-impl fmt::Display for NotReplaceable {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(match self {
-            Self::NoSuchPartition => "there is no such partition",
-            Self::NotLost => "the partition is not lost",
-            Self::Ended => "no thread would use the new filter",
-        })
-    }
-}
-
 /// Leaves `filter` for the owner of partition `partition` of `partitions`. `state` is that of the
 /// partition, or why there is none that can take it.
 pub(super) fn replace<F>(
