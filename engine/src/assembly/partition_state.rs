@@ -159,12 +159,15 @@ pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Engine, FingerprintSpec, NotReplaceable};
-/// let spec = FingerprintSpec::new(1 << 20);
-/// let (engine, _ports) = Engine::builder(spec.build_partitions(2)?).build()?;
-/// let rejected = engine.replace(1, spec.build_partition(1, 2)?).unwrap_err();
+/// use echoless::{Engine, FilterSpec, NotReplaceable};
+/// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+/// let (engine, _ports) = Engine::builder(spec.build_line_partitions(2)?).build()?;
+/// for (lost, _panic) in engine.lost() {
+///     engine.replace(lost, spec.build_line_partition(lost, 2)?)?;
+/// }
+/// let rejected = engine.replace(1, spec.build_line_partition(1, 2)?).unwrap_err();
 /// assert_eq!(rejected.reason, NotReplaceable::NotLost);
-/// # Ok::<(), echoless::BuildError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[non_exhaustive]
 pub struct ReplaceError<F> {
