@@ -55,28 +55,12 @@
 //! Engines add a message of up to 64 keys there and back, and a wait for it: they need batches of
 //! hundreds of keys, and are far slower than a filter with one key at a time. Batches are several
 //! times as fast as single keys once a filter is larger than the caches, because their
-//! cache misses overlap.
-//!
-//! Nanoseconds for a key that is hashed already and a duplicate, by the size of a
-//! [`FingerprintSpec`] filter with slots of 32 bits:
-//!
-//! | keys at a time | few hot lines | 1 MiB | 64 MiB | 512 MiB |
-//! |---|---|---|---|---|
-//! | 1, [`Filter::observe_one`] | 5.2 | 6.8 | 15 | 13 |
-//! | 4, [`Filter::observe`] | 5.8 | 7.0 | 14 | 13 |
-//! | 16 | 3.5 | 3.7 | 7.8 | 8.0 |
-//! | 64 | 3.0 | 3.1 | 5.3 | 6.8 |
-//! | 1,024 | 2.0 | 2.3 | 4.2 | 6.0 |
-//! | 16,384 | 1.9 | 2.6 | 4.3 | 6.0 |
-//!
-//! (`cargo bench -p echoless-bench --bench batches`, AMD EPYC (Zen 4, AVX-512), 2 cores of a cloud
-//! machine that was not idle, 2026-11-22. The first column is the median of seven runs (single
-//! keys: 4.7 to 6.0); the other columns are from one run.)
+//! cache misses overlap: 6 ns a key and not 13 in 512 MiB (`bench/record/LINE_FORMS.md`).
 //!
 //! # How much memory
-//! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its
-//!   duplicate, the fraction of duplicates that may be missed at that age, and the false positive
-//!   rate.
+//! - [`FingerprintGeometry::for_keys`] takes the number of distinct keys between a record and its
+//!   duplicate, the fraction of duplicates that may be missed at that age, and the width of slots,
+//!   which decides the false positive rate.
 //! - For a time window that number is the rate of new keys times the window; filters with a window
 //!   ([`FilterSpec`]: `stamped`, `clocked`) forget by time and evict only if memory is short.
 //! - The default (a false positive rate of 1e-8) takes 80 bits for each key that it has to remember
@@ -151,34 +135,16 @@
 //! | `threads` | [`assembly`], [`transport`]: filters split over threads | `crossbeam-queue` |
 //! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
 //!
-//! # Where to find what
-//! | module | holds |
-//! |---|---|
-//! | [`audit`] | estimates of the errors of a running filter, with bounds |
-//! | [`filters`] | the [`Filter`] trait and the filters in cache lines |
-//! | [`extend`] | what crates use that add filters |
-//! | [`spec`] | specifications of filters in text, in files and in code |
-//! | [`state`] | saved states: filters and the keys after them in files |
-//! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
-//! | [`assembly`] | partitions on threads: engines, their ports, and ordered filters |
-//! | [`shared`] | the filter that all threads share |
-//! | [`verdicts`] | iterators over the verdicts of a batch |
-//! | [`verified`] | verdicts without errors, by a set of all keys beside a filter |
-//! | [`theory`] | the formulas: rates, ages and parameters |
-//! | [`memory`] | cache lines and the arrays that hold them |
-//! | [`transport`] | waiting and waking |
-//!
-//! A filter in lines can be [saved](FilterSpec::save) and [restored](state::SavedState) after a
+//! A filter in lines can be [saved](FilterSpec::save) and [restored](state::StateReader::restore) after a
 //! restart, in another number of partitions too, and a shared filter [while threads use
 //! it](SharedFilter::save).
 //!
-//! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. An
-//! [`Audit`] estimates both errors from samples, with bounds. A rejected value is a
+//! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. The
+//! crate `echoless-audit` estimates both errors from samples, with bounds. A rejected value is a
 //! [`SpecError`], in one form: `invalid k=0: expected 1 to 64`.
 
 #[cfg(feature = "threads")]
 pub mod assembly;
-pub mod audit;
 mod error;
 pub mod extend;
 pub mod filters;
@@ -203,14 +169,12 @@ pub mod theory;
 #[cfg(feature = "threads")]
 pub mod transport;
 pub mod verdicts;
-pub mod verified;
 
 #[cfg(feature = "threads")]
 pub use assembly::{
     Attacher, Engine, ExchangeError, LossPolicy, NotReplaceable, OrderedFilter, OrderedHandle,
     Pinning, Port, Ticket,
 };
-pub use audit::Audit;
 pub use error::{BuildError, MemoryError, SpecError};
 pub use filters::lines::LineFilter;
 pub use filters::{Batch, Filter, Replacement, Ticks, report_of};

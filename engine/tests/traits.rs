@@ -7,32 +7,6 @@ use echoless::state::StateError;
 use echoless::{BuildError, FingerprintSpec, KeyHash, SlotWidth};
 
 #[test]
-fn hashes_and_widths_have_a_text() {
-    let key = KeyHash::from_uniform(0xbeef);
-    assert_eq!(format!("{key:016x} {key:#x}"), "000000000000beef 0xbeef");
-    assert_eq!(SlotWidth::Bits16.to_string(), "16");
-}
-
-#[cfg(feature = "threads")]
-#[test]
-fn policies_and_reasons_have_a_text() {
-    use echoless::{LossPolicy, NotReplaceable};
-    let policies = [
-        LossPolicy::Error,
-        LossPolicy::AsDuplicate,
-        LossPolicy::AsFresh,
-    ];
-    assert_eq!(
-        policies.map(|policy| policy.to_string()),
-        ["error", "duplicate", "fresh"]
-    );
-    assert_eq!(
-        NotReplaceable::NotLost.to_string(),
-        "the partition is not lost"
-    );
-}
-
-#[test]
 fn specifications_are_copied_and_memory_errors_compared() {
     let spec = FingerprintSpec::new(200 << 30).slot_width(SlotWidth::Bits64);
     let moved = spec;

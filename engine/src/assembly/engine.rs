@@ -102,9 +102,8 @@ impl<F: Filter + 'static> Engine<F> {
     /// the ports submit.
     ///
     /// # Errors
-    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones,
-    /// which [`replace_lost`](ShutdownError::replace_lost) completes; or if the engine was shut
-    /// down before, with none. In a fork of the process that built the engine, all partitions are
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones;
+    /// or if the engine was shut down before, with none. In a fork of the process that built the engine, all partitions are
     /// lost.
     ///
     /// # Examples
@@ -124,7 +123,7 @@ impl<F: Filter + 'static> Engine<F> {
     /// ```
     pub fn shutdown(&self) -> Result<Partitioned<F>, ShutdownError<F>> {
         let Some(threads) = unpoisoned(self.threads.lock()).take() else {
-            return Err(ShutdownError::repeated(self.partitioning.clone()));
+            return Err(ShutdownError::repeated());
         };
         self.stop_workers();
         let mut survivors = Vec::new();
@@ -151,21 +150,6 @@ impl<F> Engine<F> {
     ///
     /// # Errors
     /// [`BuildError`] if the machine lacks the memory for its rings.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
-    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-    /// let (engine, _) = Engine::builder(halves).build()?;
-    /// let key = [KeyHasher::seeded(0).hash(b"call 17")];
-    /// let mut verdicts = Verdicts::new();
-    /// for duplicates in [0, 1] {
-    ///     let mut port = engine.attach()?; // dropped at the end of each round
-    ///     port.observe(&key, &mut verdicts)?;
-    ///     assert_eq!(verdicts.count_duplicates(), duplicates);
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn attach(&self) -> Result<Port, BuildError> {
         self.attacher.attach()
     }
@@ -192,19 +176,6 @@ impl<F> Engine<F> {
     /// [`ReplaceError`], with the filter, if there is no such partition, it is not lost, or its
     /// worker has ended. After any port returned [`ExchangeError::Panicked`](crate::ExchangeError),
     /// it is lost or its worker has ended.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec};
-    /// let spec = FingerprintSpec::new(1 << 20);
-    /// let (engine, _ports) = Engine::builder(spec.build_partitions(2)?).build()?;
-    /// for (lost, _) in engine.lost() {
-    ///     engine.replace(lost, spec.build_partition(lost, 2)?)?;
-    /// }
-    /// let rejected = engine.replace(1, spec.build_partition(1, 2)?).unwrap_err();
-    /// assert!(rejected.to_string().starts_with("partition 1 is not lost"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
         let state = self
             .workers
@@ -221,28 +192,9 @@ impl<F> Engine<F> {
         lost_partitions(self.workers.iter().map(|worker| &*worker.state))
     }
 
-    /// The number of keys, of all ports together, that had no verdict because their partition was
-    /// lost.
-    #[must_use]
-    pub fn unknown_keys(&self) -> u64 {
-        self.counts().unknown
-    }
-
     /// What was counted so far, over all ports and since the engine was built, without stopping it.
     /// Keys count once their partition has judged them, before the verdicts reach the port.
     /// Evictions and estimates of errors are in the [report](Self::report).
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
-    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-    /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
-    /// ports[0].observe(&keys, &mut Verdicts::new())?;
-    /// let counts = engine.counts();
-    /// assert_eq!((counts.judged, counts.duplicates, counts.unknown), (3, 1, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn counts(&self) -> EngineCounts {
         let workers = self.workers.iter();
@@ -259,20 +211,6 @@ impl<F> Engine<F> {
     /// [`ExchangeError`] if a partition is lost, also because its filter panics in this call, with
     /// every [`LossPolicy`](crate::LossPolicy), or the engine was shut down, or the process was
     /// forked.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
-    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-    /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
-    /// ports[0].observe(&keys, &mut Verdicts::new())?;
-    /// let tally = engine.report()?.tally;
-    /// assert_eq!((tally.observed, tally.fresh), (Some(3), Some(2)));
-    /// engine.shutdown()?;
-    /// assert!(engine.report().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn report(&self) -> Result<Report, ExchangeError> {
         live_report(self.attacher.workers())
     }

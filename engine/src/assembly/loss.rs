@@ -18,10 +18,7 @@ use crate::verdicts::Verdicts;
 /// A worker that is gone (it was shut down or dropped) is an error with every policy, and so is a
 /// [fork](crate::ExchangeError::Forked) of its process.
 ///
-/// A policy needs a panic that unwinds. In a program that is built with `panic = "abort"`, a filter
-/// that panics ends the process with every policy: no partition is lost alone, no key becomes
-/// unknown, and [`replace`](crate::Engine::replace) has nothing to replace. A
-/// [saved state](crate::FilterSpec::save) is what survives there.
+/// A policy needs a panic that unwinds: see [panics and forks](crate#panics-and-forks).
 ///
 /// # Examples
 /// A filter that panics at one key; half of the keys belong to its partition.
@@ -50,7 +47,7 @@ use crate::verdicts::Verdicts;
 /// ports[0].observe(&keys, &mut verdicts)?;
 /// // Key 1 is a duplicate by the policy.
 /// assert_eq!((verdicts.words(), verdicts.unknown_words()), (&[0b010][..], &[0b010][..]));
-/// assert_eq!(engine.unknown_keys(), 1);
+/// assert_eq!(engine.counts().unknown, 1);
 /// assert_eq!(engine.lost(), [(1, "a bug of this filter".to_owned())]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -92,17 +89,6 @@ impl LossPolicy {
             Self::AsDuplicate => verdicts.set_unknown_duplicate(),
             Self::AsFresh | Self::Error => {}
         }
-    }
-}
-
-/// `error`, `duplicate` or `fresh`, as the option `failed` of sliced filters names them.
-impl fmt::Display for LossPolicy {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(match self {
-            Self::Error => "error",
-            Self::AsDuplicate => "duplicate",
-            Self::AsFresh => "fresh",
-        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use echoless::filters::lines::Progress;
 use echoless::memory::{LINE_BYTES, Line};
 use echoless::state::{
-    Header, MOST_BLOCK_LINES, SavedState, Section, StateError, StateReader, StateSpec, StateWriter,
+    Header, MOST_BLOCK_LINES, Section, StateError, StateReader, StateSpec, StateWriter,
 };
 use echoless::{LineFilter, report_of};
 use serde::{Serialize, Serializer};
@@ -202,8 +202,8 @@ fn contents_of_journal(
 fn open_state(
     storage: &dyn Storage,
     path: &Path,
-) -> Result<SavedState<impl std::io::Read + use<>>, JournalError> {
-    SavedState::open(BufReader::new(storage.read(path).at(path)?)).at(path)
+) -> Result<StateReader<impl std::io::Read + use<>>, JournalError> {
+    StateReader::open(BufReader::new(storage.read(path).at(path)?)).at(path)
 }
 
 fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {
@@ -263,7 +263,7 @@ fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalE
 /// journal must not be open. `name` is that of the output, for errors.
 ///
 /// A crash in the middle leaves half a state, so pass a file of
-/// [`replace_file`](echoless::state::replace_file).
+/// [`replace_file`](crate::replace_file).
 ///
 /// # Errors
 /// As [`Journal::open`](crate::Journal::open); [`JournalError::Segments`] if the folder has no

@@ -19,7 +19,8 @@
 use std::marker::PhantomData;
 
 use crate::error::BuildError;
-use crate::filters::lines::rule::{Counts, Rule};
+use crate::filters::lines::Progress;
+use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::{ForPolicy, Replacement, ReplacementPolicy};
 use crate::hash::KeyHash;
@@ -91,7 +92,7 @@ impl<S: Slot, P: ReplacementPolicy> Rule for QueueRule<S, P> {
     }
 
     /// Every push fills an empty slot or evicts a key.
-    fn counted_cells(self, lines: usize, counts: Counts) -> Option<Cells> {
+    fn counted_cells(self, lines: usize, counts: Progress) -> Option<Cells> {
         let pushed = Self::pushed(counts.observed, counts.fresh);
         let slots = (lines * S::COUNT) as u64;
         Some(Cells::new(pushed.saturating_sub(counts.evictions), slots))
@@ -136,7 +137,7 @@ fn estimates(
     // The expected number holds for keys that were all never seen before. Of the pushed keys, only
     // the fresh ones can be.
     let fresh_fraction = tally.fresh.unwrap_or(0) as f64 / pushed.max(1) as f64;
-    let false_duplicates = geometry.false_duplicates_with(records_duplicates, pushed);
+    let false_duplicates = geometry.false_duplicates(records_duplicates, pushed);
     let occupied_per_line = cells.occupied as f64 / lines as f64;
     Report {
         slot_bits: Some(width.bits()),

@@ -5,7 +5,7 @@
 //! before once more; without its state the second run would pass them again.
 //!
 //! ```sh
-//! cargo run --release -p echoless --example restart
+//! cargo run --release -p echoless-durable --example restart
 //! ```
 
 use std::error::Error;
@@ -14,8 +14,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process;
 
-use echoless::state::{SavedState, replace_file};
+use echoless::state::StateReader;
 use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Verdicts};
+use echoless_durable::replace_file;
 
 const RECORDS: u64 = 10_000;
 /// The records of the day before that are sent once more.
@@ -32,7 +33,7 @@ fn start(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(spec.build_lines()?),
         Err(error) => return Err(error.into()),
     };
-    let saved = SavedState::open(file)?;
+    let saved = StateReader::open(file)?;
     // With other memory or another seed, no saved key would be found: better an error than silence.
     saved.check(spec, hasher)?;
     Ok(saved.restore()?.filter)
