@@ -81,10 +81,8 @@ impl Delimiter {
         }
     }
 
-    /// The delimiter of a format whose delimiters are one byte. `format` selects it.
-    ///
-    /// # Errors
-    /// [`Failure`] that names the option that sets another one.
+    /// The delimiter of a format whose delimiters are one byte. `format` selects it. The failure
+    /// names the option that sets another one.
     pub(super) fn one_byte(&self, format: &str) -> Result<u8, Failure> {
         match self {
             Self::Byte(byte) => Ok(*byte),

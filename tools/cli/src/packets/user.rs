@@ -12,10 +12,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// The user of this name.
-    ///
-    /// # Errors
-    /// [`SpecError`] if there is none, or it is root.
+    /// The user of this name. Fails if there is none, or it is root.
     #[cfg(unix)]
     pub(crate) fn find(option: &'static str, name: &str) -> Result<Self, SpecError> {
         let allowed = "the name of a user other than root";
@@ -33,10 +30,8 @@ impl User {
     }
 
     /// Has all threads of the process be this user's, with its groups. The kernel takes all
-    /// capabilities from a process that was root and is no more.
-    ///
-    /// # Errors
-    /// [`Failure`] without the permission, or if the process could become root again.
+    /// capabilities from a process that was root and is no more. Fails without the permission, or
+    /// if the process could become root again.
     #[cfg(unix)]
     pub(crate) fn drop_privileges(&self) -> Result<(), Failure> {
         use std::ffi::CString;

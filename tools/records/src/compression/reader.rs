@@ -154,9 +154,6 @@ impl PlainBytes {
     }
 
     /// Goes on in a plain file at `offset`, which so many bytes that are counted are behind.
-    ///
-    /// # Errors
-    /// If the position in the file cannot be changed.
     pub(crate) fn go_back(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let State::Plain { file, .. } = &self.state else {
             return Err(ErrorKind::Unsupported.into());

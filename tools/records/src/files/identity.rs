@@ -195,9 +195,6 @@ impl ContentSample {
     }
 
     /// Whether decompressed bytes begin with this content, if that is any.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or its data is damaged or not decoded.
     pub(super) fn begins_decompressed(&self, plain: &mut PlainBytes) -> io::Result<bool> {
         if !(1..=SAMPLE_BYTES).contains(&self.start.bytes) {
             return Ok(false);

@@ -503,9 +503,6 @@ impl RotatedBefore {
 
     /// Whether a file is one of these, which may have another name by now, have grown, or be
     /// compressed.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     fn has(&self, sibling: &Sibling, detection: Detection) -> io::Result<bool> {
         // Known without its content: it could not be opened then.
         let unread = sibling.identity_without_content();
