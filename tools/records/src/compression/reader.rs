@@ -144,7 +144,7 @@ impl PlainBytes {
             return None;
         };
         let is_stopped = (self.signals).is_some_and(|signals| signals.caught().is_some());
-        let is_divisible = cfg!(unix) && !is_stopped && self.skipped == 0 && ahead.is_empty();
+        let is_divisible = !is_stopped && self.skipped == 0 && ahead.is_empty();
         is_divisible.then_some(file)
     }
 

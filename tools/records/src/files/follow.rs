@@ -153,7 +153,6 @@ impl NextFiles {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
     use std::io::Write;
     use std::path::PathBuf;

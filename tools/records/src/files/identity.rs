@@ -23,19 +23,13 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// `None` if it is no regular file, or the system has no such numbers.
-    #[cfg(unix)]
+    /// `None` if it is no regular file.
     pub fn of(metadata: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         metadata.is_file().then(|| Self {
             device: metadata.dev(),
             inode: metadata.ino(),
         })
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn of(_: &Metadata) -> Option<Self> {
-        None
     }
 
     #[cfg(test)]

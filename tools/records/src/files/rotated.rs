@@ -582,7 +582,6 @@ mod tests {
 
     /// A long header that all files have is not enough.
     #[test]
-    #[cfg(unix)]
     fn a_compressed_file_was_there_before_if_it_has_all_of_the_content() {
         use std::io::Write;
 
