@@ -98,9 +98,6 @@ impl RecordScan {
 
     /// The end of the element of the record that begins at `start`, without the filler after it;
     /// `None` if it goes on behind `bytes`. Calls that follow get the same bytes and more.
-    ///
-    /// # Errors
-    /// As [`end`](Self::end).
     pub(crate) fn element_end(
         &mut self,
         bytes: &[u8],

@@ -98,10 +98,8 @@ impl Memory {
         self.keys = keys;
     }
 
-    /// Checks that nothing that the call writes is also something else that it uses.
-    ///
-    /// # Errors
-    /// [`Failure`] with the first two that overlap.
+    /// Checks that nothing that the call writes is also something else that it uses. The failure
+    /// names the first two that overlap.
     pub(crate) fn check_apart(&self) -> Result<(), Failure> {
         let spans = &self.spans[..self.count];
         for (index, span) in spans.iter().enumerate() {
@@ -144,10 +142,8 @@ unsafe fn values_mut<'a, T>(data: *mut T, count: usize) -> &'a mut [T] {
     }
 }
 
-/// The text at `text`, or the default if it is NULL and there is one.
-///
-/// # Errors
-/// [`Failure`] if it is NULL without a default, or not UTF-8.
+/// The text at `text`, or the default if it is NULL and there is one. Fails if it is NULL without
+/// one, or not UTF-8.
 ///
 /// # Safety
 /// `text` is NULL or points to a text that ends with a NUL and stays during the call.
@@ -516,9 +512,6 @@ impl echoless_room {
     }
 
     /// Writes the bytes.
-    ///
-    /// # Errors
-    /// [`Failure`] if they do not fit.
     ///
     /// # Safety
     /// The room was checked, and nothing else uses it.

@@ -243,10 +243,8 @@ impl echoless_foreign::Keys for Batch<'_> {
     }
 }
 
-/// Checks pointer and length of each key.
-///
-/// # Errors
-/// [`Failure`] if a key is wrong. All are looked at without a branch: almost always none is.
+/// Checks pointer and length of each key. All are looked at without a branch: almost always none is
+/// wrong.
 fn check_each<T>(keys: &[T], parts: impl Fn(&T) -> (*const u8, usize)) -> Result<(), Failure> {
     let is_wrong = |key: &T| {
         let (data, length) = parts(key);

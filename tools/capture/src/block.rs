@@ -73,9 +73,6 @@ pub(crate) struct Filled<'a>(&'a [u8]);
 
 impl<'a> Filled<'a> {
     /// The filled part of a block.
-    ///
-    /// # Errors
-    /// If the block is shorter than that.
     pub(crate) fn of(block: &'a [u8]) -> io::Result<Self> {
         let filled = u32_at(block, BLOCK_LENGTH)? as usize;
         block.get(..filled).map(Self).ok_or_else(contradiction)
@@ -84,9 +81,6 @@ impl<'a> Filled<'a> {
 
 impl Position {
     /// The first frame of a block, if it has any.
-    ///
-    /// # Errors
-    /// If the block has no place for its header.
     pub(crate) fn first(block: &[u8]) -> io::Result<Option<Self>> {
         if block.len() < BLOCK_HEADER {
             return Err(contradiction());
@@ -96,10 +90,8 @@ impl Position {
         Ok((left > 0).then_some(Self { at, left }))
     }
 
-    /// The frame at this position, and the position of the next one.
-    ///
-    /// # Errors
-    /// If an offset or a length leads out of the block, or back.
+    /// The frame at this position, and the position of the next one. Fails if an offset or a length
+    /// leads out of the block, or back.
     #[inline(always)]
     pub(crate) fn frame<'a>(&self, block: Filled<'a>) -> io::Result<(Frame<'a>, Option<Self>)> {
         let start = Some(self.at).filter(|at| *at >= BLOCK_HEADER);

@@ -64,9 +64,6 @@ pub(crate) struct FrameFilter {
 
 impl FrameFilter {
     /// Compiles an expression for whole frames with this link header.
-    ///
-    /// # Errors
-    /// Those of [`compile`].
     pub(crate) fn new(link: LinkType, expression: &str) -> io::Result<Self> {
         let library = open()?;
         let program = compile_with(&library, None, link, MOST_SNAP_LEN, expression)?;
@@ -97,11 +94,8 @@ struct Handle {
 }
 
 /// Compiles an expression for an interface whose frames have this link header, and are cut to so
-/// many bytes.
-///
-/// # Errors
-/// [`ErrorKind::InvalidInput`] with the words of libpcap if the expression is none, and
-/// [`ErrorKind::Unsupported`] if there is no libpcap, or if its frames are others.
+/// many bytes. Fails with [`ErrorKind::InvalidInput`] and the words of libpcap if the expression is
+/// none, and with [`ErrorKind::Unsupported`] if there is no libpcap, or if its frames are others.
 pub(crate) fn compile(
     interface: &str,
     link: LinkType,

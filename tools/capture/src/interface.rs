@@ -74,11 +74,9 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// Begins to capture.
-    ///
-    /// # Errors
-    /// Without the permission, an interface of this name that is up, a link header that is known,
-    /// or memory for the ring; [`ErrorKind::InvalidInput`] if the filter is none.
+    /// Begins to capture. Fails without the permission, an interface of this name that is up, a
+    /// link header that is known, or memory for the ring; with [`ErrorKind::InvalidInput`] if the
+    /// filter is none.
     pub(crate) fn open(
         name: &str,
         options: &Options,
@@ -165,10 +163,7 @@ impl Interface {
     }
 
     /// Captures again, now that there may be an interface of this name. Returns whether there is.
-    /// What is left in the ring is lost.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open), or if it has another link header than before.
+    /// What is left in the ring is lost. Fails if it has another link header than before.
     pub(crate) fn reopen(&mut self, options: &Options) -> io::Result<bool> {
         let opened = match Self::open(&self.name, options, Arc::clone(&self.counts)) {
             Ok(opened) => opened,
@@ -188,9 +183,6 @@ impl Interface {
 
     /// Looks for the next frame, at a time that is read into `look` by the first that needs it.
     /// Returns whether there is one.
-    ///
-    /// # Errors
-    /// If the memory of the ring contradicts itself, or the counts cannot be read.
     #[inline]
     pub(crate) fn find(&mut self, look: &mut Option<u64>) -> io::Result<bool> {
         if self.source.has_frame() {
@@ -207,18 +199,12 @@ impl Interface {
     }
 
     /// The frame that was found.
-    ///
-    /// # Errors
-    /// If the memory of the ring contradicts itself.
     pub(crate) fn next_frame(&self) -> io::Result<Option<Frame<'_>>> {
         self.source.next_frame()
     }
 
     /// Passes the next frames to `take`, at most so many, up to one that is later than `last` or is
     /// not taken: that stays the next one. Returns how many were taken.
-    ///
-    /// # Errors
-    /// If the memory of the ring contradicts itself, or the counts cannot be read.
     #[inline(always)]
     pub(crate) fn take_frames(
         &mut self,
@@ -255,9 +241,6 @@ impl Interface {
     }
 
     /// Adds up the counts of the kernel.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn count(&mut self) -> io::Result<()> {
         self.counts
             .add_kernel(self.source.take_counts(&self.socket)?);
@@ -265,9 +248,6 @@ impl Interface {
     }
 
     /// Gets no frames from now on. Those before are in the ring.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn stop(&mut self) -> io::Result<()> {
         match &mut self.source {
             Source::Ring(_) => self.socket.attach(&pass(0)),
@@ -278,10 +258,8 @@ impl Interface {
         }
     }
 
-    /// Finds out what has become of the interface since the last call.
-    ///
-    /// # Errors
-    /// An error of the socket that no interface explains.
+    /// Finds out what has become of the interface since the last call. Fails with an error of the
+    /// socket that no interface explains.
     pub(crate) fn check(&mut self) -> io::Result<Option<Change>> {
         let error = self.socket.take_error();
         let is_down = (error.as_ref()).is_err_and(|error| error.kind() == ErrorKind::NetworkDown);
@@ -343,10 +321,8 @@ pub(crate) fn now() -> u64 {
     now.unwrap_or_default().as_nanos() as u64
 }
 
-/// A socket for an interface of this name, and the link header of its frames.
-///
-/// # Errors
-/// Without the permission, an interface that is up, or a link header that is known.
+/// A socket for an interface of this name, and the link header of its frames. Fails without the
+/// permission, an interface that is up, or a link header that is known.
 pub(crate) fn find(name: &str) -> io::Result<(PacketSocket, Hardware, LinkType)> {
     let socket = PacketSocket::open().map_err(unpermitted)?;
     let hardware = socket.hardware(name)?;
@@ -382,9 +358,6 @@ fn link_type(kind: u16) -> Option<LinkType> {
 }
 
 /// The ring of a socket.
-///
-/// # Errors
-/// That of the system.
 fn open_ring(socket: &PacketSocket, options: &Options) -> io::Result<Ring> {
     let (block_bytes, blocks) = layout(options.buffer);
     let ring = u32::try_from(blocks).map_err(|_| ErrorKind::OutOfMemory.into());

@@ -18,17 +18,11 @@ unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// Maps so many bytes of a file from an offset on, which is one of a page.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn of_file(file: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<Self> {
         Self::new(libc::MAP_SHARED, file.as_raw_fd(), offset, length)
     }
 
     /// Maps so many zeros.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn of_zeros(length: usize) -> io::Result<Self> {
         Self::new(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0, length)
     }

@@ -30,9 +30,6 @@ impl RingReader {
     }
 
     /// Looks for the next frame. Returns whether there is one.
-    ///
-    /// # Errors
-    /// If the memory of the ring contradicts itself.
     #[inline]
     pub(crate) fn find(&mut self) -> io::Result<bool> {
         while self.head.is_none()
@@ -52,9 +49,6 @@ impl RingReader {
     }
 
     /// The frame that was found.
-    ///
-    /// # Errors
-    /// If the memory of the ring contradicts itself.
     pub(crate) fn next_frame(&self) -> io::Result<Option<Frame<'_>>> {
         let Some((position, block)) = self.head.zip(self.ring.ready(self.block)) else {
             return Ok(None);
@@ -65,9 +59,6 @@ impl RingReader {
 
     /// Passes the next frames of the block that is read to `take`, at most so many, up to one that
     /// it does not take: that stays the next one. Returns how many were taken.
-    ///
-    /// # Errors
-    /// If the memory of the ring contradicts itself.
     #[inline(always)]
     pub(crate) fn take_frames(
         &mut self,

@@ -30,9 +30,6 @@ pub(crate) struct Ring {
 
 impl Ring {
     /// Maps so many blocks of `file`, the socket of the ring: all that it has.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn map(file: BorrowedFd<'_>, block_bytes: usize, blocks: usize) -> io::Result<Self> {
         debug_assert!(block_bytes > BLOCK_STATUS + size_of::<u32>());
         debug_assert!(block_bytes.is_multiple_of(align_of::<AtomicU32>()));

@@ -56,17 +56,11 @@ pub(crate) struct PacketSocket(OwnedFd);
 
 impl PacketSocket {
     /// A socket that is [bound](Self::bind) to no interface and gets nothing.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn open() -> io::Result<Self> {
         raw_socket(libc::AF_PACKET).map(Self)
     }
 
-    /// Finds an interface by its name.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] if there is none.
+    /// Finds an interface by its name. Fails with [`ErrorKind::NotFound`] if there is none.
     pub(crate) fn hardware(&self, name: &str) -> io::Result<Hardware> {
         let mut request = request(name)?;
         let mut ask = |what| {
@@ -132,9 +126,6 @@ impl PacketSocket {
     }
 
     /// Belongs to this interface from now on, and gets its frames, if it `receives`.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn bind(&self, index: u32, receives: bool) -> io::Result<()> {
         // SAFETY: numbers, for which zeros are values.
         let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
@@ -159,9 +150,6 @@ impl PacketSocket {
     }
 
     /// The error of the socket since the last call, if there is one.
-    ///
-    /// # Errors
-    /// That one.
     pub(crate) fn take_error(&self) -> io::Result<()> {
         match get::<c_int>(&self.0, libc::SOL_SOCKET, libc::SO_ERROR, 0)? {
             0 => Ok(()),
@@ -171,9 +159,6 @@ impl PacketSocket {
 
     /// Has the kernel fill a ring of blocks, each at the latest so many milliseconds after its
     /// first frame.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn set_ring(&self, block_bytes: u32, blocks: u32, timeout: u32) -> io::Result<()> {
         let version = libc::tpacket_versions::TPACKET_V3 as c_int;
         set(&self.0, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
@@ -190,9 +175,6 @@ impl PacketSocket {
     }
 
     /// Has the interface pass on the frames that are to others.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn set_promiscuous(&self, index: u32) -> io::Result<()> {
         let membership = libc::packet_mreq {
             mr_ifindex: index as c_int,
@@ -209,25 +191,16 @@ impl PacketSocket {
     }
 
     /// Leaves out the frames that this machine sends.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn ignore_outgoing(&self) -> io::Result<()> {
         set(&self.0, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
     }
 
     /// Passes frames to the driver, past the queues of the system.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn bypass_queues(&self) -> io::Result<()> {
         set(&self.0, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
     }
 
     /// Gets only the frames, and so many bytes of each, that the program says.
-    ///
-    /// # Errors
-    /// That of the system, such as a program that is no filter.
     pub(crate) fn attach(&self, program: &[sock_filter]) -> io::Result<()> {
         let length = u16::try_from(program.len()).map_err(|_| ErrorKind::InvalidInput)?;
         let filter = libc::sock_fprog {
@@ -247,9 +220,6 @@ impl PacketSocket {
     }
 
     /// The frames since the last call: all that came, and those of them that were dropped.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn take_statistics(&self) -> io::Result<tpacket_stats_v3> {
         let none = tpacket_stats_v3 {
             tp_packets: 0,
@@ -260,9 +230,6 @@ impl PacketSocket {
     }
 
     /// Sends a frame.
-    ///
-    /// # Errors
-    /// That of the system: the frame is not sent.
     pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
         let (start, length) = (frame.as_ptr().cast::<c_void>(), frame.len());
         // SAFETY: the kernel reads the frame, of this length.
@@ -291,9 +258,6 @@ pub(crate) const fn pass(bytes: u32) -> [sock_filter; 1] {
 }
 
 /// A new raw socket of this family.
-///
-/// # Errors
-/// That of the system.
 pub(crate) fn raw_socket(family: c_int) -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
     let number = unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -303,9 +267,6 @@ pub(crate) fn raw_socket(family: c_int) -> io::Result<OwnedFd> {
 }
 
 /// Sets an option of a socket.
-///
-/// # Errors
-/// That of the system.
 pub(crate) fn set(
     socket: &impl AsRawFd,
     level: c_int,
@@ -326,9 +287,6 @@ pub(crate) fn set(
 }
 
 /// Gets an option of a socket: what the kernel writes over the value.
-///
-/// # Errors
-/// That of the system.
 pub(crate) fn get<T: Plain>(
     socket: &impl AsRawFd,
     level: c_int,
@@ -342,10 +300,8 @@ pub(crate) fn get<T: Plain>(
     Ok(value)
 }
 
-/// A request about an interface of this name.
-///
-/// # Errors
-/// [`ErrorKind::NotFound`] if there can be none.
+/// A request about an interface of this name. Fails with [`ErrorKind::NotFound`] if there can be
+/// none.
 fn request(name: &str) -> io::Result<libc::ifreq> {
     let text = CString::new(name).map_err(|_| unknown_interface())?;
     let text = text.as_bytes_with_nul();

@@ -20,9 +20,6 @@ pub(crate) enum Source {
 impl Source {
     /// Looks for the next frame, which has the time `now` if the kernel has none of it.
     /// Returns whether there is one.
-    ///
-    /// # Errors
-    /// If the memory of the kernel contradicts itself.
     #[inline]
     pub(crate) fn find(&mut self, now: u64) -> io::Result<bool> {
         match self {
@@ -40,9 +37,6 @@ impl Source {
     }
 
     /// The frame that was found.
-    ///
-    /// # Errors
-    /// If the memory of the kernel contradicts itself.
     pub(crate) fn next_frame(&self) -> io::Result<Option<Frame<'_>>> {
         match self {
             Self::Ring(ring) => ring.next_frame(),
@@ -52,9 +46,6 @@ impl Source {
 
     /// Passes the next frames of a block or a burst to `take`, at most so many, up to one that it
     /// does not take: that stays the next one. Returns how many were taken.
-    ///
-    /// # Errors
-    /// If the memory of the kernel contradicts itself.
     #[inline(always)]
     pub(crate) fn take_frames(
         &mut self,
@@ -101,9 +92,6 @@ impl Source {
     }
 
     /// The counts of the kernel since the last call. A ring is that of `socket`.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn take_counts(&mut self, socket: &PacketSocket) -> io::Result<KernelCounts> {
         match self {
             Self::Ring(_) => {

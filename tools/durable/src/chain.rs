@@ -78,9 +78,6 @@ impl Stored {
     }
 
     /// The bytes in a file.
-    ///
-    /// # Errors
-    /// If the number does not fit.
     pub(crate) fn to_bytes(&self) -> io::Result<Vec<u8>> {
         if self.number >= NUMBERS {
             return Err(io::Error::other("its numbers of commits are used up"));
@@ -166,10 +163,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Appends a commit.
-    ///
-    /// # Errors
-    /// If the chain is longer than one that was written.
+    /// Appends a commit. Fails if the chain is longer than one that was written.
     pub(crate) fn push(&mut self, stored: Stored) -> io::Result<()> {
         self.length.push(&stored);
         if stored.form != Form::Patch {
@@ -182,10 +176,8 @@ impl Chain {
         Ok(())
     }
 
-    /// The bytes of the last commit.
-    ///
-    /// # Errors
-    /// If a patch does not belong to the commit before it, or there is none.
+    /// The bytes of the last commit. Fails if a patch does not belong to the commit before it, or
+    /// there is none.
     pub(crate) fn last(&mut self) -> io::Result<&[u8]> {
         for stored in self.rest.drain(..) {
             let bytes = match (stored.form, &self.read) {

@@ -83,10 +83,8 @@ impl Segments {
         })
     }
 
-    /// The filter after the last commit.
-    ///
-    /// # Errors
-    /// If it cannot be built in so many partitions, or a file has changed since it was scanned.
+    /// The filter after the last commit. Fails if it cannot be built in so many partitions, or a
+    /// file has changed since it was scanned.
     pub(crate) fn replay(
         &self,
         storage: &dyn Storage,

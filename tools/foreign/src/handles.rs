@@ -153,10 +153,8 @@ impl<T> Table<T> {
     }
 }
 
-/// Locks a thing that one thread at a time may use, without waiting.
-///
-/// # Errors
-/// [`Code::Busy`] if another thread uses it, [`Code::Panicked`] if a call panicked with it.
+/// Locks a thing that one thread at a time may use, without waiting. Fails with [`Code::Busy`] if
+/// another thread uses it, [`Code::Panicked`] if a call panicked with it.
 #[inline]
 pub(crate) fn exclusive<'a, T>(
     name: &'static str,

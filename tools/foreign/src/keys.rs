@@ -254,10 +254,8 @@ pub fn hash_all<'a>(
     hashes
 }
 
-/// Checks that the keys fit in one batch of an ordered filter, a port or partitions.
-///
-/// # Errors
-/// [`Failure`] if there are 2^31 or more.
+/// Checks that the keys fit in one batch of an ordered filter, a port or partitions. Fails if there
+/// are 2^31 or more.
 pub(crate) fn check_batch(keys: usize) -> Result<(), Failure> {
     let most = (1 << 31) - 1;
     if keys > most {
@@ -290,9 +288,6 @@ pub fn check_masks(keys: usize, ticks: Option<usize>, duplicates: usize) -> Resu
 
 /// Observes all keys in blocks, each with its words of `duplicates`. Returns the number of
 /// duplicates.
-///
-/// # Errors
-/// As [`check_masks`], and that of `observe`.
 pub(crate) fn observe_blocks(
     keys: &(impl Keys + ?Sized),
     ticks: Option<&[u64]>,

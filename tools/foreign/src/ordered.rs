@@ -74,10 +74,8 @@ impl Ordered {
         Ok(self.filter.handle().ticket().report()?)
     }
 
-    /// Checks that a call can take a ticket and wait for its turn.
-    ///
-    /// # Errors
-    /// [`Code::Busy`] inside of `position`, which would wait for itself: the save has a ticket.
+    /// Checks that a call can take a ticket and wait for its turn. Fails with [`Code::Busy`] inside
+    /// of `position`, which would wait for itself: the save has a ticket.
     pub(crate) fn check_can_wait(&self) -> Result<(), Failure> {
         if IN_POSITION.get() == ptr::from_ref(self).addr() {
             let text = "position uses the ordered filter that is saved: expected none to wait for";

@@ -60,9 +60,6 @@ impl Config {
     }
 
     /// Checks the options. `unique` is a text that no other member has.
-    ///
-    /// # Errors
-    /// [`Failure`] if a value is invalid or the filter cannot be in a journal.
     pub(crate) fn new(args: Args, unique: &str) -> Result<Self, Failure> {
         let topics = [&args.input, &args.output].into_iter();
         let topics: Vec<&String> = topics.chain(&args.duplicates).chain(&args.reject).collect();

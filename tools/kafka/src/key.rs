@@ -32,9 +32,6 @@ pub(crate) trait Record {
 impl KeyParts {
     /// Parses the value of `--key`: parts with commas between them. A comma that no part follows
     /// belongs to a name.
-    ///
-    /// # Errors
-    /// [`SpecError`] for other texts.
     pub(crate) fn parse(text: &str) -> Result<Self, SpecError> {
         let mut parts: Vec<String> = Vec::new();
         for piece in text.split(',') {

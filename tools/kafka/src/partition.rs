@@ -90,13 +90,11 @@ impl Judge {
 
 impl Partition {
     /// Opens the filter of a folder for a group that is at an offset, `None` if it has none yet, of
-    /// a partition that begins at `first`, of this topic. A journal without a commit that old is removed, and the
-    /// filter begins empty.
-    ///
-    /// # Errors
-    /// [`Failure::State`] if the folder is in use or damaged; [`Failure::Changed`] or
-    /// [`Failure::Option`] if an option differs; [`Failure::Anew`] if it is of another topic of
-    /// this name; [`Failure::Forgotten`] if the group had an offset.
+    /// a partition that begins at `first`, of this topic. A journal without a commit that old is
+    /// removed, and the filter begins empty. Fails with [`Failure::State`] if the folder is in use
+    /// or damaged; [`Failure::Changed`] or [`Failure::Option`] if an option differs;
+    /// [`Failure::Anew`] if it is of another topic of this name; [`Failure::Forgotten`] if the
+    /// group had an offset.
     pub(crate) fn open(
         storage: &Arc<dyn Storage>,
         folder: &Path,
@@ -234,9 +232,6 @@ impl Partition {
     }
 
     /// Judges records in the order of their offsets, and appends their keys to the journal.
-    ///
-    /// # Errors
-    /// [`JournalError`] if the journal cannot be written.
     pub(crate) fn judge(&mut self, entries: &[Entry]) -> Result<Vec<Fate>, JournalError> {
         let Some(judge) = &mut self.judge else {
             return Ok(self.copy(entries));
@@ -343,9 +338,6 @@ impl Partition {
 
     /// Makes the filter durable as it is now. Called before the transaction with the records: a
     /// commit of the journal can be taken back, and a transaction cannot.
-    ///
-    /// # Errors
-    /// [`JournalError`] if the journal cannot be written.
     pub(crate) fn save(&mut self) -> Result<(), JournalError> {
         let Some(judge) = &mut self.judge else {
             return Ok(());

@@ -65,10 +65,8 @@ const MOST_FAILURES: u32 = 20;
 /// Another member has come with the same `--instance`.
 const FENCED: Option<RDKafkaErrorCode> = Some(RDKafkaErrorCode::FencedInstanceId);
 
-/// Runs until `stop` is set. Says what it did at the end, however that comes.
-///
-/// # Errors
-/// [`Failure`]; one that may pass only after many in a row.
+/// Runs until `stop` is set. Says what it did at the end, however that comes. Failures that may
+/// pass end it only after many in a row.
 pub(crate) fn run(config: &Config, stop: &AtomicBool) -> Result<(), Failure> {
     let shown = Mutex::new(Counts::default().fields(None));
     thread::scope(|scope| {

@@ -78,12 +78,9 @@ enum Unready {
 }
 
 /// Asks for the topics. The partitions of the input must be in the outputs under the same number.
-/// Waits for what is missing. `None` if `stop` was set meanwhile.
-///
-/// # Errors
-/// [`Failure::Settings`] if librdkafka rejects the settings, [`Failure::Topic`] if something is
-/// still missing; if brokers do not answer, [`Failure::Topic`] in the first session, and
-/// [`Failure::Kafka`] later.
+/// Waits for what is missing. `None` if `stop` was set meanwhile. Fails with [`Failure::Settings`]
+/// if librdkafka rejects the settings, and with [`Failure::Topic`] if something is still missing. If
+/// brokers do not answer, that is [`Failure::Topic`] in the first session, [`Failure::Kafka`] later.
 pub(crate) fn survey(
     config: &Config,
     is_first: bool,

@@ -28,9 +28,6 @@ pub(crate) struct Window {
 
 impl Window {
     /// Parses `24h` or `5M`, the value of `--window`.
-    ///
-    /// # Errors
-    /// [`SpecError`] for other texts and for 0.
     pub(crate) fn parse(text: &str) -> Result<Self, SpecError> {
         let span = Span::parse(text, Unit::MILLISECOND);
         // Offsets are signed.
@@ -52,10 +49,8 @@ impl Window {
         })
     }
 
-    /// The same with the value of `--max-advance`. `now` is the time of the system.
-    ///
-    /// # Errors
-    /// [`SpecError`] if it is no time, or the window is none of time.
+    /// The same with the value of `--max-advance`. `now` is the time of the system. Fails if it is
+    /// no time, or the window is none of time.
     pub(crate) fn with_max_advance(self, text: &str, now: i64) -> Result<Self, SpecError> {
         if self.clock == ClockSource::Offsets {
             let allowed = "a window of time beside it, such as --window 24h";
@@ -83,10 +78,7 @@ impl Window {
     }
 }
 
-/// Parses a length of time, at least 1 ms.
-///
-/// # Errors
-/// [`SpecError`] about the option `field` for other texts.
+/// Parses a length of time, at least 1 ms. Errors name the option `field`.
 pub(crate) fn parse_time(field: &'static str, text: &str) -> Result<Duration, SpecError> {
     let time = echoless_stream::parse_time(text, Unit::MILLISECOND).filter(|length| *length > 0);
     let time = time.map(Duration::from_millis);

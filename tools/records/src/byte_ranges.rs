@@ -35,10 +35,7 @@ struct ByteRange {
 
 impl ByteRanges {
     /// Parses the fields of the options. `longest` is the length of every record, if all have the
-    /// same.
-    ///
-    /// # Errors
-    /// [`SpecError`] if a range is not one, or ends after every record.
+    /// same. Fails if a range is not one, or ends after every record.
     pub(super) fn parse(
         fields: &ChosenFields<'_>,
         longest: Option<usize>,
@@ -67,10 +64,8 @@ impl ByteRanges {
 }
 
 impl BinaryFields for ByteRanges {
-    /// Appends those ranges of a record's content that are in `fields`.
-    ///
-    /// # Errors
-    /// [`Problem::Lacks`] if the content ends before one of them does.
+    /// Appends those ranges of a record's content that are in `fields`. Fails if the content ends
+    /// before one of them does.
     #[inline(always)]
     fn select(&self, fields: &FieldSet, content: &[u8], out: &mut Selected) -> Result<(), Problem> {
         let mut lacking = None;

@@ -1,7 +1,7 @@
 //! What separates the fields of a record: one byte, several, or runs of blanks.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use echoless::SpecError;
 
@@ -31,8 +31,7 @@ impl Delimiter {
     /// # Errors
     /// [`SpecError`] if it is empty, or has a backslash that begins no escape.
     pub fn parse(typed: &OsStr) -> Result<Self, SpecError> {
-        let bytes = bytes_of(typed);
-        let unescaped = match &*bytes {
+        let unescaped = match typed.as_bytes() {
             b"tab" => Some(vec![b'\t']),
             [byte] => Some(vec![*byte]),
             bytes => unescape(bytes),
@@ -81,10 +80,8 @@ impl Delimiter {
         }
     }
 
-    /// The delimiter of a format whose delimiters are one byte. `format` selects it.
-    ///
-    /// # Errors
-    /// [`Failure`] that names the option that sets another one.
+    /// The delimiter of a format whose delimiters are one byte. `format` selects it. The failure
+    /// names the option that sets another one.
     pub(super) fn one_byte(&self, format: &str) -> Result<u8, Failure> {
         match self {
             Self::Byte(byte) => Ok(*byte),
@@ -99,7 +96,8 @@ impl Delimiter {
 /// A value of `--delimiter` in text, which means the same.
 pub(crate) fn as_text(typed: &OsStr) -> String {
     let escaped = || {
-        bytes_of(typed)
+        typed
+            .as_bytes()
             .iter()
             .map(|byte| format!("\\x{byte:02x}"))
             .collect()
@@ -127,18 +125,6 @@ fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
         plain.push(byte);
         rest = after;
     }
-}
-
-/// The bytes of a value of the command line, which need not be text.
-#[cfg(unix)]
-fn bytes_of(typed: &OsStr) -> Cow<'_, [u8]> {
-    use std::os::unix::ffi::OsStrExt;
-    Cow::Borrowed(typed.as_bytes())
-}
-
-#[cfg(not(unix))]
-fn bytes_of(typed: &OsStr) -> Cow<'_, [u8]> {
-    Cow::Owned(typed.to_string_lossy().into_owned().into_bytes())
 }
 
 #[cfg(test)]
@@ -177,11 +163,8 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn delimiters_need_not_be_text() {
-        use std::os::unix::ffi::OsStrExt;
-
         for bytes in [&b"\xff"[..], b"\xa7\xa7"] {
             let parsed = Delimiter::parse(OsStr::from_bytes(bytes)).unwrap();
             assert_eq!(parsed.written(), bytes);

@@ -342,10 +342,7 @@ impl RecordFeed {
     }
 
     /// Keeps a chunk, and the rest of it, until the reader exists and the chunks before it are
-    /// passed.
-    ///
-    /// # Errors
-    /// [`Failure`] if chunks of comment lines are longer than a record may be: they are in memory
+    /// passed. Fails if chunks of comment lines are longer than a record may be: they are in memory
     /// until the header follows.
     fn wait(&mut self, chunk: Chunk, rest: Vec<Chunk>) -> Result<(), Failure> {
         let source = chunk.input.source;

@@ -149,10 +149,8 @@ impl FieldSet {
         Some((set, rank, contained))
     }
 
-    /// Passes those of a record's `fields` that are in the set to `take`.
-    ///
-    /// # Errors
-    /// [`MissingField`] if the record ends before the last of them.
+    /// Passes those of a record's `fields` that are in the set to `take`. Fails if the record ends
+    /// before the last of them.
     #[inline]
     pub(crate) fn select<F>(
         &self,

@@ -69,10 +69,8 @@ impl Header {
     }
 
     /// Removes the header from a chunk that begins with it, and keeps the stream's first. `line` is
-    /// its number in the input.
-    ///
-    /// # Errors
-    /// [`Failure`] if the header differs from the first one: the key would mean other fields.
+    /// its number in the input. Fails if the header differs from the first one: the key would mean
+    /// other fields.
     pub(crate) fn remove_from(
         &mut self,
         chunk: &mut Chunk,
@@ -129,10 +127,8 @@ impl Header {
         })
     }
 
-    /// Notes that a comment line of this input holds the names of the fields that follow.
-    ///
-    /// # Errors
-    /// What is wrong if the stream has too many different names.
+    /// Notes that a comment line of this input holds the names of the fields that follow. Fails if
+    /// the stream has too many different names.
     pub(crate) fn found_names(&mut self, names: Vec<Vec<u8>>, source: usize) -> Result<(), String> {
         let first = self.first.get_or_insert_with(|| FirstHeader {
             record: None,

@@ -112,10 +112,7 @@ impl KeyReader {
     }
 
     /// The reader of records that have the names of the first header. Those of other names are read
-    /// by the same choice of fields.
-    ///
-    /// # Errors
-    /// [`SpecError`] if a field is not in the header.
+    /// by the same choice of fields. Fails if a field is not in the header.
     pub(crate) fn of_choice(choice: KeyChoice) -> Result<Self, SpecError> {
         let reader = Self::new(choice.reading.format.clone(), choice.first_extractor()?);
         Ok(Self {

@@ -91,7 +91,6 @@ impl BufferSizes {
 
 /// Reads a part of a file, up to the end of the buffer or of the file, and leaves the position in the
 /// file as it is. Returns how many bytes were read, also in front of an error.
-#[cfg(unix)]
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> (usize, io::Result<()>) {
     use std::os::unix::fs::FileExt;
     let mut filled = 0;
@@ -104,12 +103,6 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> (usize, io
         }
     }
     (filled, Ok(()))
-}
-
-/// Elsewhere, such a read moves the position, on which other reads depend.
-#[cfg(not(unix))]
-pub(crate) fn read_at(_: &File, _: &mut [u8], _: u64) -> (usize, io::Result<()>) {
-    (0, Err(ErrorKind::Unsupported.into()))
 }
 
 /// Reads the data that the file has, or that it waits for. Without `signals`, it always waits, and

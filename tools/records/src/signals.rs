@@ -4,10 +4,17 @@
 //! A reader waits for its file and for a signal at once. That also makes it wait for a non-blocking
 //! file. SIGUSR1 requests a report and ends nothing.
 
-use std::fs::File;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-pub use system::{Requests, Signals, Stop, fail_at_file_limit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+use signal_hook::{SigId, flag, low_level};
 
 /// Whether a reader waits for data that is not there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,334 +47,236 @@ pub enum Asked {
     ToStop,
 }
 
-#[cfg(unix)]
-mod system {
-    use std::fs;
-    use std::io::Read;
-    use std::os::fd::{AsFd, BorrowedFd};
-    use std::os::unix::net::UnixStream;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, OnceLock};
-    use std::time::Duration;
+/// Access to the handlers of the signals, which stay for the rest of the process. A second
+/// signal of the same kind ends the process at once, as if it were not caught.
+#[derive(Debug, Clone, Copy)]
+pub struct Signals {
+    handlers: &'static Handlers,
+    /// Whether the file that is read ends where one arrived.
+    ends_file: bool,
+}
 
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
-    use signal_hook::{SigId, flag, low_level};
+#[derive(Debug)]
+struct Handlers {
+    caught: Vec<(i32, Arc<AtomicBool>)>,
+    /// Becomes readable when a signal arrives, and stays so until that was taken.
+    wakeup: UnixStream,
+}
 
-    use super::{Asked, File, Patience, Readiness, io};
-
-    /// Access to the handlers of the signals, which stay for the rest of the process. A second
-    /// signal of the same kind ends the process at once, as if it were not caught.
-    #[derive(Debug, Clone, Copy)]
-    pub struct Signals {
-        handlers: &'static Handlers,
-        /// Whether the file that is read ends where one arrived.
-        ends_file: bool,
+impl Signals {
+    /// Installs the handlers, unless they are there.
+    ///
+    /// # Errors
+    /// If the handlers cannot be installed.
+    pub fn catch() -> io::Result<Self> {
+        static HANDLERS: OnceLock<io::Result<Handlers>> = OnceLock::new();
+        match HANDLERS.get_or_init(Handlers::install) {
+            Ok(handlers) => Ok(Self {
+                handlers,
+                ends_file: false,
+            }),
+            Err(error) => Err(error.kind().into()),
+        }
     }
 
-    #[derive(Debug)]
-    struct Handlers {
-        caught: Vec<(i32, Arc<AtomicBool>)>,
-        /// Becomes readable when a signal arrives, and stays so until that was taken.
-        wakeup: UnixStream,
+    /// The same for a file whose end is where a signal has arrived, not that of its records.
+    pub(crate) fn at_end(mut self) -> Self {
+        self.ends_file = true;
+        self
     }
 
-    impl Signals {
-        /// Installs the handlers, unless they are there.
-        ///
-        /// # Errors
-        /// If the handlers cannot be installed.
-        pub fn catch() -> io::Result<Self> {
-            static HANDLERS: OnceLock<io::Result<Handlers>> = OnceLock::new();
-            match HANDLERS.get_or_init(Handlers::install) {
-                Ok(handlers) => Ok(Self {
-                    handlers,
-                    ends_file: false,
-                }),
-                Err(error) => Err(error.kind().into()),
+    /// Whether the end of the file, which was just found, is that of a signal.
+    pub(crate) fn end_file(&self) -> bool {
+        self.ends_file || self.caught().is_some()
+    }
+
+    /// The number of the signal that arrived, if one did.
+    pub fn caught(&self) -> Option<u8> {
+        // Relaxed: the flag is all that the handler publishes.
+        let arrived = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
+        let (signal, _) = self.handlers.caught.iter().find(arrived)?;
+        u8::try_from(*signal).ok()
+    }
+
+    /// As [`caught`](Self::caught), for the only thread. What comes now is not ended by this
+    /// signal.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub fn take(&self) -> io::Result<Option<u8>> {
+        let Some(signal) = self.caught() else {
+            return Ok(None);
+        };
+        // The handler writes a byte behind the flag.
+        (&self.handlers.wakeup).read_exact(&mut [0])?;
+        let taken = |(number, _): &&(i32, _)| *number == i32::from(signal);
+        if let Some((_, flag)) = self.handlers.caught.iter().find(taken) {
+            flag.store(false, Ordering::Relaxed);
+        }
+        Ok(Some(signal))
+    }
+
+    /// Waits until `file` has data or ends, or a signal arrives.
+    pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
+        let longest = match patience {
+            Patience::Wait => None,
+            Patience::Try => Some(Duration::ZERO),
+        };
+        self.wait_for_any(&[file.as_fd()], longest, true)
+    }
+
+    /// Waits until one of the files has data or ends, but at most so long, or until a signal
+    /// arrives, if it `heeds_signals`.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub fn wait_for_any(
+        &self,
+        files: &[BorrowedFd<'_>],
+        longest: Option<Duration>,
+        heeds_signals: bool,
+    ) -> io::Result<Readiness> {
+        // A span that does not fit is as good as none.
+        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        let wakeup = PollFd::new(&self.handlers.wakeup, PollFlags::IN);
+        let files = files.iter().map(|file| PollFd::new(file, PollFlags::IN));
+        let mut all: Vec<_> = [wakeup].into_iter().chain(files).collect();
+        let awaited = &mut all[usize::from(!heeds_signals)..];
+        let ready = loop {
+            match poll(awaited, longest.as_ref()) {
+                Ok(ready) => break ready,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
-        }
-
-        /// The same for a file whose end is where a signal has arrived, not that of its records.
-        pub(crate) fn at_end(mut self) -> Self {
-            self.ends_file = true;
-            self
-        }
-
-        /// Whether the end of the file, which was just found, is that of a signal.
-        pub(crate) fn end_file(&self) -> bool {
-            self.ends_file || self.caught().is_some()
-        }
-
-        /// The number of the signal that arrived, if one did.
-        pub fn caught(&self) -> Option<u8> {
-            // Relaxed: the flag is all that the handler publishes.
-            let arrived = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
-            let (signal, _) = self.handlers.caught.iter().find(arrived)?;
-            u8::try_from(*signal).ok()
-        }
-
-        /// As [`caught`](Self::caught), for the only thread. What comes now is not ended by this
-        /// signal.
-        ///
-        /// # Errors
-        /// That of the system.
-        pub fn take(&self) -> io::Result<Option<u8>> {
-            let Some(signal) = self.caught() else {
-                return Ok(None);
-            };
-            // The handler writes a byte behind the flag.
-            (&self.handlers.wakeup).read_exact(&mut [0])?;
-            let taken = |(number, _): &&(i32, _)| *number == i32::from(signal);
-            if let Some((_, flag)) = self.handlers.caught.iter().find(taken) {
-                flag.store(false, Ordering::Relaxed);
-            }
-            Ok(Some(signal))
-        }
-
-        /// Waits until `file` has data or ends, or a signal arrives.
-        pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
-            let longest = match patience {
-                Patience::Wait => None,
-                Patience::Try => Some(Duration::ZERO),
-            };
-            self.wait_for_any(&[file.as_fd()], longest, true)
-        }
-
-        /// Waits until one of the files has data or ends, but at most so long, or until a signal
-        /// arrives, if it `heeds_signals`.
-        ///
-        /// # Errors
-        /// That of the system.
-        pub fn wait_for_any(
-            &self,
-            files: &[BorrowedFd<'_>],
-            longest: Option<Duration>,
-            heeds_signals: bool,
-        ) -> io::Result<Readiness> {
-            // A span that does not fit is as good as none.
-            let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
-            let wakeup = PollFd::new(&self.handlers.wakeup, PollFlags::IN);
-            let files = files.iter().map(|file| PollFd::new(file, PollFlags::IN));
-            let mut all: Vec<_> = [wakeup].into_iter().chain(files).collect();
-            let awaited = &mut all[usize::from(!heeds_signals)..];
-            let ready = loop {
-                match poll(awaited, longest.as_ref()) {
-                    Ok(ready) => break ready,
-                    Err(rustix::io::Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            };
-            Ok(if heeds_signals && !awaited[0].revents().is_empty() {
-                Readiness::Signal
-            } else if ready == 0 {
-                Readiness::NotYet
-            } else {
-                Readiness::Data
-            })
-        }
-
-        /// Waits so long, or until a signal arrives. Returns whether one did.
-        pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
-            let timeout = Timespec::try_from(pause).ok();
-            let mut wakeup = [PollFd::new(&self.handlers.wakeup, PollFlags::IN)];
-            match poll(&mut wakeup, timeout.as_ref()) {
-                Ok(ready) => Ok(ready > 0),
-                // Shorter than that is no harm.
-                Err(rustix::io::Errno::INTR) => Ok(false),
-                Err(error) => Err(error.into()),
-            }
-        }
+        };
+        Ok(if heeds_signals && !awaited[0].revents().is_empty() {
+            Readiness::Signal
+        } else if ready == 0 {
+            Readiness::NotYet
+        } else {
+            Readiness::Data
+        })
     }
 
-    /// Lets a write beyond the limit on file lengths fail, in place of the signal that would end
-    /// the process: the command then ends with an error after whole records.
-    pub fn fail_at_file_limit() {
-        // Without a handler, the signal ends the process at the limit.
-        let _ = flag::register(SIGXFSZ, Arc::default());
-    }
-
-    /// Requests for reports.
-    #[derive(Debug)]
-    pub struct Requests {
-        /// Has a byte for each SIGUSR1.
-        signals: UnixStream,
-        handler: Option<SigId>,
-        /// Ends when the [`Stop`] is dropped.
-        stop: UnixStream,
-    }
-
-    /// Ends the wait for requests when it is dropped.
-    #[derive(Debug)]
-    pub struct Stop {
-        _other_end: UnixStream,
-    }
-
-    impl Requests {
-        /// Catches SIGUSR1, unless it is ignored, until this is dropped.
-        ///
-        /// # Errors
-        /// If the handlers cannot be installed.
-        pub fn catch() -> io::Result<(Self, Stop)> {
-            let (signals, sender) = UnixStream::pair()?;
-            let (stop, other_end) = UnixStream::pair()?;
-            signals.set_nonblocking(true)?;
-            let ignored = ignored_signals() >> (SIGUSR1 - 1) & 1 == 1;
-            let handler = if ignored {
-                None
-            } else {
-                Some(low_level::pipe::register(SIGUSR1, sender)?)
-            };
-            let requests = Self {
-                signals,
-                handler,
-                stop,
-            };
-            let stop = Stop {
-                _other_end: other_end,
-            };
-            Ok((requests, stop))
-        }
-
-        /// Waits for a request, at most so long.
-        pub fn wait(&self, longest: Option<Duration>) -> Asked {
-            // A span that does not fit is as good as none.
-            let timeout = longest.and_then(|longest| Timespec::try_from(longest).ok());
-            loop {
-                let mut both = [
-                    PollFd::new(&self.stop, PollFlags::IN),
-                    PollFd::new(&self.signals, PollFlags::IN),
-                ];
-                match poll(&mut both, timeout.as_ref()) {
-                    Ok(0) => return Asked::ByTime,
-                    Err(rustix::io::Errno::INTR) => {}
-                    Ok(_) if both[0].revents().is_empty() => {
-                        // Signals that came together are one request.
-                        let _ = (&self.signals).read(&mut [0; 64]);
-                        return Asked::BySignal;
-                    }
-                    Ok(_) | Err(_) => return Asked::ToStop,
-                }
-            }
-        }
-    }
-
-    impl Drop for Requests {
-        fn drop(&mut self) {
-            if let Some(handler) = self.handler.take() {
-                low_level::unregister(handler);
-            }
-        }
-    }
-
-    /// The signals that this process was started to ignore, one bit each from signal 1 on; none
-    /// where the system does not report them.
-    fn ignored_signals() -> u64 {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        mask.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap_or(0))
-    }
-
-    impl Handlers {
-        fn install() -> io::Result<Self> {
-            let (wakeup, sender) = UnixStream::pair()?;
-            let ignored = ignored_signals();
-            let ends = [SIGINT, SIGTERM, SIGHUP].into_iter();
-            let caught: Vec<_> = ends
-                .filter(|signal| ignored >> (signal - 1) & 1 == 0)
-                .map(|signal| (signal, Arc::default()))
-                .collect();
-            for (signal, arrived) in &caught {
-                // Handlers run in the order of registration: at the first signal the flag is not
-                // set yet, so the default action is skipped.
-                let before = Arc::default();
-                flag::register_conditional_default(*signal, Arc::clone(&before))?;
-                flag::register(*signal, before)?;
-                flag::register(*signal, Arc::clone(arrived))?;
-                low_level::pipe::register(*signal, sender.try_clone()?)?;
-            }
-            Ok(Self { caught, wakeup })
+    /// Waits so long, or until a signal arrives. Returns whether one did.
+    pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
+        let timeout = Timespec::try_from(pause).ok();
+        let mut wakeup = [PollFd::new(&self.handlers.wakeup, PollFlags::IN)];
+        match poll(&mut wakeup, timeout.as_ref()) {
+            Ok(ready) => Ok(ready > 0),
+            // Shorter than that is no harm.
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-#[cfg(not(unix))]
-mod system {
-    use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-    use std::time::Duration;
+/// Lets a write beyond the limit on file lengths fail, in place of the signal that would end
+/// the process: the command then ends with an error after whole records.
+pub fn fail_at_file_limit() {
+    // Without a handler, the signal ends the process at the limit.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
 
-    use super::{Asked, File, Patience, Readiness, io};
+/// Requests for reports.
+#[derive(Debug)]
+pub struct Requests {
+    /// Has a byte for each SIGUSR1.
+    signals: UnixStream,
+    handler: Option<SigId>,
+    /// Ends when the [`Stop`] is dropped.
+    stop: UnixStream,
+}
 
-    /// There is no such signal on this system.
-    pub(crate) fn fail_at_file_limit() {}
+/// Ends the wait for requests when it is dropped.
+#[derive(Debug)]
+pub struct Stop {
+    _other_end: UnixStream,
+}
 
-    /// Requests for reports: only those by time.
-    #[derive(Debug)]
-    pub(crate) struct Requests(Receiver<()>);
-
-    /// Ends the wait for requests when it is dropped.
-    #[derive(Debug)]
-    pub(crate) struct Stop {
-        _other_end: Sender<()>,
+impl Requests {
+    /// Catches SIGUSR1, unless it is ignored, until this is dropped.
+    ///
+    /// # Errors
+    /// If the handlers cannot be installed.
+    pub fn catch() -> io::Result<(Self, Stop)> {
+        let (signals, sender) = UnixStream::pair()?;
+        let (stop, other_end) = UnixStream::pair()?;
+        signals.set_nonblocking(true)?;
+        let ignored = ignored_signals() >> (SIGUSR1 - 1) & 1 == 1;
+        let handler = if ignored {
+            None
+        } else {
+            Some(low_level::pipe::register(SIGUSR1, sender)?)
+        };
+        let requests = Self {
+            signals,
+            handler,
+            stop,
+        };
+        let stop = Stop {
+            _other_end: other_end,
+        };
+        Ok((requests, stop))
     }
 
-    impl Requests {
-        pub(crate) fn catch() -> io::Result<(Self, Stop)> {
-            let (other_end, stop) = channel();
-            let stopping = Stop {
-                _other_end: other_end,
-            };
-            Ok((Self(stop), stopping))
-        }
-
-        pub(crate) fn wait(&self, longest: Option<Duration>) -> Asked {
-            match self.0.recv_timeout(longest.unwrap_or(Duration::MAX)) {
-                Err(RecvTimeoutError::Timeout) => Asked::ByTime,
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => Asked::ToStop,
+    /// Waits for a request, at most so long.
+    pub fn wait(&self, longest: Option<Duration>) -> Asked {
+        // A span that does not fit is as good as none.
+        let timeout = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        loop {
+            let mut both = [
+                PollFd::new(&self.stop, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+            ];
+            match poll(&mut both, timeout.as_ref()) {
+                Ok(0) => return Asked::ByTime,
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(_) if both[0].revents().is_empty() => {
+                    // Signals that came together are one request.
+                    let _ = (&self.signals).read(&mut [0; 64]);
+                    return Asked::BySignal;
+                }
+                Ok(_) | Err(_) => return Asked::ToStop,
             }
         }
     }
+}
 
-    /// Signals are not caught on this system.
-    #[derive(Debug, Clone, Copy)]
-    pub(crate) struct Signals;
-
-    impl Signals {
-        pub(crate) fn catch() -> io::Result<Self> {
-            Ok(Self)
+impl Drop for Requests {
+    fn drop(&mut self) {
+        if let Some(handler) = self.handler.take() {
+            low_level::unregister(handler);
         }
+    }
+}
 
-        pub(crate) fn caught(&self) -> Option<u8> {
-            None
-        }
+/// The signals that this process was started to ignore, one bit each from signal 1 on; none
+/// where the system does not report them.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap_or(0))
+}
 
-        pub(crate) fn take(&self) -> io::Result<Option<u8>> {
-            Ok(None)
+impl Handlers {
+    fn install() -> io::Result<Self> {
+        let (wakeup, sender) = UnixStream::pair()?;
+        let ignored = ignored_signals();
+        let ends = [SIGINT, SIGTERM, SIGHUP].into_iter();
+        let caught: Vec<_> = ends
+            .filter(|signal| ignored >> (signal - 1) & 1 == 0)
+            .map(|signal| (signal, Arc::default()))
+            .collect();
+        for (signal, arrived) in &caught {
+            // Handlers run in the order of registration: at the first signal the flag is not
+            // set yet, so the default action is skipped.
+            let before = Arc::default();
+            flag::register_conditional_default(*signal, Arc::clone(&before))?;
+            flag::register(*signal, before)?;
+            flag::register(*signal, Arc::clone(arrived))?;
+            low_level::pipe::register(*signal, sender.try_clone()?)?;
         }
-
-        pub(crate) fn at_end(self) -> Self {
-            self
-        }
-
-        pub(crate) fn end_file(&self) -> bool {
-            false
-        }
-
-        pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
-            std::thread::sleep(pause);
-            Ok(false)
-        }
-
-        /// Only a regular file is known to have data, so other files are read while nothing else is
-        /// to be done.
-        pub(crate) fn wait_for(&self, file: &File, patience: Patience) -> io::Result<Readiness> {
-            let is_regular = || file.metadata().is_ok_and(|metadata| metadata.is_file());
-            let has_data = patience == Patience::Wait || is_regular();
-            Ok(if has_data {
-                Readiness::Data
-            } else {
-                Readiness::NotYet
-            })
-        }
+        Ok(Self { caught, wakeup })
     }
 }

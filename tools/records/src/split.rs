@@ -16,10 +16,8 @@ pub(crate) trait Splitter: Debug + Send + Sync {
     /// The fields of a record's content.
     fn fields<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = FieldBytes>;
 
-    /// Appends those fields of a record that are in `fields`.
-    ///
-    /// # Errors
-    /// [`MissingField`] if the record ends before the last of them.
+    /// Appends those fields of a record that are in `fields`. Fails if the record ends before the
+    /// last of them.
     #[inline(always)]
     fn select(
         &self,

@@ -138,10 +138,8 @@ impl Tagger {
         }
     }
 
-    /// Checks that no field of a header has the name of the tag.
-    ///
-    /// # Errors
-    /// [`SpecError`] if one has: later commands could not tell them apart.
+    /// Checks that no field of a header has the name of the tag. Later commands could not tell them
+    /// apart.
     pub(crate) fn check_header(&self, names: &[Vec<u8>]) -> Result<(), SpecError> {
         if names.iter().any(|name| name == self.name.as_bytes()) {
             let allowed = "--tag=NAME with a name that no field of the header has";

@@ -103,7 +103,6 @@ impl Seek for OutputFile {
     }
 }
 
-#[cfg(unix)]
 fn close(file: File) -> io::Result<()> {
     match nix::unistd::close(file) {
         // The descriptor is free all the same.
@@ -112,13 +111,7 @@ fn close(file: File) -> io::Result<()> {
     }
 }
 
-#[cfg(not(unix))]
-fn close(_: File) -> io::Result<()> {
-    Ok(())
-}
-
 /// Waits until the file has room, or its reader is gone.
-#[cfg(unix)]
 fn wait_for_room(file: &File) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};
 
@@ -127,10 +120,4 @@ fn wait_for_room(file: &File) -> io::Result<()> {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
-}
-
-#[cfg(not(unix))]
-fn wait_for_room(_: &File) -> io::Result<()> {
-    std::thread::yield_now();
-    Ok(())
 }

@@ -100,11 +100,8 @@ pub(super) struct Attached {
 
 impl Attached {
     /// Has the frames of each queue of an interface go to its socket, those of other queues to the
-    /// host.
-    ///
-    /// # Errors
-    /// That of the system: [`io::ErrorKind::ResourceBusy`] or [`io::ErrorKind::AlreadyExists`] if
-    /// the interface has another program.
+    /// host. Fails with [`io::ErrorKind::ResourceBusy`] or [`io::ErrorKind::AlreadyExists`] if the
+    /// interface has another program.
     pub(super) fn new(index: u32, sockets: &[XdpSocket]) -> io::Result<Self> {
         let map = NewMap {
             kind: BPF_MAP_TYPE_XSKMAP,

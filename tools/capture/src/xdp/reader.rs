@@ -75,9 +75,7 @@ impl XdpReader {
     }
 
     /// Takes the frames of an Ethernet interface from the host, as far as `filter` selects them.
-    ///
-    /// # Errors
-    /// That of the system, in words that follow the name of the interface.
+    /// Errors have words that follow the name of the interface.
     pub(crate) fn open(
         (socket, hardware): (&PacketSocket, &Hardware),
         name: &str,
@@ -117,9 +115,6 @@ impl XdpReader {
     }
 
     /// How frames come.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn method(&self) -> io::Result<Method> {
         let mut is_zero_copy = true;
         for socket in &self.sockets {
@@ -134,9 +129,6 @@ impl XdpReader {
     }
 
     /// Looks for the next frame. Returns whether there is one.
-    ///
-    /// # Errors
-    /// If a descriptor contradicts itself.
     #[inline]
     pub(crate) fn find(&mut self, now: u64) -> io::Result<bool> {
         // So many bursts at most: a filter may select nothing of them.
@@ -216,9 +208,6 @@ impl XdpReader {
     }
 
     /// The frame that was found.
-    ///
-    /// # Errors
-    /// If a descriptor contradicts itself.
     #[inline]
     pub(crate) fn next_frame(&self) -> io::Result<Option<Frame<'_>>> {
         let bytes = match self.parts {
@@ -238,9 +227,6 @@ impl XdpReader {
 
     /// Passes the next frames of the burst to `take`, at most so many, up to one that it does not
     /// take: that stays the next one. Returns how many were taken.
-    ///
-    /// # Errors
-    /// If a descriptor contradicts itself.
     #[inline(always)]
     pub(crate) fn take_frames(
         &mut self,
@@ -287,9 +273,6 @@ impl XdpReader {
     }
 
     /// The counts of the kernel since the last call.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn take_counts(&mut self) -> io::Result<KernelCounts> {
         let (mut dropped, mut ran_out) = (0, 0);
         for socket in &self.sockets {

@@ -58,9 +58,7 @@ pub(super) struct XdpSocket {
 
 impl XdpSocket {
     /// A socket of a queue of an interface, which gets what a program passes to it, and its memory.
-    ///
-    /// # Errors
-    /// That of the system: [`io::ErrorKind::InvalidInput`] if there is no such queue,
+    /// Fails with [`io::ErrorKind::InvalidInput`] if there is no such queue,
     /// [`io::ErrorKind::ResourceBusy`] if another socket has it, and `ENOBUFS` if the limit of
     /// locked memory is too low.
     pub(super) fn open(index: u32, queue: u32, layout: Layout) -> io::Result<(Self, Umem)> {
@@ -103,9 +101,6 @@ impl XdpSocket {
     }
 
     /// Whether the driver writes into the memory of the socket.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(super) fn is_zero_copy(&self) -> io::Result<bool> {
         let none = xdp_options { flags: 0 };
         let options = get(&self.socket, SOL_XDP, libc::XDP_OPTIONS, none)?;
@@ -113,9 +108,6 @@ impl XdpSocket {
     }
 
     /// What was counted since the socket was opened.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(super) fn statistics(&self) -> io::Result<xdp_statistics> {
         // SAFETY: numbers, for which zeros are values.
         let none: xdp_statistics = unsafe { mem::zeroed() };

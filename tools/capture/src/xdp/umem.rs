@@ -155,10 +155,8 @@ impl Umem {
         self.found
     }
 
-    /// One of the parts that were found, so many behind the first.
-    ///
-    /// # Errors
-    /// If its descriptor names bytes that are not in one chunk.
+    /// One of the parts that were found, so many behind the first. Fails if its descriptor names
+    /// bytes that are not in one chunk.
     ///
     /// # Panics
     /// If not so many were found.

@@ -134,10 +134,8 @@ pub(crate) fn parse() -> Result<Option<Parsed>, Box<Rejected>> {
     Ok(None)
 }
 
-/// Parses arguments that begin with the name of a subcommand.
-///
-/// # Errors
-/// [`Failure::Usage`] if the parser rejects them, or if they only request help.
+/// Parses arguments that begin with the name of a subcommand. Fails with [`Failure::Usage`] also if
+/// they only request help.
 pub(crate) fn parse_from(arguments: &[&str]) -> Result<Args, Failure> {
     let all = iter::once("echoless").chain(arguments.iter().copied());
     Args::try_parse_from(all).map_err(|error| Failure::Usage(one_line(&error)))

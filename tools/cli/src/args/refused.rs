@@ -13,10 +13,7 @@ pub(crate) struct RefusedArgs {
 }
 
 impl RefusedArgs {
-    /// Checks that none of the options is given.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] with one sentence: why, and what to use.
+    /// Checks that none of the options is given. The failure says why, and what to use.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self.counts {
             true => Err(Failure::Usage(format!("-c is not possible: {COUNTS}"))),

@@ -29,9 +29,6 @@ pub(crate) struct CommandLine {
 
 impl CommandLine {
     /// That of this process.
-    ///
-    /// # Errors
-    /// [`Failure::Option`] if the variable is not a list of options.
     pub(crate) fn of_process() -> Result<Self, Failure> {
         Self::new(env::args_os().collect(), env::var_os(VARIABLE).as_deref())
     }
@@ -58,9 +55,6 @@ impl CommandLine {
 
     /// Parses the options of the variable, and after them the typed ones. A typed option takes the
     /// place of one of the variable.
-    ///
-    /// # Errors
-    /// The parser's.
     pub(crate) fn parse(&self) -> Result<Args, clap::Error> {
         check_repeats(&self.typed)?;
         Args::try_parse_from(self.words())
@@ -140,9 +134,6 @@ const GIVEN_ONCE: [&str; 11] = [
 
 /// Checks that none of [`GIVEN_ONCE`] has two values. Any other option counts as its last value,
 /// which may follow those of an alias.
-///
-/// # Errors
-/// The parser's.
 fn check_repeats(typed: &[OsString]) -> Result<(), clap::Error> {
     let allow_others = |arg: Arg| {
         let id = arg.get_id().clone();

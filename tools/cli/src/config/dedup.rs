@@ -84,10 +84,7 @@ pub(crate) struct StateConfig {
 }
 
 impl StateConfig {
-    /// The state of these options.
-    ///
-    /// # Errors
-    /// [`Failure`] if records of the format, or the filter, cannot have one.
+    /// The state of these options. Fails if records of the format, or the filter, cannot have one.
     fn from_args(
         args: &DedupArgs,
         format: &dyn Format,
@@ -461,10 +458,8 @@ fn most_keys(sources: &[Source], bytes: u64, format: &dyn Format) -> Option<u64>
     Some(estimated.map_or(fitting, |records| records.min(fitting)))
 }
 
-/// The filter with the memory of `-m`, or that of its specification, or the default.
-///
-/// # Errors
-/// [`SpecError`] if the option and the specification disagree.
+/// The filter with the memory of `-m`, or that of its specification, or the default. Fails if the
+/// option and the specification disagree.
 fn with_memory(spec: FilterSpec, option: Option<u64>) -> Result<FilterSpec, SpecError> {
     match (spec.memory, option) {
         (Some(own), Some(asked)) if own != asked => {

@@ -11,11 +11,9 @@ use super::window::WindowConfig;
 use crate::args::DedupArgs;
 
 /// The lines with the narrowest slots that keep the false positive rate. Without `memory`, inputs
-/// with few `keys` get a small filter, unless it has a window. Returns the shape, too.
-///
-/// # Errors
-/// [`SpecError`] if an option is outside its range, the memory is less than a line (with `--dense`
-/// a page), or no slot is wide enough for the rate.
+/// with few `keys` get a small filter, unless it has a window. Returns the shape, too. Fails if an
+/// option is outside its range, the memory is less than a line (with `--dense` a page), or no slot
+/// is wide enough for the rate.
 pub(super) fn default_filter(
     args: &DedupArgs,
     window: Option<&WindowConfig>,

@@ -9,10 +9,8 @@ use echoless_records::failure::Failure;
 use echoless_records::files::{Source, Target};
 use same_file::is_same_file;
 
-/// The known inputs, and after them the others; standard input without any of these.
-///
-/// # Errors
-/// [`SpecError`] if standard input would be read twice.
+/// The known inputs, and after them the others; standard input without any of these. Fails if
+/// standard input would be read twice.
 pub(super) fn all_sources(known: &[PathBuf], inputs: &[PathBuf]) -> Result<Vec<Source>, SpecError> {
     let mut all: Vec<Source> = known.iter().cloned().map(Source::from_path).collect();
     let known = all.len();
@@ -30,12 +28,8 @@ pub(super) fn all_sources(known: &[PathBuf], inputs: &[PathBuf]) -> Result<Vec<S
 }
 
 /// The output of `--in-place`, after `known` known inputs. `compress` is that of the output, and as
-/// it was typed.
-///
-/// # Errors
-/// [`Failure::Usage`] unless there is one other input, a regular file. [`SpecError`] if its
-/// compression is not that of the output. [`Failure::SameFile`] if it is a known file, whose
-/// records would all be dropped.
+/// it was typed. Fails unless there is one other input, a regular file with the compression of the
+/// output, which is no known file: all its records would be dropped.
 pub(super) fn in_place(
     sources: &[Source],
     known: usize,

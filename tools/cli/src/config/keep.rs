@@ -11,10 +11,8 @@ use echoless_records::signals::Signals;
 
 use crate::args::{DedupArgs, Keep};
 
-/// The record of each key that passes, and the option that asks for it.
-///
-/// # Errors
-/// [`Failure::Usage`] beside an option that does not go with it.
+/// The record of each key that passes, and the option that asks for it. Fails beside an option that
+/// does not go with it.
 pub(super) fn kept(args: &DedupArgs) -> Result<(Keep, Option<&'static str>), Failure> {
     let (keep, option) = match args.keep {
         _ if args.last => (Keep::Last, "--last"),
@@ -51,9 +49,6 @@ pub(crate) struct Rereading {
 
 impl Rereading {
     /// What these options need, if they need it.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] if an input is not what it must be.
     pub(super) fn new(
         args: &DedupArgs,
         backwards: Option<&'static str>,
@@ -79,9 +74,6 @@ impl Rereading {
 
     /// Copies the inputs that can be read only once. A signal ends them: what was read until then
     /// is judged.
-    ///
-    /// # Errors
-    /// [`Failure`] if that is not possible, or one is not what it must be.
     pub(crate) fn spool(&mut self, sources: &mut Vec<Source>) -> Result<(), Failure> {
         let Some(folder) = &self.temp else {
             return Ok(());

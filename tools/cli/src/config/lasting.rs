@@ -21,10 +21,8 @@ struct Meaning<'a> {
     value: String,
 }
 
-/// Checks that options mean the same as those that are saved in this place.
-///
-/// # Errors
-/// [`ChangedOption`] for the first one that does not.
+/// Checks that options mean the same as those that are saved in this place. The error names the
+/// first one that does not.
 pub(crate) fn check_options(
     now: &[LastingOption],
     saved: &[LastingOption],

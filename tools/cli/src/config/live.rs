@@ -28,9 +28,6 @@ const SHORTEST_BLOCK_TIMEOUT: Duration = Duration::from_millis(1);
 
 impl LiveCapture {
     /// The capture of these options, if they name an interface.
-    ///
-    /// # Errors
-    /// [`SpecError`] if one of them is invalid.
     pub(super) fn from_args(args: LiveArgs) -> Result<Option<Self>, SpecError> {
         if args.interfaces.is_empty() {
             return Ok(None);
@@ -77,9 +74,6 @@ impl LiveCapture {
 }
 
 /// The files of `--rotate` in the place of an output.
-///
-/// # Errors
-/// [`Failure`] if the options are invalid, or the folder of the files cannot be read.
 pub(super) fn rotated_files(
     args: &LiveArgs,
     output: Option<&Path>,

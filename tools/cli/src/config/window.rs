@@ -344,9 +344,6 @@ fn seconds(nanoseconds: i128) -> f64 {
 }
 
 /// Checks that the window of the options and that of the filter are the same.
-///
-/// # Errors
-/// [`SpecError`] if only one of them is given, or they differ.
 pub(crate) fn check_filter(
     window: Option<&WindowConfig>,
     args: &DedupArgs,

@@ -185,10 +185,7 @@ pub(super) fn changed(source: &Source) -> Failure {
 }
 
 /// Finds the first faulty record of the stream and returns its failure: the judging pass meets the
-/// last one first, and does not count lines.
-///
-/// # Errors
-/// The failure. Otherwise a signal ended the search.
+/// last one first, and does not count lines. Without one, a signal ended the search.
 pub(super) fn find_first_fault(config: &DedupConfig) -> Result<StreamEnd, Failure> {
     let mut feed = Feed::new(config, Direction::Forwards, 1);
     let mut reporter = fault_reporter(config);

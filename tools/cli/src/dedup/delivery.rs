@@ -181,11 +181,8 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Writes and counts the next chunk of the stream.
-    ///
-    /// # Errors
-    /// [`Failure`] if writing fails, or if the chunk has a faulty record; the records before it are
-    /// written.
+    /// Writes and counts the next chunk of the stream. If it has a faulty record, those before it
+    /// are written.
     pub(crate) fn deliver(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         self.pause_failure.take().map_or(Ok(()), Err)?;
         match (self.completes(chunk)?, self.is_judging()) {

@@ -59,9 +59,6 @@ pub(crate) enum ChunkReader {
 
 impl ChunkReader {
     /// Hashes the key of each record of the chunk, up to the first faulty one.
-    ///
-    /// # Errors
-    /// [`Failure`] if an exact run lacks memory for the keys.
     pub(super) fn read(
         &mut self,
         chunk: &mut Chunk,

@@ -19,10 +19,8 @@ use crate::args::key_options;
 use crate::config::{KnownStates, RunConfig, check_options};
 
 impl KnownStates {
-    /// Reads the filters.
-    ///
-    /// # Errors
-    /// [`Failure`] if a file is no whole state, or its keys are others than those of the run.
+    /// Reads the filters. Fails if a file is no whole state, or its keys are others than those of
+    /// the run.
     pub(super) fn load(&mut self, run: &RunConfig) -> Result<(), Failure> {
         let mut rates = Some(Vec::new());
         for path in &self.paths {

@@ -21,26 +21,18 @@ use crate::packets::report::CopyReport;
 
 /// A feature of a run.
 pub(crate) trait Observer: fmt::Debug + Send {
-    /// Sees the next chunk with its verdicts, which is not written yet, and may mark its records.
-    ///
-    /// # Errors
-    /// [`Failure`] that ends the run.
+    /// Sees the next chunk with its verdicts, which is not written yet, and may mark its records. A
+    /// failure ends the run.
     fn on_chunk(&mut self, _chunk: &mut Chunk, _counts: &mut RunCounts) -> Result<(), Failure> {
         Ok(())
     }
 
     /// Writes what depends on the whole stream, behind the last chunk.
-    ///
-    /// # Errors
-    /// [`Failure`] if that is not possible.
     fn finish(&mut self, _outputs: &mut Outputs) -> Result<(), Failure> {
         Ok(())
     }
 
     /// Notes that all inputs were read, and all outputs and statistics written.
-    ///
-    /// # Errors
-    /// [`Failure`] if that is not possible.
     fn end_well(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -76,9 +68,6 @@ pub(crate) struct Observers<'a> {
 
 impl<'a> Observers<'a> {
     /// The features of a run that begins.
-    ///
-    /// # Errors
-    /// [`Failure`] without memory for one of them.
     pub(super) fn open(config: &'a DedupConfig, seen: Option<SeenFiles>) -> Result<Self, Failure> {
         Self::new(config, seen, true)
     }

@@ -52,10 +52,7 @@ pub(super) struct SeenFiles {
 }
 
 impl SeenFiles {
-    /// Reads the list at `path`, or creates an empty one.
-    ///
-    /// # Errors
-    /// [`Failure`] if the list cannot be read or created, or a line of it is damaged.
+    /// Reads the list at `path`, or creates an empty one. Fails if a line of it is damaged.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let created = OpenOptions::new().append(true).create_new(true).open(path);
@@ -99,10 +96,8 @@ impl SeenFiles {
     }
 
     /// Hashes the inputs and removes those that were seen before, each with a line on standard
-    /// error, unless `quiet`. Returns them and their length in bytes.
-    ///
-    /// # Errors
-    /// [`Failure`] if an input is no regular file, is the list itself, or cannot be read.
+    /// error, unless `quiet`. Returns them and their length in bytes. Fails if an input is no
+    /// regular file, or is the list itself.
     pub(super) fn remove_seen(
         &mut self,
         sources: &mut Vec<Source>,
@@ -149,9 +144,6 @@ impl SeenFiles {
     }
 
     /// Replaces the list by one with the inputs of this run, in one step.
-    ///
-    /// # Errors
-    /// [`Failure`] if the folder of the list cannot be written.
     fn commit(&self) -> Result<(), Failure> {
         if !self.changed {
             return Ok(());

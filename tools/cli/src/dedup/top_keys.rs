@@ -88,10 +88,7 @@ impl TopKeys {
         }
     }
 
-    /// Counts the duplicates of the next chunk.
-    ///
-    /// # Errors
-    /// [`Failure`] if a field of the key is not in the header.
+    /// Counts the duplicates of the next chunk. Fails if a field of the key is not in the header.
     fn observe(&mut self, chunk: &Chunk) -> Result<(), Failure> {
         let names = chunk.header.field_names.as_ref();
         let number = names.map_or(0, |names| names.number);

@@ -188,12 +188,9 @@ impl PacketFeed {
     /// or by a signal; an incomplete last block is then dropped.
     ///
     /// It returns as soon as a read contains the end of a block, so the packets of a slow capture
-    /// do not wait for a full buffer.
-    ///
-    /// # Errors
-    /// [`Failure`] if a file cannot be read, or is no capture file, or cannot follow those before
-    /// it; with [`strict`](Self::with_strict) also if it is cut or damaged. The blocks before the
-    /// error are returned first.
+    /// do not wait for a full buffer. Fails if a file cannot be read, is no capture file, or cannot
+    /// follow those before it; with [`strict`](Self::with_strict) also if it is cut or damaged. The
+    /// blocks before the error are returned first.
     pub(crate) fn next(
         &mut self,
         chunk: &mut Chunk,
@@ -413,10 +410,8 @@ impl PacketFeed {
         }
     }
 
-    /// Takes the header of a pcap file, which is `chunk.bytes.buffer[..end]`, off the chunk.
-    ///
-    /// # Errors
-    /// [`Failure`] if this file cannot follow those before it.
+    /// Takes the header of a pcap file, which is `chunk.bytes.buffer[..end]`, off the chunk. Fails
+    /// if this file cannot follow those before it.
     fn begin(&mut self, chunk: &mut Chunk, end: usize) -> Result<(), Failure> {
         chunk.input.is_first = true;
         let header = &chunk.bytes.buffer[..end];

@@ -130,10 +130,8 @@ impl Begin {
 }
 
 impl StreamHeader {
-    /// What the regular files among these show.
-    ///
-    /// # Errors
-    /// [`Failure`] if one of them is no capture file, or cannot follow the others.
+    /// What the regular files among these show. Fails if one of them is no capture file, or cannot
+    /// follow the others.
     pub(crate) fn of_files(sources: &[Source]) -> Result<Self, Failure> {
         let mut header = Self::default();
         for source in sources.iter().filter(|source| source.length().is_some()) {
@@ -154,10 +152,8 @@ impl StreamHeader {
         Ok(header)
     }
 
-    /// Adds the next file, which begins with this header.
-    ///
-    /// # Errors
-    /// [`Failure`] if its packets cannot stand behind the header of the outputs.
+    /// Adds the next file, which begins with this header. Fails if its packets cannot stand behind
+    /// the header of the outputs.
     pub(crate) fn join(&mut self, source: &Source, header: &[u8]) -> Result<(), Failure> {
         let begin = Begin::of(header);
         let rejected = |problem| Failure::Capture {

@@ -86,9 +86,6 @@ impl LiveCapture {
     }
 
     /// Begins to capture, once all interfaces are there if the run waits for them.
-    ///
-    /// # Errors
-    /// [`Failure`] of the first interface that cannot be captured, or sent by.
     pub(crate) fn open(&self, is_quiet: bool) -> Result<(), Failure> {
         if let Some(name) = &self.options.sends_to {
             let sender = Sender::open(name);
@@ -218,9 +215,6 @@ impl LiveInput {
     /// Reads the data that is there, or waits for some, or for an interface that is removed: 0 bytes
     /// at the end. The bytes are blocks of packets, each of which is passed to `packet` with the
     /// offset of its end, or others.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(crate) fn read(
         &mut self,
         signals: Signals,

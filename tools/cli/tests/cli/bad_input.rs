@@ -106,7 +106,6 @@ fn unreadable_inputs_end_the_run_before_it_writes() {
     assert!(run.error().len() < 5000, "{}", run.error().len());
 }
 
-#[cfg(unix)]
 #[test]
 fn a_file_without_read_permission() {
     use std::os::unix::fs::PermissionsExt;
@@ -121,7 +120,6 @@ fn a_file_without_read_permission() {
     folder.dedup("secret").fails("ermission");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_directory_as_standard_input() {
     let mut command = command("dedup -q -m 64k");
@@ -197,7 +195,6 @@ fn a_full_device_is_an_error() {
 
 /// The command of a shell that limits the length of files to this number of blocks, before the
 /// arguments of `echoless`.
-#[cfg(unix)]
 fn limited(folder: &Folder, blocks: u32, args: &str) -> std::process::Command {
     let mut command = std::process::Command::new("sh");
     let script = format!("trap '' XFSZ; ulimit -f {blocks} || exit 77; exec \"$0\" {args}");
@@ -211,7 +208,6 @@ fn limited(folder: &Folder, blocks: u32, args: &str) -> std::process::Command {
 }
 
 /// A limit on the length of files stands in for a disk that fills up in the middle of a record.
-#[cfg(unix)]
 #[test]
 fn a_disk_that_fills_up_leaves_whole_records() {
     let lines: String = (0..1000).map(|i| format!("{i:098},\n")).collect();
@@ -284,7 +280,6 @@ fn a_quote_that_swallows_records_is_named_once() {
 }
 
 #[test]
-#[cfg(unix)]
 fn a_value_that_is_not_utf8_is_named_with_its_option() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;

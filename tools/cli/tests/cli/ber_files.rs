@@ -123,7 +123,6 @@ fn wrong_headers_are_announced() {
     assert_eq!(line.lines().count(), 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn only_regular_files_are_fixed() {
     let folder = Folder::new();

@@ -89,7 +89,6 @@ fn several_bytes_separate_fields() {
     ]);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_delimiter_need_not_be_text() {
     use std::ffi::OsStr;

@@ -234,7 +234,6 @@ fn a_reader_that_closes_the_pipe_ends_the_run_quietly() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_signal_ends_the_frame() {
     let folder = Folder::new();

@@ -123,7 +123,6 @@ fn every_error_names_the_variable_while_it_has_options() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn other_bytes_than_text_are_refused() {
     use std::ffi::OsStr;

@@ -100,7 +100,6 @@ fn inputs_without_end_are_read_up_to_a_bound() {
     assert!(echoless(sample, &lines).text().contains(','));
 }
 
-#[cfg(unix)]
 #[test]
 fn devices_without_end_are_errors() {
     let run = eval("lru -m 1M --input /dev/zero --max-record 1M");

@@ -29,7 +29,6 @@ fn shell(folder: &Path, line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-#[cfg(unix)]
 #[test]
 fn examples_of_all_subcommands_run() {
     let folder = tempfile::tempdir().unwrap();

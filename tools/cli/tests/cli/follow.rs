@@ -1,7 +1,5 @@
 //! `--follow`: inputs that grow, are rotated and truncated while a run reads them.
 
-#![cfg(unix)]
-
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::thread;

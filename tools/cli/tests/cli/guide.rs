@@ -165,7 +165,6 @@ fn the_examples_have_options_that_exist() {
     assert!(checked >= 40, "{checked}");
 }
 
-#[cfg(unix)]
 #[test]
 fn sessions_print_what_the_guide_shows() {
     let folder = tempfile::tempdir().unwrap();

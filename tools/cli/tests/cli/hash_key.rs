@@ -98,7 +98,6 @@ fn statistics_report_that_there_is_a_key_but_not_which() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_key_can_be_read_from_a_pipe() {
     let script = "echo a | \"$0\" dedup -q -m 64k --hash-key /dev/fd/3 3<<'END'\n\

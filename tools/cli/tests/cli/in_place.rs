@@ -41,7 +41,6 @@ fn other_outputs_are_written_beside_it() {
     assert_eq!(folder.read("known"), "c\n");
 }
 
-#[cfg(unix)]
 #[test]
 fn mode_and_symbolic_links_are_kept() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -75,7 +74,6 @@ fn a_failed_run_leaves_the_file() {
 }
 
 /// A limit on the length of files stands in for a full disk.
-#[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_the_file() {
     use std::process::{Command, Stdio};
@@ -96,7 +94,6 @@ fn a_full_disk_leaves_the_file() {
     assert_eq!(names(&folder), ["in"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_signal_or_a_change_meanwhile_leaves_the_file() {
     let lines = "a record that occurs again\n".repeat(100_000);

@@ -8,7 +8,6 @@ use std::thread;
 
 use serde_json::Value;
 
-#[cfg(unix)]
 use crate::run::fifo;
 use crate::run::{Folder, Run, command, run};
 
@@ -17,7 +16,6 @@ fn long_stream() -> String {
     (0..200_000).map(|i| format!("{i}\n{i}\n")).collect()
 }
 
-#[cfg(unix)]
 #[test]
 fn a_side_output_whose_reader_closes_the_pipe_is_an_error() {
     let folder = Folder::with(&[("in", long_stream())]);
@@ -181,7 +179,6 @@ fn old_statistics_do_not_survive_options_that_cannot_be_read() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn statistics_replace_the_file_and_keep_links_and_permissions() {
     use std::os::unix::fs::{PermissionsExt, symlink};

@@ -20,7 +20,6 @@ mod exact;
 mod examples;
 mod filters;
 mod follow;
-#[cfg(unix)]
 mod following;
 mod formats;
 mod generated;
@@ -31,10 +30,8 @@ mod in_place;
 mod joined_times;
 mod json;
 mod json_lists;
-#[cfg(unix)]
 mod keep;
 mod keys;
-#[cfg(unix)]
 mod kills;
 mod known;
 mod known_states;
@@ -77,18 +74,13 @@ mod repeated;
 mod reports;
 mod run;
 mod seen_files;
-#[cfg(unix)]
 mod signals;
 mod state;
 mod state_edges;
-#[cfg(unix)]
 mod state_failed_runs;
-#[cfg(unix)]
 mod state_inputs;
 mod state_kills;
-#[cfg(unix)]
 mod state_outputs;
-#[cfg(unix)]
 mod state_outputs_meanwhile;
 mod streams;
 mod tags;

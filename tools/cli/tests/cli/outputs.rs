@@ -103,7 +103,6 @@ fn the_manual_has_every_page_that_it_names() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn an_output_that_is_standard_error_is_rejected() {
     let folder = Folder::new();
@@ -125,7 +124,6 @@ fn an_output_that_is_standard_error_is_rejected() {
 }
 
 /// The shell opens the file once for each redirection, and `2>&1` shares the one that is open.
-#[cfg(unix)]
 #[test]
 fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
     use std::process::Command;
@@ -170,7 +168,6 @@ fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
 }
 
 /// They compare the flags of the same open file at the same time.
-#[cfg(unix)]
 #[test]
 fn concurrent_runs_may_share_one_file() {
     use std::process::Command;

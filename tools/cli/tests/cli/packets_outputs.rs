@@ -338,7 +338,6 @@ fn exit_codes() {
     assert_eq!(packets(&["--fail-on-duplicates"], b"").code, 2);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_signal_completes_the_run() {
     use std::io::{Read, Write};

@@ -76,7 +76,6 @@ fn sample(line: impl Fn(u32, u32) -> String) -> String {
 }
 
 /// A shell accepts the command that the plan recommends.
-#[cfg(unix)]
 #[test]
 fn the_command_of_the_plan_runs() {
     let content = sample(|number, key| format!("{number}'{key}\n"));

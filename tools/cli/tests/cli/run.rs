@@ -306,7 +306,6 @@ pub(crate) fn assert_errors(run: impl Fn(&[&str]) -> Run, cases: &[&str]) {
 }
 
 /// Makes a named pipe. If that is not possible here, says that the test is skipped.
-#[cfg(unix)]
 pub(crate) fn fifo(path: impl AsRef<OsStr>) -> bool {
     let made = Command::new("mkfifo").arg(path).status();
     let is_made = made.is_ok_and(|status| status.success());

@@ -180,7 +180,6 @@ fn a_damaged_list_is_rejected_with_its_line() {
     assert_eq!(folder.read("seen"), "");
 }
 
-#[cfg(unix)]
 #[test]
 fn the_list_keeps_its_permissions_and_links() {
     use std::os::unix::fs::{PermissionsExt, symlink};

@@ -30,7 +30,6 @@ fn state(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-#[cfg(unix)]
 #[test]
 fn an_export_may_lose_its_reader() {
     let folder = with_state();
@@ -54,7 +53,6 @@ fn files_of_the_state_are_no_outputs() {
         "state/lock",
         "state/../state/lock",
     ];
-    #[cfg(unix)]
     {
         for (target, name) in [(segment, "link"), ("state", "folder")] {
             std::os::unix::fs::symlink(folder.path(target), folder.path(name)).unwrap();
@@ -91,7 +89,6 @@ fn files_of_the_state_are_no_outputs() {
     assert_eq!(folder.read("out"), "a\nb\nc\n");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_link_to_no_file_creates_none_in_the_state() {
     use std::os::unix::fs::symlink;
@@ -121,7 +118,6 @@ fn an_export_replaces_regular_files_alone_and_no_killed_one_blocks_it() {
     assert!(export("-").bytes() == state);
     fs::create_dir(folder.path("folder")).unwrap();
     export("folder").fails("folder: is a folder: expected a file");
-    #[cfg(unix)]
     {
         use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
@@ -172,7 +168,6 @@ fn missing_segments_are_an_error() {
 }
 
 /// The administrator reads any folder, so the run is that of another user.
-#[cfg(unix)]
 #[test]
 fn the_folder_around_a_state_need_not_be_readable() {
     use std::os::unix::fs::{PermissionsExt, chown};

@@ -1,7 +1,5 @@
 //! Runs with a state that fail, or whose reader leaves: what their outputs and the next run have.
 
-#![cfg(unix)]
-
 use std::fs::{self, File};
 use std::process::Stdio;
 

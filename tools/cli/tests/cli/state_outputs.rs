@@ -1,8 +1,6 @@
 //! Outputs that a state knows: what a run does with each of them, after one that has ended and
 //! after one that was killed. The table is that of the guide.
 
-#![cfg(unix)]
-
 use std::fs::{self, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, symlink};

@@ -1,8 +1,6 @@
 //! Outputs that a state knows, while a run follows its input: other programs truncate, replace and
 //! append to them, and a kill leaves frames that are not complete.
 
-#![cfg(unix)]
-
 use std::fs::{self, File};
 use std::ops::Range;
 

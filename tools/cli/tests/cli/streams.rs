@@ -142,7 +142,6 @@ fn several_inputs_are_one_stream() {
     assert_eq!(dedup(["-"], b"a\na\n").text(), "a\n");
 }
 
-#[cfg(unix)]
 #[test]
 fn there_may_be_more_inputs_than_a_process_can_open() {
     let directory = tempfile::tempdir().unwrap();

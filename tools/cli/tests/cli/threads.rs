@@ -284,7 +284,6 @@ fn bursts_of_a_producer_that_pauses_inside_a_record_are_written_at_once() {
 
 /// The records of a file do not wait for the input after it, of which nothing has come, or so
 /// little that it may be compressed.
-#[cfg(unix)]
 #[test]
 fn a_pipe_after_a_file_holds_nothing_back() {
     let directory = tempfile::tempdir().unwrap();
@@ -383,7 +382,6 @@ fn no_more_threads_start_than_can_have_work() {
     assert_eq!(stats["threads"], 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_short_pipe_gets_no_more_threads_than_are_cheap() {
     let directory = tempfile::tempdir().unwrap();

@@ -5,8 +5,6 @@
 //! end with an exit code of its own and, if it failed, one line that can be read. What it read must
 //! be as it was.
 
-#![cfg(unix)]
-
 mod files;
 mod options;
 mod run;

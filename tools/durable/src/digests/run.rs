@@ -125,9 +125,6 @@ impl RunHeader {
     }
 
     /// Reads the header of a file; `None` if there is none.
-    ///
-    /// # Errors
-    /// Those of the storage.
     pub(super) fn read(storage: &dyn Storage, path: &Path) -> Result<Option<Self>, JournalError> {
         let mut bytes = Vec::new();
         let file = storage.read(path).at(path)?;
@@ -198,11 +195,7 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Writes a run beside the others. It has its name once it is durable. Returns the number of its
-/// entries.
-///
-/// # Errors
-/// Those of the storage and of the parts, whose entries are in ascending order; nothing is left
-/// then.
+/// entries. The entries of the parts are in ascending order. After an error nothing is left.
 pub(super) fn write_run(
     storage: &dyn Storage,
     folder: &Path,
@@ -279,9 +272,6 @@ impl Run {
     }
 
     /// Opens the file, unless it is open, and reads its index.
-    ///
-    /// # Errors
-    /// [`JournalError`] if it is damaged, or of the storage.
     pub(super) fn open(&mut self, storage: &dyn Storage) -> Result<(), JournalError> {
         if self.file.is_some() {
             return Ok(());
@@ -371,9 +361,6 @@ impl Run {
 
     /// Finds which of these digests are in the run, which is open, and their times. They are in
     /// ascending order.
-    ///
-    /// # Errors
-    /// [`JournalError`] if a block is damaged, or of the storage.
     pub(super) fn find(
         &mut self,
         sorted: &[KeyDigest],
@@ -412,9 +399,6 @@ impl Run {
 
     /// Appends the entries of this run, which is open, from number `from` on whose first word is at
     /// most `last`. Returns the number of the next one.
-    ///
-    /// # Errors
-    /// [`JournalError`] if a block is damaged, or of the storage.
     pub(super) fn read_up_to(
         &mut self,
         last: u64,

@@ -40,25 +40,16 @@ pub(crate) fn of_java(error: jni::errors::Error) -> Failure {
 }
 
 /// A number of things, which Java has as an `int`.
-///
-/// # Errors
-/// [`Failure`] if it is negative.
 pub(crate) fn count(name: &'static str, value: i32) -> Result<usize, Failure> {
     usize::try_from(value).map_err(|_| Failure::argument(name, value, "0 or more"))
 }
 
 /// A number that is not negative.
-///
-/// # Errors
-/// [`Failure`] if it is.
 pub(crate) fn whole(name: &'static str, value: i64) -> Result<u64, Failure> {
     u64::try_from(value).map_err(|_| Failure::argument(name, value, "0 or more"))
 }
 
 /// A text.
-///
-/// # Errors
-/// [`Failure`] if it is null.
 pub(crate) fn text(
     env: &Env<'_>,
     name: &'static str,
@@ -71,9 +62,6 @@ pub(crate) fn text(
 }
 
 /// The length of an array.
-///
-/// # Errors
-/// [`Failure`] if it is null.
 pub(crate) fn length<T: TypeArray>(
     env: &Env<'_>,
     name: &'static str,
@@ -87,9 +75,6 @@ pub(crate) fn length<T: TypeArray>(
 
 /// Checks that an array has a value for each of `needed` things. It may have more, so that a
 /// program can use one array for batches of any length.
-///
-/// # Errors
-/// [`Failure`] if it is null or too short.
 pub(crate) fn check_length<T: TypeArray>(
     env: &Env<'_>,
     name: &'static str,
@@ -105,9 +90,6 @@ pub(crate) fn check_length<T: TypeArray>(
 }
 
 /// All bytes of an array.
-///
-/// # Errors
-/// [`Failure`] if it is null.
 pub(crate) fn bytes(
     env: &Env<'_>,
     name: &'static str,
@@ -118,9 +100,6 @@ pub(crate) fn bytes(
 }
 
 /// The hasher of a seed, or of 16 secret bytes if there are some.
-///
-/// # Errors
-/// [`Failure`] if the secret has another length.
 pub(crate) fn hasher(
     env: &Env<'_>,
     seed: i64,

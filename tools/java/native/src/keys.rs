@@ -70,10 +70,6 @@ impl Keys for HashArray<'_, '_> {
 }
 
 /// Runs `with` on the keys that lie behind each other in an array.
-///
-/// # Errors
-/// [`Failure`] if an array is null, there are too few offsets, or they are not those of keys; that
-/// of `with`.
 pub(crate) fn with_packed<'local, T>(
     env: &Env<'local>,
     packed: &JByteArray<'local>,
@@ -132,11 +128,9 @@ impl Keys for PackedArray<'_, '_> {
     }
 }
 
-/// Hashes in memory outside of the heap of Java, which are not copied.
-///
-/// # Errors
-/// [`Failure`] if the buffer is null, lies in the heap, or has too few bytes between its position
-/// and its limit, or they are misaligned.
+/// Hashes in memory outside of the heap of Java, which are not copied. Fails if the buffer is null,
+/// lies in the heap, or has too few bytes between its position and its limit, or they are
+/// misaligned.
 ///
 /// # Safety
 /// Nothing writes or frees the hashes while they are used, during this call of Java.
@@ -176,10 +170,6 @@ pub(crate) unsafe fn direct<'a>(
 
 /// Judges a batch: `judge` gets the ticks, if there are any, and words for the verdicts, and the
 /// verdicts are written to Java once it has succeeded.
-///
-/// # Errors
-/// [`Failure`] if `verdicts` is null or has no bit for each key, or the ticks are too few; that of
-/// `judge`.
 pub(crate) fn judge(
     env: &Env<'_>,
     ticks: &JLongArray<'_>,
@@ -204,9 +194,6 @@ pub(crate) fn judge(
 
 /// Judges a batch of records with times: `judge` gets the times and writes the fates, which are
 /// written to Java once it has succeeded.
-///
-/// # Errors
-/// [`Failure`] if an array is null or too short; that of `judge`.
 pub(crate) fn judge_timed(
     env: &Env<'_>,
     count: usize,
@@ -230,10 +217,7 @@ pub(crate) fn judge_timed(
     })
 }
 
-/// Copies the ticks of a batch, if it has some.
-///
-/// # Errors
-/// [`Failure`] if they are too few, or one is below 0.
+/// Copies the ticks of a batch, if it has some. Fails if they are too few, or one is below 0.
 fn copy_ticks(
     env: &Env<'_>,
     ticks: &JLongArray<'_>,
@@ -252,9 +236,6 @@ fn copy_ticks(
 
 /// Rejects a number below 0 of Java: as a tick it would be the end of all times, and the clock of a
 /// filter does not go back.
-///
-/// # Errors
-/// [`Failure`] with the number.
 pub(crate) fn check_tick(tick: u64) -> Result<(), Failure> {
     match tick.cast_signed() {
         negative @ ..0 => Err(Failure::argument("tick", negative, "0 or more")),
@@ -263,9 +244,6 @@ pub(crate) fn check_tick(tick: u64) -> Result<(), Failure> {
 }
 
 /// Writes the hash of each key to Java.
-///
-/// # Errors
-/// [`Failure`] if `hashes` is null or too short.
 pub(crate) fn write_hashes(
     env: &Env<'_>,
     keys: &(impl Keys + ?Sized),

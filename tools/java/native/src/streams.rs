@@ -91,10 +91,7 @@ impl Read for Stream<'_, '_, '_> {
     }
 }
 
-/// Runs what a program does before the point where a state ends.
-///
-/// # Errors
-/// [`Failure`] if it threw an exception.
+/// Runs what a program does before the point where a state ends. Fails if it threw an exception.
 pub(crate) fn run(env: &Shared<'_, '_>, streams: &JObject<'_>) -> Result<(), Failure> {
     let (name, types) = (jni_str!("before"), jni_sig!("()Z"));
     let returned = env.borrow_mut().call_method(streams, name, types, &[]);
@@ -104,10 +101,8 @@ pub(crate) fn run(env: &Shared<'_, '_>, streams: &JObject<'_>) -> Result<(), Fai
     }
 }
 
-/// The bytes of the point where a state ends.
-///
-/// # Errors
-/// [`Failure`] if the program threw an exception in place of them.
+/// The bytes of the point where a state ends. Fails if the program threw an exception in place of
+/// them.
 pub(crate) fn position(env: &Shared<'_, '_>, streams: &JObject<'_>) -> Result<Vec<u8>, Failure> {
     let env = &mut **env.borrow_mut();
     let (name, types) = (jni_str!("position"), jni_sig!("()[B"));

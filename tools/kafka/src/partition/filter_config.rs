@@ -30,9 +30,6 @@ pub(crate) struct FilterConfig {
 
 impl FilterConfig {
     /// The filter of the options, which is built once to see that it can be.
-    ///
-    /// # Errors
-    /// [`Failure`] if a value is invalid or the filter cannot be in a journal.
     pub(crate) fn new(args: &Args, state: PathBuf) -> Result<Self, Failure> {
         let mut window = args.window.as_deref().map(Window::parse).transpose()?;
         if let Some((text, window)) = args.max_advance.as_deref().zip(window.as_mut()) {
@@ -87,10 +84,8 @@ impl FilterConfig {
         })
     }
 
-    /// Checks that a journal that was opened at this position has the options of now.
-    ///
-    /// # Errors
-    /// [`Failure`] with the option that differs.
+    /// Checks that a journal that was opened at this position has the options of now. The failure
+    /// names the option that differs.
     pub(crate) fn check(&self, position: &Position, folder: &Path) -> Result<(), Failure> {
         let place = format!("the state {}", folder.display());
         if let Some(details) = &position.details {

@@ -53,9 +53,6 @@ const fn pcap(order: ByteOrder, nanoseconds: bool) -> FileKind {
 }
 
 /// The kind of the file that begins with `magic`.
-///
-/// # Errors
-/// [`FrameError::Unsupported`] or [`FrameError::Unrecognised`].
 pub(super) fn recognise(magic: [u8; MAGIC_LEN]) -> Result<FileKind, FrameError> {
     if let Some((_, kind)) = FRAMED_FILES.iter().find(|(first, _)| *first == magic) {
         return Ok(*kind);

@@ -105,9 +105,6 @@ impl<R: Read + Send + 'static> FileDecoder<R> {
     /// Writes plain bytes to the start of a buffer of [`CHUNK_BYTES`] or more, in whose place it
     /// may put another one, and returns how many; 0 at the end of the last frame.
     ///
-    /// # Errors
-    /// As a [`Decoder`].
-    ///
     /// # Panics
     /// If one of the threads has panicked.
     pub(super) fn fill(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {

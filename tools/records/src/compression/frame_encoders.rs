@@ -48,9 +48,6 @@ impl FrameEncoders {
     }
 
     /// Encodes a frame of these bytes behind the others.
-    ///
-    /// # Errors
-    /// If no thread can be started.
     pub(super) fn push(&mut self, plain: Vec<u8>) -> io::Result<()> {
         if self.started < self.threads && self.started <= self.under_way.len() {
             let (compression, jobs) = (self.compression, self.jobs.1.clone());
@@ -77,9 +74,6 @@ impl FrameEncoders {
     }
 
     /// The oldest frame, once it is encoded; `None` if there is none.
-    ///
-    /// # Errors
-    /// If it cannot be encoded.
     pub(super) fn pop(&mut self) -> Option<io::Result<Vec<u8>>> {
         let frame = self.under_way.pop_front()?.recv();
         let panicked = |_| io::Error::other("internal error: a thread that compresses panicked");

@@ -144,7 +144,7 @@ impl PlainBytes {
             return None;
         };
         let is_stopped = (self.signals).is_some_and(|signals| signals.caught().is_some());
-        let is_divisible = cfg!(unix) && !is_stopped && self.skipped == 0 && ahead.is_empty();
+        let is_divisible = !is_stopped && self.skipped == 0 && ahead.is_empty();
         is_divisible.then_some(file)
     }
 
@@ -154,9 +154,6 @@ impl PlainBytes {
     }
 
     /// Goes on in a plain file at `offset`, which so many bytes that are counted are behind.
-    ///
-    /// # Errors
-    /// If the position in the file cannot be changed.
     pub(crate) fn go_back(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let State::Plain { file, .. } = &self.state else {
             return Err(ErrorKind::Unsupported.into());

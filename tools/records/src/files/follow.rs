@@ -70,9 +70,6 @@ impl NextFiles {
     /// The files that had the name of `path` after `last`, or without it those that came to its
     /// folder after those `before`, and the one that has it now. None if files are renamed all the
     /// time.
-    ///
-    /// # Errors
-    /// If the folder or a file cannot be read.
     pub(crate) fn open(
         path: &Path,
         last: Option<&File>,
@@ -156,7 +153,6 @@ impl NextFiles {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
     use std::io::Write;
     use std::path::PathBuf;

@@ -24,19 +24,13 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// `None` if it is no regular file, or the system has no such numbers.
-    #[cfg(unix)]
+    /// `None` if it is no regular file.
     pub fn of(metadata: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         metadata.is_file().then(|| Self {
             device: metadata.dev(),
             inode: metadata.ino(),
         })
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn of(_: &Metadata) -> Option<Self> {
-        None
     }
 
     #[cfg(test)]
@@ -275,9 +269,6 @@ impl ContentSample {
     }
 
     /// Whether decompressed bytes begin with this content, if that is any.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or its data is damaged or not decoded.
     pub(super) fn begins_decompressed(&self, plain: &mut PlainBytes) -> io::Result<bool> {
         if !(1..=SAMPLE_BYTES).contains(&self.start.bytes) {
             return Ok(false);

@@ -1,9 +1,10 @@
 //! Inputs by name.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, Write};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -269,9 +270,7 @@ impl Spool {
 
 /// Whether a path names the pipe or socket that is standard input. It is not opened: that could
 /// wait for the other end of a pipe.
-#[cfg(unix)]
 fn is_pipe_of_stdin(path: &Path) -> bool {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let stdin = standard_input().and_then(|file| file.metadata());
     let (Ok(stdin), Ok(file)) = (stdin, fs::metadata(path)) else {
         return false;
@@ -280,27 +279,11 @@ fn is_pipe_of_stdin(path: &Path) -> bool {
     (kind.is_fifo() || kind.is_socket()) && (stdin.dev(), stdin.ino()) == (file.dev(), file.ino())
 }
 
-#[cfg(unix)]
 fn is_pipe(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
     fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
-#[cfg(not(unix))]
-fn is_pipe(_: &Path) -> bool {
-    false
-}
-
-#[cfg(not(unix))]
-fn is_pipe_of_stdin(_: &Path) -> bool {
-    false
-}
-
-#[cfg(unix)]
 pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
-    use std::fs::OpenOptions;
-    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-
     let mut options = OpenOptions::new();
     options.read(true);
     // Other files are opened as always: some devices behave differently with the flag.
@@ -308,9 +291,4 @@ pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
     }
     options.open(path)
-}
-
-#[cfg(not(unix))]
-pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
-    File::open(path)
 }

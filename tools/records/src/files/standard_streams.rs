@@ -1,8 +1,13 @@
-//! The standard streams as files, and whether two of them are one. They are used through a duplicate of their descriptor: the
-//! handles of the standard library would buffer again and search for newlines.
+//! The standard streams as files, and whether two of them are one. They are used through a duplicate
+//! of their descriptor: the handles of the standard library would buffer again and search for
+//! newlines.
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::thread;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::descriptors::check_stdout;
 use crate::failure::Failure;
@@ -19,9 +24,7 @@ pub fn write_stdout(text: &[u8]) -> Result<(), Failure> {
         .map_err(Failure::writing_stdout)
 }
 
-#[cfg(unix)]
 pub(super) fn standard_input() -> io::Result<File> {
-    use std::os::fd::AsFd;
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }
 
@@ -29,42 +32,18 @@ pub(super) fn standard_input() -> io::Result<File> {
 ///
 /// # Errors
 /// The error of the system if the descriptor cannot be duplicated.
-#[cfg(unix)]
 pub fn standard_output() -> io::Result<File> {
-    use std::os::fd::AsFd;
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
-}
-
-#[cfg(windows)]
-pub(super) fn standard_input() -> io::Result<File> {
-    use std::os::windows::io::AsHandle;
-    Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
-}
-
-/// Standard output, as a file.
-///
-/// # Errors
-/// The error of the system if the handle cannot be duplicated.
-#[cfg(windows)]
-pub fn standard_output() -> io::Result<File> {
-    use std::os::windows::io::AsHandle;
-    Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
 }
 
 /// How often the flags are compared before two open files are taken for separate ones. A concurrent
 /// process with the same files, which compares them as well, can disturb one comparison.
-#[cfg(unix)]
 const COMPARISONS: u32 = 16;
 
 /// Whether standard error writes behind what standard output has written, if both are one regular
 /// file: they share a position, as with `>log 2>&1`, or append. With `>log 2>log` the file is open
 /// twice, each has a position of its own, and they overwrite each other.
-#[cfg(unix)]
 pub(super) fn is_at_end_of_stdout() -> bool {
-    use std::{io, thread};
-
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-
     let (stdout, stderr) = (io::stdout(), io::stderr());
     let (Ok(of_stdout), Ok(of_stderr)) = (fcntl_getfl(&stdout), fcntl_getfl(&stderr)) else {
         return true;
@@ -90,10 +69,4 @@ pub(super) fn is_at_end_of_stdout() -> bool {
     });
     let _ = fcntl_setfl(&stderr, of_stderr);
     is_shared
-}
-
-/// Elsewhere than on Unix, nothing is known of their positions.
-#[cfg(not(unix))]
-pub(super) const fn is_at_end_of_stdout() -> bool {
-    true
 }

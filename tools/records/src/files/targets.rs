@@ -462,13 +462,7 @@ fn open_without_truncating(path: &Path) -> io::Result<File> {
 }
 
 /// Whether what two outputs write would be mixed by a reader.
-#[cfg(unix)]
 fn is_pipe(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::FileTypeExt;
     metadata.file_type().is_fifo() || metadata.file_type().is_socket()
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_: &fs::Metadata) -> bool {
-    false
 }

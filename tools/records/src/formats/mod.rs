@@ -112,9 +112,6 @@ pub(crate) struct SelectedFormat {
 
 impl SelectedFormat {
     /// A format whose fields are listed, by their names, too, if there is a `header`.
-    ///
-    /// # Errors
-    /// [`Failure`] if a list is invalid.
     pub(crate) fn listed(
         format: SharedFormat,
         fields: &ChosenFields<'_>,

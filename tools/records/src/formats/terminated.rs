@@ -17,10 +17,7 @@ use crate::keys::{ChunkFormat, SharedFormat};
 use crate::split::{Blanks, Sequence, Splitter};
 use crate::terminators::{CR, LF, append_ends};
 
-/// Lines: a CR before the LF is content like any other byte.
-///
-/// # Errors
-/// [`Failure::Option`] if the delimiter has an LF.
+/// Lines: a CR before the LF is content like any other byte. The delimiter must have no LF.
 pub(crate) fn lines(delimiter: &Delimiter) -> Result<SharedFormat, Failure> {
     terminated::<LF, false>(delimiter)
 }

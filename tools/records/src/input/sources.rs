@@ -322,10 +322,7 @@ impl Following {
 
     /// Whether a file is complete of which a read has returned so many bytes, so that the next one
     /// of its name follows: the first of `earlier`, which gets those that were rotated meanwhile.
-    /// One that was `rotated` may be compressed.
-    ///
-    /// # Errors
-    /// [`Failure`] if it is compressed, or cannot be read.
+    /// One that was `rotated` may be compressed. Fails if it is compressed, or cannot be read.
     fn has_ended(
         &mut self,
         file: &PlainBytes,

@@ -83,10 +83,8 @@ fn child<'a, K: Clone + PartialEq>(children: &'a mut Vec<(K, Node)>, step: &K) -
 
 impl Scan<'_> {
     /// Checks that the text is one value, and stores where the values of the fields are. A field
-    /// without value stays as it is.
-    ///
-    /// # Errors
-    /// [`Invalid`] if the text is not JSON, or nested more than [`DEEPEST`] deep.
+    /// without value stays as it is. Fails if the text is not JSON, or nested more than [`DEEPEST`]
+    /// deep.
     #[inline]
     pub(crate) fn find(mut self, root: &Node, found: &mut [FieldBytes]) -> Result<(), Invalid> {
         let start = self.space(0);

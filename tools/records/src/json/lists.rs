@@ -27,9 +27,6 @@ pub(crate) struct ListPath(Arc<[Vec<u8>]>);
 
 impl ListPath {
     /// Parses `Records`, `data.items` or `.`.
-    ///
-    /// # Errors
-    /// [`SpecError`] if the text is no path of names.
     pub(crate) fn parse(text: &str) -> Result<Self, SpecError> {
         let invalid = || {
             let allowed = "container=PATH with names of members, such as Records or data.items, or . \
@@ -139,10 +136,8 @@ impl ListScan {
     }
 
     /// Scans `bytes[from..]` and passes each piece that ends there to `found`, with its end;
-    /// `bytes[..from]` was scanned by earlier calls.
-    ///
-    /// # Errors
-    /// [`Invalid`] if a byte cannot be there, with its offset in `bytes`.
+    /// `bytes[..from]` was scanned by earlier calls. Fails if a byte cannot be there, with its
+    /// offset in `bytes`.
     pub(crate) fn scan(
         &mut self,
         bytes: &[u8],

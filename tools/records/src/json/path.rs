@@ -40,9 +40,6 @@ impl Path {
 }
 
 /// Parses a list of paths for the option `option`: in the order of their steps, each once.
-///
-/// # Errors
-/// [`SpecError`] if the text is not a list of paths.
 pub(crate) fn parse_paths(option: &'static str, text: &str) -> Result<Vec<Path>, SpecError> {
     let mut parser = Parser::new(option, text);
     let mut paths = vec![parser.path()?];
@@ -65,11 +62,7 @@ pub(crate) struct KeyPaths {
 }
 
 impl KeyPaths {
-    /// Parses the paths of `--key`.
-    ///
-    /// # Errors
-    /// [`SpecError`] if the text is not a list of paths, or one behind `!` leads to no value in a
-    /// compared one.
+    /// Parses the paths of `--key`. Fails if one behind `!` leads to no value in a compared one.
     pub(crate) fn parse(text: &str) -> Result<Self, SpecError> {
         let mut parser = Parser::new("--key", text);
         let (mut compared, mut excluded) = (Vec::new(), Vec::new());

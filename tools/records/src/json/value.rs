@@ -65,10 +65,8 @@ impl<'a> ComparedPart<'a> {
 }
 
 /// The canonical form of this part of the value at `start..end` of a record that [`Scan::find`]
-/// accepts. `scratch` gets it where the record does not have it.
-///
-/// # Errors
-/// [`Invalid`] if the exponent of a number has more than 18 digits.
+/// accepts. `scratch` gets it where the record does not have it. Fails if the exponent of a number
+/// has more than 18 digits.
 #[inline]
 pub(crate) fn canonical(
     record: &[u8],

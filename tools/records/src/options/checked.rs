@@ -131,10 +131,8 @@ impl CheckedRecords {
 }
 
 /// Which lines are comments, and whether first lines may announce them. They do where fields are
-/// read: lines that are compared whole are not known to be those of any file.
-///
-/// # Errors
-/// [`Failure`] if the format has no comments, or no line can begin like one.
+/// read: lines that are compared whole are not known to be those of any file. Fails if the format
+/// has no comments, or no line can begin like one.
 fn comments(
     args: &RecordArgs,
     format: &dyn Format,
@@ -173,11 +171,8 @@ fn text_form(args: &RecordArgs) -> TextForm {
     }
 }
 
-/// The part of a key that is compared.
-///
-/// # Errors
-/// [`Failure`] if a value is no number, or the keys of the format are no text: folding letters
-/// would join values that differ.
+/// The part of a key that is compared. Fails if a value is no number, or the keys of the format are
+/// no text: folding letters would join values that differ.
 fn compared(args: &RecordArgs, format: &dyn Format, has_key: bool) -> Result<Compared, Failure> {
     let number = |option, text: &Option<String>| {
         let parse = |option, text: &str| parse_whole(option, text, 0..=u64::MAX);

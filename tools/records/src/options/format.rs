@@ -36,11 +36,8 @@ pub(crate) struct FormatUse<'a> {
 }
 
 impl FormatArgs {
-    /// Builds the format and parses the fields of its records.
-    ///
-    /// # Errors
-    /// [`Failure`] if the options contradict each other, the value of one is invalid, or a file
-    /// that one names cannot be read.
+    /// Builds the format and parses the fields of its records. Fails if the options contradict each
+    /// other, the value of one is invalid, or a file that one names cannot be read.
     pub(crate) fn select(&self, given: FormatUse<'_>) -> Result<SelectedFormat, Failure> {
         let Some(text) = &self.named else {
             return delimited(self.option, given);

@@ -133,11 +133,8 @@ pub struct Strftime {
 }
 
 impl Strftime {
-    /// Checks the format by formatting a time and parsing the result.
-    ///
-    /// # Errors
-    /// [`SpecError`] for the option `field` if the format is invalid, or leaves out more than the
-    /// year or the date.
+    /// Checks the format by formatting a time and parsing the result. Fails if the format is
+    /// invalid, or leaves out more than the year or the date. Errors name the option `field`.
     pub(crate) fn new(field: &'static str, text: &str) -> Result<Self, SpecError> {
         let invalid = |reason: String| {
             let allowed = format!(

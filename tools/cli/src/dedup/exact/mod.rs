@@ -77,9 +77,6 @@ pub(super) enum ExactStage<'a> {
 
 impl ExactStage<'_> {
     /// Between reading a chunk and judging it.
-    ///
-    /// # Errors
-    /// [`Failure`] without memory.
     pub(super) fn read(self, reader: &mut KeyReader, chunk: &mut Chunk) -> Result<(), Failure> {
         match self {
             Self::Find(_) => Ok(()),
@@ -115,9 +112,6 @@ pub(super) struct ExactRun<'a> {
 impl<'a> ExactRun<'a> {
     /// Finds the suspects with this filter, which is not needed afterwards. `suspects` are those of
     /// what it holds. Returns how the pass ended if a signal has ended it.
-    ///
-    /// # Errors
-    /// [`Failure`] of a pass that may not end so again.
     pub(super) fn find<F: RunPart>(
         config: &DedupConfig,
         shape: FingerprintGeometry,
@@ -162,10 +156,7 @@ impl<'a> ExactRun<'a> {
     }
 
     /// Judges the stream in this direction, and delivers it once all verdicts are found. Leaves the
-    /// set that has judged last.
-    ///
-    /// # Errors
-    /// [`Failure`] of the stream, or if an input has changed.
+    /// set that has judged last. Fails if an input has changed.
     pub(super) fn pass(
         &mut self,
         config: &DedupConfig,
@@ -222,19 +213,15 @@ impl<'a> ExactRun<'a> {
         unreachable!("the last round ends the loop")
     }
 
-    /// Ends a run whose passes have ended well.
-    ///
-    /// # Errors
-    /// The failure of a pass before, which the one that delivered has not met.
+    /// Ends a run whose passes have ended well. Fails with what a pass before has met, and the one
+    /// that delivered has not.
     pub(super) fn end(self) -> Result<(), Failure> {
         self.failure.map_or(Ok(()), Err)
     }
 }
 
-/// A pass that does not deliver. What in an input has ended it is left in `failure`.
-///
-/// # Errors
-/// [`Failure`] of anything else.
+/// A pass that does not deliver. What in an input has ended it is left in `failure`. Anything else
+/// is returned.
 fn pass_before<F: RunPart>(
     config: &DedupConfig,
     pass: Pass<'_>,

@@ -37,9 +37,6 @@ pub(in crate::dedup) struct KeyNames {
 impl KeyNames {
     /// No names yet, for those suspects that take part in this one of so many rounds, which are
     /// about so many.
-    ///
-    /// # Errors
-    /// [`BuildError`] without memory for them.
     pub(super) fn new(
         digester: KeyDigester,
         (round, rounds): (u64, u64),
@@ -70,9 +67,6 @@ impl KeyNames {
 
     /// Finds which of the named keys a store has. `found` gets their numbers, with the times that
     /// it has of them. Ends early once there is a signal, and returns that.
-    ///
-    /// # Errors
-    /// [`JournalError`] of the store.
     pub(super) fn find_stored(
         &self,
         store: &mut DigestStore,
@@ -96,9 +90,6 @@ impl KeyNames {
     }
 
     /// Names the keys of a chunk that this reader has read.
-    ///
-    /// # Errors
-    /// [`Failure`] without memory for the names.
     pub(super) fn name(
         &self,
         suspects: &Suspects,

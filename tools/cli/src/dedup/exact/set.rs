@@ -45,9 +45,6 @@ impl ExactSet {
     }
 
     /// With memory for so many numbers, and so much beside it for the report.
-    ///
-    /// # Errors
-    /// [`Failure`] without memory.
     pub(super) fn with_room(mut self, numbers: u64, beside_bytes: u64) -> Result<Self, Failure> {
         let words = Self::bytes_of(self.window, numbers) / 8;
         let words = usize::try_from(words).unwrap_or(usize::MAX);

@@ -67,9 +67,6 @@ impl SavedKeys {
     }
 
     /// Reads all keys of a state.
-    ///
-    /// # Errors
-    /// [`JournalError`] if some are missing or damaged.
     pub(crate) fn verify(&self, state: &Path) -> Result<(), JournalError> {
         let digester = KeyDigester::keyed(self.secret);
         DigestStore::verify(
@@ -93,10 +90,8 @@ pub(in crate::dedup) struct StoredKeys {
 }
 
 impl StoredKeys {
-    /// Opens the keys of a state as they were at its commit, at this tick.
-    ///
-    /// # Errors
-    /// [`Failure`] if some are missing or damaged.
+    /// Opens the keys of a state as they were at its commit, at this tick. Fails if some are
+    /// missing or damaged.
     pub(in crate::dedup) fn open(
         state: &Path,
         saved: &SavedKeys,
@@ -129,9 +124,6 @@ impl StoredKeys {
 
     /// Adds the fresh keys of a chunk that has its digests and all verdicts, and the duplicates
     /// that renew theirs.
-    ///
-    /// # Errors
-    /// [`Failure`] of the storage.
     pub(in crate::dedup) fn append(&self, chunk: &Chunk) -> Result<(), Failure> {
         let (digests, verdicts) = (&chunk.keys.digests, &chunk.verdicts.of_keys);
         let mut store = self.store();
@@ -152,9 +144,6 @@ impl StoredKeys {
     }
 
     /// Puts all keys on the disk, for the next commit.
-    ///
-    /// # Errors
-    /// [`JournalError`] of the storage.
     pub(in crate::dedup) fn flush(&self) -> Result<SavedKeys, JournalError> {
         let mut store = self.store();
         Ok(SavedKeys {
@@ -165,9 +154,6 @@ impl StoredKeys {
     }
 
     /// Merges files, unless a signal has arrived. What is stored was committed twice.
-    ///
-    /// # Errors
-    /// [`JournalError`] of the storage.
     pub(in crate::dedup) fn merge(&self) -> Result<(), JournalError> {
         self.store().merge()
     }

@@ -45,9 +45,6 @@ pub(in crate::dedup) struct Suspects {
 
 impl Suspects {
     /// No suspects yet, of a filter of this shape.
-    ///
-    /// # Errors
-    /// [`BuildError`] without memory for them.
     pub(in crate::dedup) fn new(shape: FingerprintGeometry) -> Result<Self, BuildError> {
         Ok(Self {
             words: AtomicWords::zeroed(shape.lines.div_ceil(8))?,

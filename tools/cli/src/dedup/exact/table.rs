@@ -59,9 +59,6 @@ enum Place {
 
 impl DigestTable {
     /// An empty table for so many digests, or more at the price of their time.
-    ///
-    /// # Errors
-    /// [`BuildError`] without memory for it.
     pub(super) fn new(digests: u64) -> Result<Self, BuildError> {
         let slots = digests.saturating_mul(SLOTS_PER_DIGEST.0) / SLOTS_PER_DIGEST.1;
         let pages = slots.div_ceil((SLOTS * PAGE_LINES) as u64).max(1);
@@ -144,9 +141,6 @@ impl DigestTable {
     }
 
     /// The number of a digest, which gets one unless it has one.
-    ///
-    /// # Errors
-    /// Without memory for it.
     pub(super) fn number(&self, digest: KeyDigest) -> io::Result<u64> {
         let words = Self::words(digest);
         if let Place::Found(slot) = self.place(words) {

@@ -60,9 +60,6 @@ impl ExactVerdicts {
 
     /// Adds what the rounds before have found to the verdicts on the next keys, and notes them for
     /// the rounds behind.
-    ///
-    /// # Errors
-    /// Without memory for the verdicts.
     pub(crate) fn complete(&mut self, verdicts: &mut Verdicts) -> io::Result<()> {
         let end = self.keys + verdicts.len();
         let is_last = self.phase == ExactPhase::Deliver;

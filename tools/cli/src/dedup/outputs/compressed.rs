@@ -51,10 +51,8 @@ impl CompressedOutput {
         Ok(())
     }
 
-    /// Where an output of several frames could go on after a restart.
-    ///
-    /// # Errors
-    /// The error of an earlier write to the file.
+    /// Where an output of several frames could go on after a restart. Fails if an earlier write to
+    /// the file has.
     pub(super) fn frame_start(&mut self) -> io::Result<FrameStart> {
         match (&mut self.compressor, &self.frames) {
             (Some(compressor), _) => compressor.frame_start(),
@@ -63,10 +61,7 @@ impl CompressedOutput {
         }
     }
 
-    /// Writes all slices.
-    ///
-    /// # Errors
-    /// The error of an earlier write to the file, or of a frame that was not begun.
+    /// Writes all slices. The error may be that of an earlier write to the file.
     pub(super) fn write_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<()> {
         match &mut self.compressor {
             Some(compressor) => compressor.write_slices(slices),

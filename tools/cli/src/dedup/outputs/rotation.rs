@@ -55,9 +55,6 @@ pub(crate) struct RotatedFiles {
 
 impl RotatedFiles {
     /// The files of a name, behind those that are there. `keep` whole ones of the run stay.
-    ///
-    /// # Errors
-    /// [`Failure`] if the folder cannot be read, or the path has no name in UTF-8.
     pub(crate) fn find(path: &Path, most: MostOfFile, keep: usize) -> Result<Self, Failure> {
         let name = path.file_name().and_then(OsStr::to_str).map(Path::new);
         let name = name.ok_or_else(|| Failure::option("--rotate", "-o FILE in UTF-8"))?;
@@ -96,9 +93,6 @@ impl RotatedFiles {
     }
 
     /// Rejects another output of the run that has a name of these files.
-    ///
-    /// # Errors
-    /// [`Failure`] if it has.
     fn check_other(&self, other: &Target) -> Result<(), Failure> {
         let has_name = |path: &&Path| {
             let number = path.file_name().and_then(|name| self.number_of(name));
@@ -240,9 +234,6 @@ pub(super) struct Rotation {
 
 impl Rotation {
     /// Files of which none is written yet. The other outputs of the run are no files of these.
-    ///
-    /// # Errors
-    /// [`Failure`] if one is.
     pub(super) fn new<'a>(
         files: &RotatedFiles,
         mut others: impl Iterator<Item = &'a Target>,
@@ -261,17 +252,11 @@ impl Rotation {
     }
 
     /// Creates the first file.
-    ///
-    /// # Errors
-    /// That of the system.
     pub(super) fn create(&mut self, targets: &mut Targets) -> Result<Opened, Failure> {
         self.files.create(targets)
     }
 
     /// Writes blocks in the byte order of this machine.
-    ///
-    /// # Errors
-    /// [`Failure`] if they cannot be written, or the next file cannot be begun.
     pub(super) fn write(&mut self, sink: &mut Sink, blocks: &Lines) -> Result<(), Failure> {
         let written = self.try_write(sink, blocks);
         // A file that lacks some of them is not whole.
@@ -332,9 +317,6 @@ impl Rotation {
 
     /// Begins the next file if the one that is written is over at this time of the system, in
     /// nanoseconds since 1970, and had time for packets that wait for others.
-    ///
-    /// # Errors
-    /// [`Failure`] if that is not possible.
     pub(super) fn pass_time(&mut self, sink: &mut Sink, now: u64) -> Result<(), Failure> {
         match self.is_by_time() && self.is_full(0, now.saturating_sub(LATEST)) {
             true => self.begin_next(sink),
@@ -390,9 +372,6 @@ impl Rotation {
     }
 
     /// Closes the last file and gives it its name.
-    ///
-    /// # Errors
-    /// [`Failure`] if that is not possible.
     pub(super) fn end(&mut self, sink: &mut Sink) -> Result<(), Failure> {
         let closed = self.close(sink);
         let completed = closed.and_then(|closed| self.complete(closed));

@@ -265,12 +265,10 @@ impl Outputs {
         &mut self.all[0].sink
     }
 
-    /// Finds where the outputs go on behind what earlier runs wrote, and which begin. An output that
-    /// begins takes the records over that no file has, because a killed run had not completed their
-    /// frame. If the run itself goes on, a file that is another one gets a warning.
-    ///
-    /// # Errors
-    /// [`Failure`] if a file is not empty, and is not what was written to it.
+    /// Finds where the outputs go on behind what earlier runs wrote, and which begin. An output
+    /// that begins takes the records over that no file has, because a killed run had not completed
+    /// their frame. If the run itself goes on, a file that is another one gets a warning. Fails if
+    /// a file is not empty, and is not what was written to it.
     pub(in crate::dedup) fn go_on(
         &mut self,
         saved: &[SavedOutput],
@@ -309,18 +307,12 @@ impl Outputs {
     }
 
     /// Cuts the files to where they go on.
-    ///
-    /// # Errors
-    /// [`Failure`] of the system.
     pub(in crate::dedup) fn cut(&mut self) -> Result<(), Failure> {
         (self.all.iter_mut()).try_for_each(|output| output.sink.truncate())
     }
 
     /// Follows what other programs have done to the files since they were written. Returns whether
     /// there was any, so that a commit must come before the next record.
-    ///
-    /// # Errors
-    /// [`Failure`] if an output cannot go on.
     pub(in crate::dedup) fn follow(&mut self) -> Result<bool, Failure> {
         let mut has_changed = false;
         for output in &mut self.all {
@@ -329,10 +321,8 @@ impl Outputs {
         Ok(has_changed)
     }
 
-    /// Checks that the outputs have what was written.
-    ///
-    /// # Errors
-    /// [`Failure`] if another program has appended to a compressed one meanwhile.
+    /// Checks that the outputs have what was written. Fails if another program has appended to a
+    /// compressed one meanwhile.
     pub(in crate::dedup) fn check_followed(&self) -> Result<(), Failure> {
         (self.all.iter()).try_for_each(|output| output.sink.check_followed())
     }
@@ -344,10 +334,7 @@ impl Outputs {
         }
     }
 
-    /// Where the outputs could go on after a restart.
-    ///
-    /// # Errors
-    /// [`Failure`] if an earlier write failed.
+    /// Where the outputs could go on after a restart. Fails if an earlier write has.
     pub(in crate::dedup) fn positions(&mut self) -> Result<Vec<SavedOutput>, Failure> {
         let saved = |output: &mut Output| SavedOutput::new(output.gets.option(), &mut output.sink);
         self.all.iter_mut().map(saved).collect()
@@ -355,9 +342,6 @@ impl Outputs {
 
     /// The files that must be on the disk before a commit. Their names are there when this returns:
     /// a file that is on the disk without one is lost.
-    ///
-    /// # Errors
-    /// [`Failure`] of the system.
     pub(in crate::dedup) fn durable_files(&self) -> Result<Vec<(String, File)>, Failure> {
         let mut files = Vec::new();
         for output in &self.all {
@@ -546,9 +530,6 @@ impl Outputs {
     }
 
     /// Completes files that are over, also if nothing comes.
-    ///
-    /// # Errors
-    /// [`Failure`] if that is not possible.
     pub(in crate::dedup) fn pass_time(&mut self) -> Result<(), Failure> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos() as u64;

@@ -82,10 +82,8 @@ impl SavedOutput {
         }
     }
 
-    /// What is saved of an output: of its name, else of its file under another name.
-    ///
-    /// # Errors
-    /// [`Failure`] if the file is the output of another option, or none of the state and not empty.
+    /// What is saved of an output: of its name, else of its file under another name. Fails if the
+    /// file is the output of another option, or none of the state and not empty.
     pub(super) fn of<'a>(
         target: &Opened,
         option: &str,
@@ -157,10 +155,8 @@ impl SavedOutput {
     }
 
     /// The position in the file that the option names now. An empty file begins anew, and so does
-    /// what cannot be taken back: a pipe, or standard output.
-    ///
-    /// # Errors
-    /// [`Failure`] if the file is not the one that the state has written.
+    /// what cannot be taken back: a pipe, or standard output. Fails if the file is not the one that
+    /// the state has written.
     pub(super) fn position_in(&self, target: &Opened) -> Result<SinkPosition, Failure> {
         let Some(found) = Found::of(target)? else {
             return Ok(SinkPosition::default());

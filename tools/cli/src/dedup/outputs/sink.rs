@@ -127,9 +127,6 @@ impl Sink {
     }
 
     /// Opens the file for a run with a state: to append to it, and to read what it holds.
-    ///
-    /// # Errors
-    /// [`Failure`] if that is not possible.
     pub(super) fn open_to_append(&mut self) -> Result<(), Failure> {
         self.target.open_to_append()?;
         self.found = self.length()?;
@@ -173,11 +170,7 @@ impl Sink {
     /// Follows what other programs have done to the file since it was written. One that was
     /// truncated or appended to is appended to, one that was removed or renamed is begun anew under
     /// its name. Returns whether there was any of this, so that a commit must come before the next
-    /// record.
-    ///
-    /// # Errors
-    /// [`Failure`] if the output cannot go on, because a frame was cut, or another file has its
-    /// name.
+    /// record. Fails if a frame was cut, or another file has its name: the output cannot go on.
     pub(super) fn follow(&mut self) -> Result<bool, Failure> {
         if self.is_refused {
             return Err(self.refused("is another file than the one that was written"));
@@ -255,9 +248,6 @@ impl Sink {
     }
 
     /// Checks that the output has what was written, without the bytes of another program in between.
-    ///
-    /// # Errors
-    /// [`Failure`] if it has such bytes.
     pub(super) fn check_followed(&self) -> Result<(), Failure> {
         match (self.compressed.as_ref()).and_then(CompressedOutput::appended_at) {
             Some(_) => Err(self.refused("was appended to while it was written")),
@@ -294,10 +284,8 @@ impl Sink {
         }
     }
 
-    /// Where the output could go on after a restart.
-    ///
-    /// # Errors
-    /// [`Failure`] if an earlier write to a compressed file failed.
+    /// Where the output could go on after a restart. Fails if an earlier write to a compressed file
+    /// has.
     pub(super) fn position(&mut self) -> Result<SinkPosition, Failure> {
         let behind_header = !self.carried.is_empty();
         let owed = match behind_header {

@@ -74,9 +74,6 @@ impl StatsFile {
     }
 
     /// Writes the statistics.
-    ///
-    /// # Errors
-    /// [`Failure`] if the file cannot be written.
     pub(in crate::dedup) fn write(&mut self, json: &str) -> Result<(), Failure> {
         match self {
             Self::Regular { path, name } => {

@@ -18,9 +18,6 @@ use echoless_records::signals::{Asked, Requests};
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
 /// Starts to report on `delivery`, at these intervals, until the other end of `requests` is dropped.
-///
-/// # Errors
-/// [`Failure`] if the thread cannot be started.
 pub(in crate::dedup) fn start<'scope, 'env, 'run: 'env>(
     scope: &'scope Scope<'scope, 'env>,
     every: Option<Duration>,

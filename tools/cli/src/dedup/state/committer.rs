@@ -65,9 +65,6 @@ pub(super) struct JournalWithOutputs {
 
 impl JournalWithOutputs {
     /// Syncs the outputs, and commits: what the bytes say of the outputs is on the disk before.
-    ///
-    /// # Errors
-    /// [`Failure`] if either fails.
     pub(super) fn commit(&mut self, progress: Progress, bytes: &[u8]) -> Result<(), Failure> {
         for (name, file) in &self.outputs {
             file.sync_data().map_err(Failure::file(name.as_str()))?;
@@ -91,9 +88,6 @@ pub(super) struct LoggedKeys {
 
 impl Committer {
     /// Starts the thread, without outputs.
-    ///
-    /// # Errors
-    /// [`Failure`] if the thread cannot be started.
     pub(super) fn start(journal: Journal) -> Result<Self, Failure> {
         let (steps, received) = sync_channel(MOST_WAITING);
         let shared = Arc::new(Shared {
@@ -123,36 +117,25 @@ impl Committer {
         self.shared.is_busy.load(Ordering::Relaxed)
     }
 
-    /// Appends the keys of the next chunk.
-    ///
-    /// # Errors
-    /// [`Failure`] that ended the thread.
+    /// Appends the keys of the next chunk. Fails with what has ended the thread, as the calls
+    /// below.
     pub(super) fn log(&mut self, keys: LoggedKeys) -> Result<(), Failure> {
         self.send(Step::Keys(keys))
     }
 
     /// Commits everything before: syncs the outputs, which have been written to so far, and then
     /// the journal.
-    ///
-    /// # Errors
-    /// [`Failure`] that ended the thread.
     pub(super) fn commit(&mut self, progress: Progress, bytes: Vec<u8>) -> Result<(), Failure> {
         self.shared.is_busy.store(true, Ordering::Relaxed);
         self.send(Step::Commit(progress, bytes))
     }
 
     /// Syncs these files before each commit from now on, with their names in messages.
-    ///
-    /// # Errors
-    /// [`Failure`] that ended the thread.
     pub(super) fn sync_outputs(&mut self, files: Vec<(String, File)>) -> Result<(), Failure> {
         self.send(Step::Outputs(files))
     }
 
     /// Waits until everything so far is on the disk.
-    ///
-    /// # Errors
-    /// [`Failure`] that ended the thread.
     pub(super) fn wait(&mut self) -> Result<(), Failure> {
         let (done, waiting) = sync_channel(1);
         self.send(Step::Wait(done))?;
@@ -160,9 +143,6 @@ impl Committer {
     }
 
     /// Waits until everything is on the disk, and ends.
-    ///
-    /// # Errors
-    /// [`Failure`] that ended the thread.
     pub(super) fn finish(&mut self) -> Result<JournalWithOutputs, Failure> {
         self.steps = None;
         let thread = self.thread.take().ok_or_else(has_ended)?;

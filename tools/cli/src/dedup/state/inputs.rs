@@ -361,9 +361,6 @@ impl SavedInputs {
 
     /// Which of the inputs each of these regular files is. Each input is one of them at most. The
     /// first `needed` files must be there.
-    ///
-    /// # Errors
-    /// [`Failure`] if one of those cannot be read.
     pub(super) fn recognise(
         &self,
         paths: &[Option<&Path>],
@@ -468,9 +465,6 @@ impl SavedInputs {
 
     /// Goes on with an input at another position: behind the terminator of its last record, or in
     /// front of that record.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub(super) fn set_position(
         &mut self,
         index: usize,

@@ -24,10 +24,7 @@ use crate::config::{Content, DedupConfig, StateConfig};
 /// Where each input goes on, and the files that are read before the one that is followed. Removes
 /// inputs that were read to their end from the configuration, and notes the others: whether one of
 /// them is new is the second result. `committed` is when the state was written, in seconds since
-/// 1970.
-///
-/// # Errors
-/// [`Failure`] if an input is given twice, cannot be read, or is followed and rotated without end.
+/// 1970. Fails if an input is given twice, or is followed and rotated without end.
 pub(super) fn known_inputs(
     config: &mut DedupConfig,
     state: &StateConfig,

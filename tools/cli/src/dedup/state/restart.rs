@@ -38,11 +38,8 @@ pub(in crate::dedup) struct Restart {
 impl Restart {
     /// Opens the state of the configuration, or begins one. Returns the filter as it was at the
     /// last commit, in so many partitions. Removes the inputs from the configuration that were read
-    /// to their end, and notes where the others go on.
-    ///
-    /// # Errors
-    /// [`Failure`] if the state is damaged, in use, or of another filter, or an option differs that
-    /// must not change.
+    /// to their end, and notes where the others go on. Fails if the state is damaged, in use, or of
+    /// another filter, or an option differs that must not change.
     pub(in crate::dedup) fn open(
         config: &mut DedupConfig,
         state: &StateConfig,
@@ -120,10 +117,7 @@ impl Restart {
     }
 
     /// What the run goes on with: its counts, without those of a run that has ended, and its
-    /// estimates.
-    ///
-    /// # Errors
-    /// [`Failure`] if the commit has no such estimates.
+    /// estimates. Fails if the commit has no such estimates.
     pub(in crate::dedup) fn sums(&self, config: &DedupConfig) -> Result<Sums, Failure> {
         let mut sums = Sums::new(config);
         if !self.commit.audit.is_empty() {
@@ -145,9 +139,6 @@ impl Restart {
     }
 
     /// Checks the outputs, and starts the thread that commits.
-    ///
-    /// # Errors
-    /// [`Failure`] if an output is not what the state has written, or the thread cannot be started.
     pub(in crate::dedup) fn start(
         self,
         config: &DedupConfig,
@@ -280,9 +271,6 @@ impl RunState {
     }
 
     /// The failure of a commit in a pause of the stream.
-    ///
-    /// # Errors
-    /// That failure, if there was one.
     pub(in crate::dedup) fn take_failure(&mut self) -> Result<(), Failure> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -295,9 +283,6 @@ impl RunState {
 
     /// Commits the inputs of a run that has these counts, and nothing else. Returns once it is on
     /// the disk.
-    ///
-    /// # Errors
-    /// [`Failure`] if this commit has failed.
     pub(in crate::dedup) fn commit_inputs(&mut self, counts: RunCounts) -> Result<(), Failure> {
         self.commit.counts = counts;
         self.note_inputs();
@@ -335,9 +320,6 @@ impl RunState {
     /// Notes a chunk that was delivered, and appends its keys to the journal, or those of an exact
     /// run that count as seen from now on to its keys. Of its input, `position` and `lines` are
     /// done.
-    ///
-    /// # Errors
-    /// [`Failure`] if the journal cannot be written, or a commit has failed.
     pub(in crate::dedup) fn pass(
         &mut self,
         chunk: &mut Chunk,
@@ -377,9 +359,6 @@ impl RunState {
     }
 
     /// Appends the keys of the next chunk to the journal.
-    ///
-    /// # Errors
-    /// [`Failure`] if the journal cannot be written, or a commit has failed.
     pub(in crate::dedup) fn log(&mut self, chunk: &mut Chunk) -> Result<(), Failure> {
         let turn = std::mem::take(&mut chunk.turn);
         self.progress = turn.progress;
@@ -419,12 +398,10 @@ impl RunState {
         }
     }
 
-    /// Prepares the outputs for the next chunk. Before the first one, a commit says that the run has
-    /// begun, and then they are cut to where they go on: it is on the disk before an output loses or
-    /// gets a byte. Later on, they [follow](Outputs::follow) other programs, and a commit has that, too.
-    ///
-    /// # Errors
-    /// [`Failure`] if an output is not what the state has written, or a commit has failed.
+    /// Prepares the outputs for the next chunk. Before the first one, a commit says that the run
+    /// has begun, and then they are cut to where they go on: it is on the disk before an output
+    /// loses or gets a byte. Later on, they [follow](Outputs::follow) other programs, and a commit
+    /// has that, too. Fails if an output is not what the state has written.
     pub(in crate::dedup) fn prepare(
         &mut self,
         sums: &Sums,
@@ -469,9 +446,6 @@ impl RunState {
     }
 
     /// Commits what was delivered, if it is time for that.
-    ///
-    /// # Errors
-    /// [`Failure`] if that fails, or an earlier commit has.
     pub(in crate::dedup) fn commit_if_due(
         &mut self,
         sums: &Sums,
@@ -503,10 +477,7 @@ impl RunState {
         self.interval
     }
 
-    /// Commits what was delivered.
-    ///
-    /// # Errors
-    /// [`Failure`] if an output could not be written, or an earlier commit has failed.
+    /// Commits what was delivered. Fails if an earlier commit has.
     fn commit(&mut self, sums: &Sums, outputs: &mut Outputs) -> Result<(), Failure> {
         self.commit.counts = sums.counts;
         self.commit.lost.clone_from(&sums.lost);
@@ -532,9 +503,6 @@ impl RunState {
 
     /// Commits a run that a signal or a failure ends and that is to go on, before its outputs are
     /// closed: if the failure is in a chunk, in front of it.
-    ///
-    /// # Errors
-    /// [`Failure`] if this commit, or an earlier one, has failed.
     pub(in crate::dedup) fn interrupt(
         &mut self,
         sums: &Sums,
@@ -552,9 +520,6 @@ impl RunState {
     ///
     /// And damage behind the last commit but one looks like a write that a crash has cut short: this
     /// leaves nothing else there.
-    ///
-    /// # Errors
-    /// [`Failure`] if an earlier commit has failed, or this one.
     pub(in crate::dedup) fn leave(mut self, outputs: &Outputs) -> Result<(), Failure> {
         let mut durable = self.committer.finish()?;
         if !self.has_begun {
@@ -576,9 +541,6 @@ impl RunState {
 
     /// The last commit of a run that has ended, after the outputs were closed. Returns once it is
     /// on the disk. A run that has delivered a chunk in part has not ended.
-    ///
-    /// # Errors
-    /// [`Failure`] if this commit, or an earlier one, has failed.
     pub(in crate::dedup) fn end(
         mut self,
         sums: &Sums,

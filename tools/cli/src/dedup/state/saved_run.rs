@@ -108,10 +108,7 @@ impl SavedRun {
         value
     }
 
-    /// Reads the bytes of a commit.
-    ///
-    /// # Errors
-    /// What is wrong with them.
+    /// Reads the bytes of a commit. The error says what is wrong with them.
     pub(crate) fn decode(mut bytes: &[u8]) -> Result<Self, String> {
         let json = part(&mut bytes)?;
         let mut commit: Self =

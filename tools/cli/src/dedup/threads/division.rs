@@ -48,7 +48,6 @@ pub(in crate::dedup) fn bytes_if_ended(sources: &[Source]) -> Option<u64> {
 }
 
 /// The bytes that are left in standard input, if it is a pipe without a writer.
-#[cfg(unix)]
 fn rest_of_pipe(source: &Source) -> Option<u64> {
     use std::os::unix::fs::FileTypeExt;
 
@@ -70,11 +69,6 @@ fn rest_of_pipe(source: &Source) -> Option<u64> {
     has_ended
         .then(|| rustix::io::ioctl_fionread(&pipe).ok())
         .flatten()
-}
-
-#[cfg(not(unix))]
-fn rest_of_pipe(_: &Source) -> Option<u64> {
-    None
 }
 
 /// The number of partitions of a filter that so many threads on so many cores use in turns. One

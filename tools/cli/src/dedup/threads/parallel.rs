@@ -90,9 +90,6 @@ impl From<Direction> for Pass<'_> {
 /// Passes the whole stream through the stages, on a thread for each of these cores; one alone is
 /// this thread. Returns how it ended.
 ///
-/// # Errors
-/// [`Failure`] of the stream, or if the threads cannot be set up.
-///
 /// # Panics
 /// If the filter panics, with its message.
 pub(in crate::dedup) fn pass<'a, F: RunPart>(

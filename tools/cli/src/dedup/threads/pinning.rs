@@ -5,10 +5,8 @@ use echoless::{Pinning, SpecError};
 
 use crate::config::core_count;
 
-/// The core of each thread; all `None` without `--pin`.
-///
-/// # Errors
-/// [`SpecError`] if there are more threads than cores, or the system does not list its cores.
+/// The core of each thread; all `None` without `--pin`. Fails if there are more threads than cores,
+/// or the system does not list its cores.
 pub(in crate::dedup) fn cores(pin: bool, threads: usize) -> Result<Vec<Option<usize>>, SpecError> {
     if !pin {
         return Ok(vec![None; threads]);

@@ -175,10 +175,8 @@ impl<'a, S: Stages> WorkerLoop<'a, S> {
     }
 
     /// Passes chunks until the stream ends, or another worker has left. The worker must have
-    /// [begun](ChunkOrder::begin).
-    ///
-    /// # Errors
-    /// The failure of [`Stages::judge`]. The other workers end then, as they do after a panic.
+    /// [begun](ChunkOrder::begin). If [`Stages::judge`] fails, the other workers end, too, as they
+    /// do after a panic.
     pub(super) fn pass_chunks(mut self) -> Result<(), S::Failure> {
         let mut ends_others = EndsOthers(Some(self.order));
         self.pass_all()?;

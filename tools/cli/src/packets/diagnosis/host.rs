@@ -52,7 +52,6 @@ fn lines_below(root: &Path, names: &[String]) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -241,9 +241,6 @@ struct VlanCount {
 }
 
 /// The lines, and below them charts of both distances.
-///
-/// # Errors
-/// [`Failure`] if it cannot be drawn.
 pub(super) fn svg(lines: &[String], findings: &Findings) -> Result<String, Failure> {
     let (copies, repeats) = (&findings.tally.distances, &findings.repeats);
     let points = |counts: &[u64], end: fn(usize) -> Option<u64>, unit: f64| {

@@ -63,9 +63,6 @@ const CHANGED_ON_THE_WAY: FieldSet = FieldSet::of(&[
 ]);
 
 /// The key of a diagnosis, of packets as they are.
-///
-/// # Errors
-/// [`KeyError`] if the options contradict each other.
 pub(crate) fn wide_key(skip_bytes: u32) -> Result<KeyReader, KeyError> {
     KeyReader::new(KeyOptions {
         ignore: CHANGED_ON_THE_WAY,
