@@ -58,7 +58,7 @@ pub use crate::filters::row::{
 pub use crate::filters::units::{self, Units};
 pub use crate::filters::{SliceCounts, Sliced, SlicedFilter};
 pub use crate::isa::{DetectedKernel, HotLoop, TargetIsa};
-pub use crate::kernels::{Bucket, LineOps, Outcome, Slot, SlotOps, Token, scalar::Scalar};
+pub use crate::kernels::{Bucket, LineOps, Outcome, Slot, SlotOps, Token, scalar::Scalar, select};
 #[cfg(target_arch = "x86_64")]
 pub use crate::kernels::{avx2::Avx2, avx512::Avx512};
 pub use crate::limits::{MOST_HASHES, at_least_bits, bits_of, rate_text, within};

@@ -154,7 +154,6 @@
 //! # Where to find what
 //! | module | holds |
 //! |---|---|
-//! | [`audit`] | estimates of the errors of a running filter, with bounds |
 //! | [`filters`] | the [`Filter`] trait and the filters in cache lines |
 //! | [`extend`] | what crates use that add filters |
 //! | [`spec`] | specifications of filters in text, in files and in code |
@@ -172,13 +171,12 @@
 //! restart, in another number of partitions too, and a shared filter [while threads use
 //! it](SharedFilter::save).
 //!
-//! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. An
-//! [`Audit`] estimates both errors from samples, with bounds. A rejected value is a
+//! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. The
+//! crate `echoless-audit` estimates both errors from samples, with bounds. A rejected value is a
 //! [`SpecError`], in one form: `invalid k=0: expected 1 to 64`.
 
 #[cfg(feature = "threads")]
 pub mod assembly;
-pub mod audit;
 mod error;
 pub mod extend;
 pub mod filters;
@@ -210,7 +208,6 @@ pub use assembly::{
     Attacher, Engine, ExchangeError, LossPolicy, NotReplaceable, OrderedFilter, OrderedHandle,
     Pinning, Port, Ticket,
 };
-pub use audit::Audit;
 pub use error::{BuildError, MemoryError, SpecError};
 pub use filters::lines::LineFilter;
 pub use filters::{Batch, Filter, Replacement, Ticks, report_of};

@@ -16,7 +16,7 @@ mod dispatch;
 mod look_ahead;
 pub(crate) mod portable;
 pub(crate) mod scalar;
-mod select;
+pub mod select;
 mod slot;
 
 pub use batch::Outcome;
@@ -27,5 +27,4 @@ pub(crate) use dispatch::ForKernel;
 pub use dispatch::{LineOps, Token};
 pub use look_ahead::LookAhead;
 pub(crate) use look_ahead::{Tuner, Tunes};
-pub(crate) use select::{BITMAP_WORDS, GROUP, SelectLoop, SelectOps, bit_of, run_with_ops};
 pub use slot::{Slot, SlotOps};

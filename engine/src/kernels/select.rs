@@ -1,6 +1,6 @@
 //! Selecting keys, eight at a time: which hashes are at or above a border or have a bit in a bitmap,
 //! and the keys of a set moved together. Routing keys to partitions consists of these operations,
-//! and so does finding the keys that an audit follows.
+//! and so does finding the keys that an audit follows, in a crate of its own.
 //!
 //! Whether a key belongs to one of two partitions is random, and no branch predictor can guess it.
 //! `at_least`, `have_bits` and `pick` therefore take no branch.
@@ -17,14 +17,14 @@ use crate::kernels::scalar::Scalar;
 use crate::kernels::{avx2::Avx2, avx512::Avx512};
 
 /// The number of keys in a group: those of one 512-bit register.
-pub(crate) const GROUP: usize = 8;
+pub const GROUP: usize = 8;
 
 /// The words of a bitmap of keys, 16 KiB.
-pub(crate) const BITMAP_WORDS: usize = 1 << 11;
+pub const BITMAP_WORDS: usize = 1 << 11;
 
 /// The word and the bit of a key in such a bitmap. Any bits of a hash do.
 #[inline(always)]
-pub(crate) const fn bit_of(key: KeyHash) -> (usize, u32) {
+pub const fn bit_of(key: KeyHash) -> (usize, u32) {
     ((key.0 >> 32) as usize % BITMAP_WORDS, key.0 as u32 % 64)
 }
 
@@ -32,7 +32,7 @@ pub(crate) const fn bit_of(key: KeyHash) -> (usize, u32) {
 ///
 /// All of them are `#[inline(always)]`, or they could not be inlined into a loop that has the
 /// kernel's features enabled.
-pub(crate) trait SelectOps: TargetIsa {
+pub trait SelectOps: TargetIsa {
     /// One bit for each key, set where its hash is `border` or more.
     fn at_least(self, keys: &[KeyHash; GROUP], border: u64) -> u8;
 
@@ -57,7 +57,7 @@ pub(crate) trait SelectOps: TargetIsa {
 
 /// A [`HotLoop`] over the operations of a kernel. As there, `run` and everything it calls must be
 /// `#[inline(always)]`.
-pub(crate) trait SelectLoop {
+pub trait SelectLoop {
     /// The result.
     type Output;
     /// The loop.
@@ -79,7 +79,7 @@ impl<O: SelectOps, L: SelectLoop> HotLoop for With<O, L> {
 
 /// Runs a loop with the operations of this kernel, compiled for its instruction set.
 #[inline]
-pub(crate) fn run_with_ops<L: SelectLoop>(kernel: DetectedKernel, select_loop: L) -> L::Output {
+pub fn run_with_ops<L: SelectLoop>(kernel: DetectedKernel, select_loop: L) -> L::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(ops) = Avx512::new(kernel) {
         return kernel.run(With(ops, select_loop));

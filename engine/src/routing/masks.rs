@@ -24,7 +24,7 @@ use super::MESSAGE_KEYS;
 use super::messages::MessageIndex;
 use crate::hash::KeyHash;
 use crate::isa::DetectedKernel;
-use crate::kernels::{GROUP, SelectLoop, SelectOps, run_with_ops};
+use crate::kernels::select::{GROUP, SelectLoop, SelectOps, run_with_ops};
 
 /// The keys of a batch that one partition owns, in the order of the batch.
 #[derive(Debug, Clone, Default)]

@@ -61,7 +61,7 @@ impl DenseGeometry {
     }
 
     /// The ages are fitted: `dense_ages` in `engine/tests/dense/theory.rs` measures them, within
-    /// 2 % from 2^10 lines up, and `engine/tests/audit/ages.rs` the parts for LRU.
+    /// 2 % from 2^10 lines up, and `engine/tests/ages/ages.rs` the parts for LRU.
     const fn layout(self) -> Layout {
         let (slots, shortened, age_per_line, lru_part) = match self.width {
             SlotWidth::Bits16 => (31, 0, 26.80, 0.82),
@@ -222,7 +222,7 @@ impl ClockedGeometry {
     /// soon misses most: at 0.98 of that age and more, some do if every key recurs.
     ///
     /// Fitted: `engine/tests/dense/theory.rs` measures the age, within 2 % from 2^10 lines up, and
-    /// `engine/tests/audit/window_ages.rs` the part of it.
+    /// `engine/tests/ages/window_ages.rs` the part of it.
     pub(crate) fn miss_age_keys(self) -> f64 {
         let age_per_line = match self.bits {
             16 => 24.03,

@@ -8,7 +8,6 @@
 pub mod binomial;
 pub mod dense;
 pub mod fingerprints;
-pub(crate) mod gamma;
 mod model;
 pub mod poisson;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use echoless::LineFilter;
-use echoless::audit::{ErrorEstimates, Estimate};
+use echoless_audit::{ErrorEstimates, Estimate};
 
 use crate::args::{DedupArgs, key_options};
 

@@ -1,7 +1,7 @@
 //! The audit of a run: estimates of its errors, with and without a window, in the order of the
 //! stream.
 
-use echoless::audit::{Audit, ErrorCounts, Moment, SavedAudit as _, WindowAudit};
+use echoless_audit::{Audit, ErrorCounts, Moment, SavedAudit as _, WindowAudit};
 use echoless_records::chunk::Chunk;
 use echoless_stream::Span;
 

@@ -23,8 +23,8 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::mem;
 use std::time::SystemTime;
 
-use echoless::audit::{ErrorEstimates, Estimate};
 use echoless::{Batch, Filter, KeyHash, Report, Tally, Verdict, Verdicts};
+use echoless_audit::{ErrorEstimates, Estimate};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
 use echoless_records::feed::RecordFeed;
@@ -422,7 +422,7 @@ impl Filter for NoFilter {
 
 #[cfg(test)]
 mod tests {
-    use echoless::audit::Audit;
+    use echoless_audit::Audit;
     use proptest::collection::vec;
     use proptest::prelude::*;
 

@@ -1,11 +1,11 @@
 //! What filters of the papers and audits report about the errors of a stream, against an exact
 //! oracle.
 
-#[path = "../../../../engine/tests/audit/bounds.rs"]
+#[path = "../../../audit/tests/audit/bounds.rs"]
 mod bounds;
-#[path = "../../../../engine/tests/audit/streams.rs"]
+#[path = "../../../../engine/tests/testing/streams.rs"]
 mod streams;
-#[path = "../../../../engine/tests/audit/window_bounds.rs"]
+#[path = "../../../audit/tests/audit/window_bounds.rs"]
 mod window_bounds;
 
 use echoless::FilterSpec;

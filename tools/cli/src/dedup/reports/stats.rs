@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use echoless::audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless::memory::huge_page_bytes;
 use echoless::{AgeOrigin, Kernel, MissAge, Report};
+use echoless_audit::{ErrorCounts, ErrorEstimates, Estimate};
 use echoless_records::chunk::{Chunk, ConditionCounts};
 use echoless_records::fault::Missing;
 use echoless_stream::Span;
@@ -117,7 +117,7 @@ impl RunTotals {
 
 /// Errors in the commits of a run.
 mod saved_errors {
-    use echoless::audit::{ErrorCounts, SavedAudit as _};
+    use echoless_audit::{ErrorCounts, SavedAudit as _};
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::{Serialize, Serializer};
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use echoless::audit::Estimate;
 use echoless::spec::format_bytes;
+use echoless_audit::Estimate;
 use echoless_records::number::{decimal_bytes, grouped, short};
 use echoless_records::time::calendar::rfc3339;
 

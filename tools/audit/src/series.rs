@@ -14,14 +14,14 @@
 //! therefore known from many short ones, and limits how many duplicates of unknown series are
 //! wrong.
 
-use super::saved::saved;
-use super::weighted_count::{BEYOND, WeightedCount, weighted_quantile};
+use crate::saved::saved;
+use crate::weighted_count::{BEYOND, WeightedCount, weighted_quantile};
 
 /// The verdicts of a number of series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeriesSum {
     /// All verdicts.
-    pub(super) verdicts: u64,
+    pub(crate) verdicts: u64,
     /// The sum of the squared lengths of the series.
     squares: u128,
 }
@@ -29,20 +29,20 @@ pub struct SeriesSum {
 impl SeriesSum {
     /// Adds a verdict to a series that has so many. It stands for `weight` verdicts of as many
     /// series.
-    pub(super) fn add(&mut self, earlier: u64, weight: u64) {
+    pub(crate) fn add(&mut self, earlier: u64, weight: u64) {
         self.verdicts = self.verdicts.saturating_add(weight);
         self.squares += u128::from(weight) * (2 * u128::from(earlier) + 1);
     }
 
     /// The number of verdicts that lie in a series with a verdict chosen at random, on average; 1
     /// if there is none.
-    pub(super) fn mean_length(self) -> f64 {
+    pub(crate) fn mean_length(self) -> f64 {
         (self.squares.max(1) as f64 / self.verdicts.max(1) as f64).max(1.0)
     }
 
     /// A number that is hardly exceeded by the verdicts of the series of which each is mistaken at
     /// this rate.
-    pub(super) fn most_mistaken(self, rate: f64) -> u64 {
+    pub(crate) fn most_mistaken(self, rate: f64) -> u64 {
         let (sum, squares) = (self.verdicts as f64, self.squares as f64);
         let mean = sum * rate;
         // As many series of equal length vary as much: hardly one is mistaken.
@@ -53,7 +53,7 @@ impl SeriesSum {
         (high.ceil() as u64).min(self.verdicts)
     }
 
-    pub(super) fn since(self, earlier: Self) -> Self {
+    pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             verdicts: self.verdicts - earlier.verdicts,
             squares: self.squares - earlier.squares,
@@ -83,7 +83,7 @@ pub struct SeriesCounts {
 }
 
 impl SeriesCounts {
-    pub(super) fn since(self, earlier: Self) -> Self {
+    pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             surely_mistaken: self.surely_mistaken - earlier.surely_mistaken,
             surely_at_end: self.surely_at_end - earlier.surely_at_end,
@@ -96,7 +96,7 @@ impl SeriesCounts {
 
     /// The highest probable rate of mistaken series: those that `begun` counts in the sample and
     /// those of frequent keys, among all series.
-    pub(super) fn highest_rate(&self, begun: WeightedCount, fresh: u64) -> f64 {
+    pub(crate) fn highest_rate(&self, begun: WeightedCount, fresh: u64) -> f64 {
         let begun = (begun.estimate().high).saturating_add(self.surely_begun) as f64;
         begun / (begun + fresh as f64).max(1.0)
     }

@@ -2,15 +2,15 @@
 //!
 //! A filter that does not renew its keys mistakes a key again and again, so the streams of the
 //! second test have few keys that make up much of them. `AUDIT_STREAMS=1000 cargo test --release -p
-//! echoless --test audit window_bounds -- --nocapture` runs more of them.
+//! echoless-audit --test audit window_bounds -- --nocapture` runs more of them.
 
 use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::path::Path;
 
-use echoless::audit::{Estimate, Moment, WindowAudit};
 use echoless::{Filter, FilterSpec, KeyHasher};
+use echoless_audit::{Estimate, Moment, WindowAudit};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -227,7 +227,7 @@ fn bounds_hold_if_few_keys_are_mistaken_again_and_again() {
 
 /// The log of a web server, if it is beside the repository.
 pub(crate) fn log() -> Option<Vec<u8>> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = workspace.join("../shared/data/apache_access.log");
     let log = fs::read(&path).ok();
     if log.is_none() {

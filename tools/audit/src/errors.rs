@@ -1,10 +1,11 @@
 //! The errors of a filter: from what an audit found to estimates with bounds.
 
-use super::saved::saved;
-use super::series::SeriesCounts;
-use super::weighted_count::{BEYOND, Estimate, WeightedCount};
-use crate::report::Report;
-use crate::theory::gamma;
+use echoless::Report;
+
+use crate::gamma;
+use crate::saved::saved;
+use crate::series::SeriesCounts;
+use crate::weighted_count::{BEYOND, Estimate, WeightedCount};
 
 /// A mean number of mistaken keys that leaves hardly one.
 const UNLIKELY: f64 = 0.01;
@@ -43,7 +44,7 @@ pub struct ErrorCounts {
 
 impl ErrorCounts {
     /// No verdict yet. The sample of the keys has 1 in `weight` of them.
-    pub(super) const fn sampled(weight: u64) -> Self {
+    pub(crate) const fn sampled(weight: u64) -> Self {
         Self {
             fresh: 0,
             duplicates: 0,
@@ -280,7 +281,7 @@ impl ErrorEstimates {
     ///
     /// # Examples
     /// ```
-    /// use echoless::audit::Audit;
+    /// use echoless_audit::Audit;
     /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdicts};
     /// // 1024 slots for 10,000 keys, each of which arrives twice.
     /// let mut filter = FingerprintSpec::new(4 << 10).build()?;
@@ -316,8 +317,9 @@ saved! {
 
 #[cfg(test)]
 mod tests {
+    use echoless::Tally;
+
     use super::*;
-    use crate::report::Tally;
 
     /// No error among so many verdicts, all of them observed.
     fn counts(fresh: u64, duplicates: u64) -> ErrorCounts {

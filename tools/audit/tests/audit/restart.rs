@@ -1,7 +1,7 @@
 //! An audit that is saved and loaded goes on as if nothing had happened.
 
-use echoless::audit::{Audit, Moment, SavedAudit as _, WindowAudit};
 use echoless::{AgeOrigin, KeyHash, KeyHasher, MissAge, Verdict, Window};
+use echoless_audit::{Audit, Moment, SavedAudit as _, WindowAudit};
 use proptest::prelude::*;
 
 /// A key of a stream in which few keys are frequent, and a verdict that is sometimes wrong.

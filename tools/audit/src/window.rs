@@ -1,15 +1,14 @@
 //! The audit of a filter with a window: which verdicts are errors depends on the age of the key.
 
-use super::errors::{ErrorCounts, ErrorEstimates};
-use super::frequent::{Followed, FrequentKeys, Record};
-use super::fresh_sample::FreshSample;
-use super::sampling::{KeyMap, find_sampled_and_held, is_sampled};
-use super::saved::saved;
-use super::turnover::Turnover;
-use crate::hash::KeyHash;
-use crate::isa::DetectedKernel;
-use crate::report::{MissAge, Report, Window};
-use crate::verdicts::{Verdict, Verdicts};
+use echoless::extend::DetectedKernel;
+use echoless::{KeyHash, MissAge, Report, Verdict, Verdicts, Window};
+
+use crate::errors::{ErrorCounts, ErrorEstimates};
+use crate::frequent::{Followed, FrequentKeys, Record};
+use crate::fresh_sample::FreshSample;
+use crate::sampling::{KeyMap, find_sampled_and_held, is_sampled};
+use crate::saved::saved;
+use crate::turnover::Turnover;
 
 /// The most keys in the sample of a window, about 3 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
@@ -86,11 +85,11 @@ impl Repeats {
 /// beyond window and granule. In between, both verdicts are right.
 ///
 /// The estimates depend on the sequence of keys, moments and verdicts. An audit begins with its
-/// filter, as an [`Audit`](super::Audit) does, and takes some 8 MiB.
+/// filter, as an [`Audit`](crate::Audit) does, and takes some 8 MiB.
 ///
 /// # Examples
 /// ```
-/// use echoless::audit::{Moment, WindowAudit};
+/// use echoless_audit::{Moment, WindowAudit};
 /// use echoless::{Filter, FilterSpec, KeyHasher};
 /// // 1024 slots for 10,000 keys, each of which arrives again after 10,000 ticks.
 /// let spec: FilterSpec = "clocked:window=15000,bits=32,memory=4KiB".parse()?;
@@ -138,7 +137,7 @@ pub struct WindowAudit {
 
 impl WindowAudit {
     /// An audit of a stream that has not started. `renews_keys`: whether a duplicate renews its key
-    /// ([`Facts::renews_keys`](crate::spec::Facts::renews_keys)).
+    /// ([`Facts::renews_keys`](echoless::spec::Facts::renews_keys)).
     #[must_use]
     pub fn new(window: Window, renews_keys: bool) -> Self {
         Self {
@@ -416,7 +415,7 @@ impl WindowAudit {
         self.sample.insert(key, sampled);
     }
 
-    /// The errors found so far, as of [`Audit::counts`](super::Audit::counts).
+    /// The errors found so far, as of [`Audit::counts`](crate::Audit::counts).
     #[must_use]
     pub fn counts(&self) -> ErrorCounts {
         ErrorCounts {
@@ -520,14 +519,14 @@ pub struct Moment {
 
 /// A window, and perhaps a second one of keys that must contain the other record, too.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Windows {
-    pub(super) first: Window,
-    pub(super) second: Option<Window>,
+pub(crate) struct Windows {
+    pub(crate) first: Window,
+    pub(crate) second: Option<Window>,
 }
 
 impl Windows {
     #[inline]
-    pub(super) fn contain(self, then: Moment, now: Moment) -> bool {
+    pub(crate) fn contain(self, then: Moment, now: Moment) -> bool {
         now.tick.saturating_sub(then.tick) <= self.first.ticks
             && self.second.is_none_or(|window| {
                 let age = now.number.saturating_sub(then.number);
@@ -537,14 +536,14 @@ impl Windows {
 
     /// Whether the granule ends at this very tick, without a second window.
     #[inline]
-    pub(super) fn end_at(self, then: Moment, now: Moment) -> bool {
+    pub(crate) fn end_at(self, then: Moment, now: Moment) -> bool {
         let forgotten = self.first.ticks.saturating_add(self.first.granule);
         self.second.is_none() && now.tick.saturating_sub(then.tick) == forgotten
     }
 
     /// Whether no filter remembers the key any more.
     #[inline]
-    pub(super) fn are_over(self, then: Moment, now: Moment) -> bool {
+    pub(crate) fn are_over(self, then: Moment, now: Moment) -> bool {
         let is_over = |age: u64, window: Window| age >= window.ticks.saturating_add(window.granule);
         is_over(now.tick.saturating_sub(then.tick), self.first)
             || (self.second)
@@ -560,8 +559,9 @@ saved! {
 /// Tests of the audit of a window: ages, samples that shrink, the busiest window.
 #[cfg(test)]
 mod tests {
+    use echoless::KeyHasher;
+
     use super::*;
-    use crate::hash::KeyHasher;
 
     fn observe_all(audit: &mut WindowAudit, keys: u64, tick: u64, duplicate: bool) {
         let verdict = if duplicate {
@@ -581,7 +581,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_checked_as_key_by_key() {
-        use crate::audit::SavedAudit;
+        use crate::SavedAudit;
         let hasher = KeyHasher::seeded(1);
         let mut random = 1_u64;
         let mut draw = |below: u64| {

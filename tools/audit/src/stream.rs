@@ -1,13 +1,12 @@
 //! The audit of a filter without a window.
 
-use super::errors::{ErrorCounts, ErrorEstimates};
-use super::fresh_sample::FreshSample;
-use super::sampling::{KeyMap, find_sampled_and_held, is_sampled};
-use super::saved::saved;
-use crate::hash::KeyHash;
-use crate::isa::DetectedKernel;
-use crate::report::Report;
-use crate::verdicts::{Verdict, Verdicts};
+use echoless::extend::DetectedKernel;
+use echoless::{KeyHash, Report, Verdict, Verdicts};
+
+use crate::errors::{ErrorCounts, ErrorEstimates};
+use crate::fresh_sample::FreshSample;
+use crate::sampling::{KeyMap, find_sampled_and_held, is_sampled};
+use crate::saved::saved;
 
 /// The most keys in the sample: 64 Ki of 9 bytes each, about 1 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 16;
@@ -25,11 +24,11 @@ const SPARSE: u64 = 16;
 ///
 /// An audit begins with its filter, and again when that is cleared or replaced: what the filter
 /// holds before, the audit takes for false duplicates. A filter with a window forgets keys that
-/// are over, which would count as missed here: it has a [`WindowAudit`](super::WindowAudit).
+/// are over, which would count as missed here: it has a [`WindowAudit`](crate::WindowAudit).
 ///
 /// # Examples
 /// ```
-/// use echoless::audit::Audit;
+/// use echoless_audit::Audit;
 /// use echoless::{KeyHasher, Verdicts};
 /// let hasher = KeyHasher::seeded(0);
 /// let keys: Vec<_> = (0..100_000u64).map(|key| hasher.hash_u64(key)).collect();
@@ -107,7 +106,7 @@ impl Audit {
     ///
     /// # Examples
     /// ```
-    /// use echoless::audit::Audit;
+    /// use echoless_audit::Audit;
     /// use echoless::{Filter, FingerprintSpec, KeyHasher};
     /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
     /// let mut audit = Audit::new();
@@ -232,9 +231,10 @@ saved! {
 
 #[cfg(test)]
 mod tests {
+    use echoless::KeyHasher;
+
     use super::*;
-    use crate::audit::Estimate;
-    use crate::hash::KeyHasher;
+    use crate::Estimate;
 
     fn keys(range: std::ops::Range<u64>) -> Vec<KeyHash> {
         let hasher = KeyHasher::seeded(3);

@@ -1,18 +1,18 @@
 //! Numbers that are estimated from a sample: counts of weighted events, and their bounds.
 
-use super::saved::saved;
-use crate::theory::gamma;
+use crate::gamma;
+use crate::saved::saved;
 
 /// The probability that the truth is beyond one of the two bounds, for each of them. Both hold with
 /// 99 %: the 95 % that are promised leave room for rates, which depend on two estimates, and for
 /// what the model neglects, such as weights that depend on the stream.
-pub(super) const BEYOND: f64 = 0.005;
+pub(crate) const BEYOND: f64 = 0.005;
 
 /// An estimated number with bounds that hold on at least 95 of 100 streams.
 ///
 /// # Examples
 /// ```
-/// use echoless::audit::Estimate;
+/// use echoless_audit::Estimate;
 /// assert!(Estimate::exact(7).is_exact());
 /// // Nothing was observed: only the upper bound is meaningful.
 /// assert!(Estimate { value: 0, low: 0, high: 59 }.is_unknown());
@@ -53,7 +53,7 @@ impl Estimate {
     }
 
     /// The sum of two numbers, with bounds that hold if those of both do.
-    pub(super) const fn plus(self, other: Self) -> Self {
+    pub(crate) const fn plus(self, other: Self) -> Self {
         Self {
             value: self.value.saturating_add(other.value),
             low: self.low.saturating_add(other.low),
@@ -62,7 +62,7 @@ impl Estimate {
     }
 
     /// At most `most`, and at least `least` as far as that allows.
-    pub(super) fn within(self, least: u64, most: u64) -> Self {
+    pub(crate) fn within(self, least: u64, most: u64) -> Self {
         let high = self.high.max(least).min(most);
         let low = self.low.max(least).min(high);
         Self {
@@ -78,7 +78,7 @@ impl Estimate {
 ///
 /// # Examples
 /// ```
-/// use echoless::audit::WeightedCount;
+/// use echoless_audit::WeightedCount;
 /// let mut events = WeightedCount::new(16);
 /// events.add();
 /// let estimate = events.estimate();
@@ -87,7 +87,7 @@ impl Estimate {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeightedCount {
-    pub(super) observed: u64,
+    pub(crate) observed: u64,
     /// The sum of the weights.
     sum: u64,
     /// The estimated variance of the sum: the sum of `weight * (weight - 1)`.
@@ -121,7 +121,7 @@ impl WeightedCount {
     ///
     /// # Examples
     /// ```
-    /// use echoless::audit::WeightedCount;
+    /// use echoless_audit::WeightedCount;
     /// let (mut many_keys, mut one_key) = (WeightedCount::new(16), WeightedCount::new(16));
     /// for earlier in 0..100 {
     ///     many_keys.add();
@@ -154,7 +154,7 @@ impl WeightedCount {
     }
 
     /// The number of events of which so many, on average, are observed together or not at all.
-    pub(super) fn estimate_grouped(&self, size: f64) -> Estimate {
+    pub(crate) fn estimate_grouped(&self, size: f64) -> Estimate {
         let (sum, variance) = (self.sum as f64, self.variance as f64);
         let low = weighted_quantile(sum, variance, BEYOND);
         // Events that were not observed may have weighed as much as the next one does.
@@ -176,7 +176,7 @@ impl WeightedCount {
     }
 
     /// The events since an earlier state of this count.
-    pub(super) fn since(self, earlier: Self) -> Self {
+    pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             observed: self.observed - earlier.observed,
             sum: self.sum - earlier.sum,
@@ -186,7 +186,7 @@ impl WeightedCount {
     }
 
     /// The events of both counts.
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             observed: self.observed + other.observed,
             sum: self.sum.saturating_add(other.sum),
@@ -197,7 +197,7 @@ impl WeightedCount {
 }
 
 /// The quantile of a gamma distribution with this mean and variance; the mean if that is 0.
-pub(super) fn weighted_quantile(mean: f64, variance: f64, probability: f64) -> f64 {
+pub(crate) fn weighted_quantile(mean: f64, variance: f64, probability: f64) -> f64 {
     if variance == 0.0 {
         return mean;
     }

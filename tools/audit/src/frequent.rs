@@ -5,11 +5,12 @@
 //! table holds it: a key enters with one of its `Duplicate` verdicts, chosen at random, so the more
 //! it has, the sooner it enters.
 
-use super::sampling::{Choices, KeyBitmap, KeyMap};
-use super::saved::{Saved, saved};
-use super::series::SeriesCounts;
-use super::window::{Moment, Windows};
-use crate::hash::KeyHash;
+use echoless::KeyHash;
+
+use crate::sampling::{Choices, KeyBitmap, KeyMap};
+use crate::saved::{Saved, saved};
+use crate::series::SeriesCounts;
+use crate::window::{Moment, Windows};
 
 /// The most keys held, about 0.5 MiB with the hash table around them.
 const CAPACITY: usize = 1 << 12;
@@ -27,7 +28,7 @@ const QUIET: usize = 1 << 12;
 
 /// A bounded table of the keys with the most `Duplicate` verdicts.
 #[derive(Debug, Clone)]
-pub(super) struct FrequentKeys {
+pub(crate) struct FrequentKeys {
     choices: Choices,
     held: KeyMap<Frequent>,
     /// The keys that are held.
@@ -38,7 +39,7 @@ pub(super) struct FrequentKeys {
     /// When the table was last thinned.
     thinned: Moment,
     /// What was found of the keys that are or were held.
-    pub(super) found: SeriesCounts,
+    pub(crate) found: SeriesCounts,
 }
 
 /// A key that is held.
@@ -63,7 +64,7 @@ struct Quiet {
 
 /// Whether the table has judged a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Followed {
+pub(crate) enum Followed {
     /// The key is not held.
     No,
     /// It is held, but its record is unknown.
@@ -73,7 +74,7 @@ pub(super) enum Followed {
 
 /// What the filter remembers of a key.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Record {
+pub(crate) enum Record {
     /// The record of this moment, from which its age counts.
     At(Moment),
     /// None: it is mistaken for another key until it is reported as fresh.
@@ -107,7 +108,7 @@ impl Saved for Record {
 
 impl FrequentKeys {
     /// A table of a stream that has not started.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             choices: Choices::all(SEED),
             held: KeyMap::default(),
@@ -128,14 +129,14 @@ impl FrequentKeys {
 
     /// `false` if the key is not held. It may be `true` for others.
     #[inline(always)]
-    pub(super) fn may_hold(&self, key: KeyHash) -> bool {
+    pub(crate) fn may_hold(&self, key: KeyHash) -> bool {
         self.bitmap.may_hold(key)
     }
 
     /// Whether a `Duplicate` verdict on this key at this tick is certainly right, as far as that is
     /// known without a look-up.
     #[inline]
-    pub(super) fn is_quiet(&mut self, key: KeyHash, tick: impl FnOnce() -> u64) -> bool {
+    pub(crate) fn is_quiet(&mut self, key: KeyHash, tick: impl FnOnce() -> u64) -> bool {
         let quiet = &mut self.quiet[place(key)];
         let is_quiet = quiet.key == key && tick() < quiet.end;
         quiet.verdicts = quiet.verdicts.saturating_add(u32::from(is_quiet));
@@ -145,19 +146,19 @@ impl FrequentKeys {
     /// Passes over one `Duplicate` verdict on a key that is not held. Returns whether the key
     /// should [enter](Self::enter).
     #[inline]
-    pub(super) fn choose(&mut self) -> bool {
+    pub(crate) fn choose(&mut self) -> bool {
         self.choices.choose()
     }
 
     /// Takes note of a `Fresh` verdict on a key that [may be held](Self::may_hold).
-    pub(super) fn record(&mut self, key: KeyHash, now: Moment) {
+    pub(crate) fn record(&mut self, key: KeyHash, now: Moment) {
         if let Some(held) = self.held.get_mut(&key) {
             held.record = Record::At(now);
         }
     }
 
     /// Checks a `Duplicate` verdict on a key that [may be held](Self::may_hold).
-    pub(super) fn check(&mut self, key: KeyHash, now: Moment, windows: Windows) -> Followed {
+    pub(crate) fn check(&mut self, key: KeyHash, now: Moment, windows: Windows) -> Followed {
         let Some(held) = self.held.get_mut(&key) else {
             return Followed::No;
         };
@@ -201,7 +202,7 @@ impl FrequentKeys {
     }
 
     /// Holds a key from its next verdict on.
-    pub(super) fn enter(&mut self, key: KeyHash, record: Record, now: Moment, windows: Windows) {
+    pub(crate) fn enter(&mut self, key: KeyHash, record: Record, now: Moment, windows: Windows) {
         let frequent = Frequent {
             record,
             unknown: 0,
@@ -231,7 +232,7 @@ impl FrequentKeys {
         } else {
             halvings + 1
         };
-        let keys = self.held.keys().map(|key| key.0);
+        let keys = self.held.keys().map(|key| key.get());
         self.choices.set_halvings(halvings, keys);
         self.thinned = now;
         self.held.retain(|_, held| {
@@ -246,7 +247,7 @@ impl FrequentKeys {
 /// The place of a key among the quiet ones.
 #[inline(always)]
 const fn place(key: KeyHash) -> usize {
-    key.0 as usize % QUIET
+    key.get() as usize % QUIET
 }
 
 saved! {

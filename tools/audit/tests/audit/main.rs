@@ -1,12 +1,10 @@
-//! What filters and audits report about the errors of a stream, against an exact oracle.
+//! What audits report about the errors of a stream, against an exact oracle.
 
-mod ages;
 mod bounds;
-mod marks;
 mod real_data;
 mod restart;
+#[path = "../../../../engine/tests/testing/streams.rs"]
 mod streams;
-mod window_ages;
 mod window_bounds;
 
 use echoless::FilterSpec;

@@ -13,11 +13,12 @@
 //! it does not matter how many keys they are spread over. Once a sampled verdict is followed by
 //! another, the key is known to repeat: it stays, and all further ones count exactly.
 
-use super::errors::ErrorCounts;
-use super::sampling::{Choices, KeyBitmap, KeyMap};
-use super::saved::saved;
-use super::weighted_count::WeightedCount;
-use crate::hash::KeyHash;
+use echoless::KeyHash;
+
+use crate::errors::ErrorCounts;
+use crate::sampling::{Choices, KeyBitmap, KeyMap};
+use crate::saved::saved;
+use crate::weighted_count::WeightedCount;
 
 /// The most keys held, about 0.25 MiB with the hash table around them. Twice as many make bounds
 /// narrower by a factor of 1.4, and cost a short run of fresh keys more.
@@ -36,8 +37,8 @@ const SEED: u64 = 0x6175_6469_7420_3031;
 /// the key from the first choice on. The weight starts at 1, and doubles whenever more than 4096
 /// keys are held. Nothing but the sequence of keys and verdicts decides the choices.
 #[derive(Debug, Clone)]
-pub(super) struct FreshSample<M> {
-    pub(super) choices: Choices,
+pub(crate) struct FreshSample<M> {
+    pub(crate) choices: Choices,
     held: KeyMap<Held<M>>,
     /// The keys that are held.
     bitmap: KeyBitmap,
@@ -69,7 +70,7 @@ impl<M> Default for FreshSample<M> {
 
 impl<M> FreshSample<M> {
     /// A sample of a stream that has not started.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             choices: Choices::all(SEED),
             held: KeyMap::default(),
@@ -81,7 +82,7 @@ impl<M> FreshSample<M> {
     }
 
     /// The counts `found` elsewhere, with the missed duplicates that this sample counted.
-    pub(super) const fn complete(&self, found: ErrorCounts) -> ErrorCounts {
+    pub(crate) const fn complete(&self, found: ErrorCounts) -> ErrorCounts {
         ErrorCounts {
             surely_missed: self.surely_missed,
             missed: self.missed,
@@ -91,12 +92,12 @@ impl<M> FreshSample<M> {
 
     /// `false` if the key is not held. It may be `true` for others.
     #[inline(always)]
-    pub(super) fn may_hold(&self, key: KeyHash) -> bool {
+    pub(crate) fn may_hold(&self, key: KeyHash) -> bool {
         self.bitmap.may_hold(key)
     }
 
     /// The keys that [may be held](Self::may_hold).
-    pub(super) const fn bitmap(&self) -> &KeyBitmap {
+    pub(crate) const fn bitmap(&self) -> &KeyBitmap {
         &self.bitmap
     }
 
@@ -107,7 +108,7 @@ impl<M> FreshSample<M> {
     /// Given the moment at which the key was last recorded, `is_missed` returns whether the filter
     /// should still hold it, and `is_over` whether the sample may drop it, which it does if memory
     /// is short.
-    pub(super) fn fresh(
+    pub(crate) fn fresh(
         &mut self,
         key: KeyHash,
         now: M,
@@ -152,7 +153,7 @@ impl<M> FreshSample<M> {
 
     /// Takes note of a `Duplicate` verdict on a key that is [held](Self::may_hold): the key is
     /// renewed, or was forgotten and is not held any longer.
-    pub(super) fn duplicate(&mut self, key: KeyHash, now: M, is_over: impl FnOnce(&M) -> bool) {
+    pub(crate) fn duplicate(&mut self, key: KeyHash, now: M, is_over: impl FnOnce(&M) -> bool) {
         let Some(held) = self.held.get_mut(&key) else {
             return;
         };
@@ -170,7 +171,7 @@ impl<M> FreshSample<M> {
         self.held.retain(|_, held| !is_over(&held.last));
         while self.held.len() > CAPACITY / 4 * 3 {
             let halvings = self.choices.halvings() + 1;
-            let keys = self.held.keys().map(|key| key.0);
+            let keys = self.held.keys().map(|key| key.get());
             self.choices.set_halvings(halvings, keys);
             self.missed.set_weight(1 << halvings);
             let mask = (1_u64 << halvings) - 1;
@@ -236,11 +237,11 @@ saved! {
 mod tests {
     use std::collections::{HashMap, HashSet};
 
+    use echoless::KeyHasher;
     use rand_xoshiro::SplitMix64;
     use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     use super::*;
-    use crate::hash::KeyHasher;
 
     fn observe(sample: &mut FreshSample<u64>, key: u64, now: u64, window: u64) {
         let key = KeyHasher::seeded(1).hash_u64(key);

@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 
-use super::saved::saved;
-use crate::report::MissAge;
+use echoless::MissAge;
+
+use crate::saved::saved;
 
 /// The blocks that the keys are counted in before a duplicate of the first of them is missed.
 const PARTS: f64 = 32.0;
@@ -16,7 +17,7 @@ const MOST_BLOCKS: usize = 256;
 
 /// Finds the shortest time in which so many keys came that a filter begins to miss the first.
 #[derive(Debug, Clone)]
-pub(super) struct Turnover {
+pub(crate) struct Turnover {
     /// The number of keys.
     age: MissAge,
     /// The latest keys, in the order in which they came.
@@ -37,7 +38,7 @@ struct Block {
 }
 
 impl Turnover {
-    pub(super) const fn new(age: MissAge) -> Self {
+    pub(crate) const fn new(age: MissAge) -> Self {
         Self {
             age,
             blocks: VecDeque::new(),
@@ -48,7 +49,7 @@ impl Turnover {
 
     /// Counts a key of a sample of 1 in `2^halvings`, which was in the block `before` if it comes
     /// again. The busiest window had so many keys. Returns the block of the key.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         before: Option<u64>,
         tick: u64,
@@ -79,7 +80,7 @@ impl Turnover {
     }
 
     /// Counts the keys anew after some left the sample: these are the blocks of those that stay.
-    pub(super) fn recount(&mut self, blocks: impl Iterator<Item = u64>) {
+    pub(crate) fn recount(&mut self, blocks: impl Iterator<Item = u64>) {
         for block in &mut self.blocks {
             block.keys = 0;
         }
@@ -92,7 +93,7 @@ impl Turnover {
     }
 
     /// The shortest time, in ticks, until now; `None` if there were never enough keys.
-    pub(super) fn shortest(&self, now: u64, halvings: u32, busiest: u64) -> Option<u64> {
+    pub(crate) fn shortest(&self, now: u64, halvings: u32, busiest: u64) -> Option<u64> {
         let most = self.keys(halvings, busiest);
         let (mut keys, mut start) = (0, None);
         for block in self.blocks.iter().rev() {
@@ -120,8 +121,9 @@ saved! {
 
 #[cfg(test)]
 mod tests {
+    use echoless::AgeOrigin;
+
     use super::*;
-    use crate::report::AgeOrigin;
 
     fn of(keys: f64) -> Turnover {
         Turnover::new(MissAge::new(keys, AgeOrigin::Recorded))

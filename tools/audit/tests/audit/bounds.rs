@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use echoless::audit::{Audit, ErrorEstimates, Estimate};
 use echoless::{Filter, KeyHasher, Report, Verdicts};
+use echoless_audit::{Audit, ErrorEstimates, Estimate};
 
 use crate::streams::{STREAMS, Stream};
 use crate::{FILTERS, parse};

@@ -6,22 +6,21 @@
 
 use std::collections::VecDeque;
 
+use echoless::extend::DetectedKernel;
+use echoless::{AgeOrigin, KeyHash, MissAge, Window};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::errors::ErrorCounts;
-use super::sampling::KeyMap;
-use super::stream::Audit;
-use super::window::WindowAudit;
-use crate::hash::KeyHash;
-use crate::isa::DetectedKernel;
-use crate::report::{AgeOrigin, MissAge, Window};
+use crate::errors::ErrorCounts;
+use crate::sampling::KeyMap;
+use crate::stream::Audit;
+use crate::window::WindowAudit;
 
 /// Audits and their counts as bytes: with them, estimates go on after a restart.
 ///
 /// # Examples
 /// ```
-/// use echoless::audit::{Audit, ErrorCounts, SavedAudit};
+/// use echoless_audit::{Audit, ErrorCounts, SavedAudit};
 /// use echoless::{KeyHasher, Verdict};
 /// let key = KeyHasher::seeded(0).hash(b"call 17");
 /// let mut audit = Audit::new();
@@ -66,27 +65,22 @@ pub trait Saved: Sized {
 /// Saves and loads structures field by field.
 macro_rules! saved {
     ($($type:ident $(<$parameter:ident>)? { $($field:ident),* })*) => {$(
-        impl $(<$parameter: $crate::audit::saved::Saved>)? $crate::audit::saved::Saved
+        impl $(<$parameter: $crate::saved::Saved>)? $crate::saved::Saved
             for $type $(<$parameter>)?
         {
             fn save(&self, bytes: &mut Vec<u8>) {
                 // A field that is left out does not compile.
                 let Self { $($field),* } = self;
-                $($crate::audit::saved::Saved::save($field, bytes);)*
+                $($crate::saved::Saved::save($field, bytes);)*
             }
 
             fn load(bytes: &mut &[u8]) -> Option<Self> {
-                Some(Self { $($field: $crate::audit::saved::Saved::load(bytes)?),* })
+                Some(Self { $($field: $crate::saved::Saved::load(bytes)?),* })
             }
         }
     )*};
 }
-pub(super) use saved;
-
-saved! {
-    Window { ticks, granule }
-    MissAge { age, since, least }
-}
+pub(crate) use saved;
 
 macro_rules! saved_numbers {
     ($($type:ident)*) => {$(
@@ -244,6 +238,30 @@ impl Saved for SplitMix64 {
 
     fn load(bytes: &mut &[u8]) -> Option<Self> {
         u64::load(bytes).map(|state| Self::from_seed(state.to_le_bytes()))
+    }
+}
+
+impl Saved for Window {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        self.ticks.save(bytes);
+        self.granule.save(bytes);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self::new(u64::load(bytes)?, u64::load(bytes)?))
+    }
+}
+
+impl Saved for MissAge {
+    fn save(&self, bytes: &mut Vec<u8>) {
+        self.age.save(bytes);
+        self.since.save(bytes);
+        self.least.save(bytes);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Option<Self> {
+        let age = Self::new(f64::load(bytes)?, AgeOrigin::load(bytes)?);
+        Some(age.least(f64::load(bytes)?))
     }
 }
 

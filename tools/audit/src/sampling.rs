@@ -5,13 +5,13 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use echoless::KeyHash;
+use echoless::extend::DetectedKernel;
+use echoless::extend::select::{BITMAP_WORDS, GROUP, SelectLoop, SelectOps, bit_of, run_with_ops};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::saved::saved;
-use crate::hash::KeyHash;
-use crate::isa::DetectedKernel;
-use crate::kernels::{BITMAP_WORDS, GROUP, SelectLoop, SelectOps, bit_of, run_with_ops};
+use crate::saved::saved;
 
 /// An odd multiplier that no filter uses. Dense lines take the partner of a line from the high bits
 /// of a product, too: with the same multiplier, all keys of a sample would have the same partner.
@@ -20,17 +20,17 @@ const SPREAD: u64 = 0xd134_2543_de82_ef95;
 /// Whether a key belongs to a sample of 1 key in `2^halvings`, at most 63 halvings. A smaller
 /// sample is a subset of a larger one.
 #[inline(always)]
-pub(super) const fn is_sampled(key: KeyHash, halvings: u32) -> bool {
+pub(crate) const fn is_sampled(key: KeyHash, halvings: u32) -> bool {
     // The high bits of the product depend on all bits of the hash, so the sample is independent of
     // lines (high bits of the hash) and of fingerprints (low bits). Two shifts, as a single one
     // would be by 64 with 0 halvings.
-    key.0.wrapping_mul(SPREAD) >> (63 - halvings) >> 1 == 0
+    key.get().wrapping_mul(SPREAD) >> (63 - halvings) >> 1 == 0
 }
 
 /// Chooses each verdict with the same probability, 1 in `2^halvings`, independently of all others.
 /// Nothing but the sequence of keys and verdicts decides the choices.
 #[derive(Debug, Clone)]
-pub(super) struct Choices {
+pub(crate) struct Choices {
     random: SplitMix64,
     /// One verdict in `2^halvings` is chosen on average.
     halvings: u32,
@@ -40,7 +40,7 @@ pub(super) struct Choices {
 
 impl Choices {
     /// Chooses every verdict. The seed need not be secret, only independent of the stream.
-    pub(super) fn all(seed: u64) -> Self {
+    pub(crate) fn all(seed: u64) -> Self {
         Self {
             random: SplitMix64::seed_from_u64(seed),
             halvings: 0,
@@ -50,7 +50,7 @@ impl Choices {
 
     /// Passes over `verdicts` verdicts, unless one of them is chosen. Returns whether it did.
     #[inline]
-    pub(super) fn pass(&mut self, verdicts: u64) -> bool {
+    pub(crate) fn pass(&mut self, verdicts: u64) -> bool {
         let passes = verdicts <= self.skipped;
         if passes {
             self.skipped -= verdicts;
@@ -60,7 +60,7 @@ impl Choices {
 
     /// Passes over one verdict. Returns whether it is chosen.
     #[inline]
-    pub(super) fn choose(&mut self) -> bool {
+    pub(crate) fn choose(&mut self) -> bool {
         if self.pass(1) {
             return false;
         }
@@ -70,7 +70,7 @@ impl Choices {
 
     /// Passes over the verdicts at the set bits, up to the one before the next chosen one. Returns
     /// all bits below that of the chosen one; all bits if none of these is chosen.
-    pub(super) fn before_chosen(&mut self, verdicts: u64) -> u64 {
+    pub(crate) fn before_chosen(&mut self, verdicts: u64) -> u64 {
         let mut left = verdicts;
         while self.skipped > 0 && left != 0 {
             self.skipped -= 1;
@@ -82,12 +82,12 @@ impl Choices {
         }
     }
 
-    pub(super) const fn halvings(&self) -> u32 {
+    pub(crate) const fn halvings(&self) -> u32 {
         self.halvings
     }
 
     /// The number of verdicts that a chosen one stands for.
-    pub(super) const fn weight(&self) -> u64 {
+    pub(crate) const fn weight(&self) -> u64 {
         1 << self.halvings
     }
 
@@ -95,7 +95,7 @@ impl Choices {
     ///
     /// The choices depend on the stream, of which the `keys` were held: a sequence that every run
     /// shares would be wrong about the same part of every stream.
-    pub(super) fn set_halvings(&mut self, halvings: u32, keys: impl Iterator<Item = u64>) {
+    pub(crate) fn set_halvings(&mut self, halvings: u32, keys: impl Iterator<Item = u64>) {
         let content = keys.fold(0, u64::wrapping_add);
         self.halvings = halvings;
         self.random = SplitMix64::seed_from_u64(self.random.next_u64() ^ content);
@@ -103,7 +103,7 @@ impl Choices {
     }
 
     /// A random number.
-    pub(super) fn draw(&mut self) -> u64 {
+    pub(crate) fn draw(&mut self) -> u64 {
         self.random.next_u64()
     }
 
@@ -134,12 +134,12 @@ impl Choices {
 /// 32. Half of the words would cost more in look-ups of keys that are not held, twice as many more in
 /// cache misses.
 #[derive(Debug, Clone)]
-pub(super) struct KeyBitmap {
+pub(crate) struct KeyBitmap {
     words: Box<[u64; BITMAP_WORDS]>,
 }
 
 impl KeyBitmap {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             words: Box::new([0; BITMAP_WORDS]),
         }
@@ -147,18 +147,18 @@ impl KeyBitmap {
 
     /// `false` if the table does not hold the key. It may be `true` for others.
     #[inline(always)]
-    pub(super) fn may_hold(&self, key: KeyHash) -> bool {
+    pub(crate) fn may_hold(&self, key: KeyHash) -> bool {
         let (word, bit) = bit_of(key);
         self.words[word] >> bit & 1 == 1
     }
 
-    pub(super) fn add(&mut self, key: KeyHash) {
+    pub(crate) fn add(&mut self, key: KeyHash) {
         let (word, bit) = bit_of(key);
         self.words[word] |= 1 << bit;
     }
 
     /// Forgets the keys that have left the table: it holds these.
-    pub(super) fn redraw<'a>(&mut self, keys: impl Iterator<Item = &'a KeyHash>) {
+    pub(crate) fn redraw<'a>(&mut self, keys: impl Iterator<Item = &'a KeyHash>) {
         self.words.fill(0);
         for key in keys {
             self.add(*key);
@@ -168,7 +168,7 @@ impl KeyBitmap {
 
 /// The keys of a word that are sampled, as [`is_sampled`] says, and those that a table may hold, one
 /// bit each.
-pub(super) fn find_sampled_and_held(
+pub(crate) fn find_sampled_and_held(
     kernel: DetectedKernel,
     keys: &[KeyHash],
     halvings: u32,
@@ -199,16 +199,16 @@ impl SelectLoop for FindKeys<'_> {
     fn run<O: SelectOps>(self, ops: O) -> (u64, u64) {
         let (mut others, mut held) = (0, 0);
         let (groups, rest) = self.keys.as_chunks::<GROUP>();
-        let mut last = [KeyHash(0); GROUP];
+        let mut last = [KeyHash::from_uniform(0); GROUP];
         last[..rest.len()].copy_from_slice(rest);
         let mut at = 0;
         // As in `is_sampled`; without halvings there is no border, and none are others.
         let border = 1_u64.checked_shl(64 - self.halvings).unwrap_or(0);
         // The last group is padded; the bits of the padding are masked off below.
         for keys in groups.iter().chain(std::iter::once(&last)).take(64 / GROUP) {
-            let mut spread = [KeyHash(0); GROUP];
+            let mut spread = [KeyHash::from_uniform(0); GROUP];
             for (spread, key) in spread.iter_mut().zip(keys) {
-                *spread = KeyHash(key.0.wrapping_mul(SPREAD));
+                *spread = KeyHash::from_uniform(key.get().wrapping_mul(SPREAD));
             }
             others |= u64::from(ops.at_least(&spread, border)) << at;
             held |= u64::from(ops.have_bits(keys, self.bitmap)) << at;
@@ -225,12 +225,12 @@ impl SelectLoop for FindKeys<'_> {
 }
 
 /// A hash table of key hashes. Nothing may depend on the order in which it iterates.
-pub(super) type KeyMap<V> = HashMap<KeyHash, V, SecretState>;
+pub(crate) type KeyMap<V> = HashMap<KeyHash, V, SecretState>;
 
 /// Hashes key hashes once more under a secret of the process, which takes one multiplication:
 /// crafted key hashes do not collide in the table.
 #[derive(Debug, Clone)]
-pub(super) struct SecretState {
+pub(crate) struct SecretState {
     secret: u64,
 }
 
@@ -252,7 +252,7 @@ impl BuildHasher for SecretState {
 
 /// The state of [`SecretState`]'s hasher.
 #[derive(Debug, Clone)]
-pub(super) struct SecretHasher(u64);
+pub(crate) struct SecretHasher(u64);
 
 impl Hasher for SecretHasher {
     fn write(&mut self, bytes: &[u8]) {
@@ -280,10 +280,12 @@ saved! {
 
 #[cfg(test)]
 mod tests {
+    use echoless::KeyHasher;
+    use echoless::extend::Bucket as _;
+    use echoless::memory::Line;
+
     use super::*;
-    use crate::hash::KeyHasher;
-    use crate::isa::tested::kernels;
-    use crate::kernels::PageKey;
+    use crate::tested::kernels;
 
     #[test]
     fn keys_of_a_word_are_found_as_one_by_one() {
@@ -318,6 +320,17 @@ mod tests {
         squares.sum::<f64>() / mean / (counts.len() - 1) as f64
     }
 
+    /// The distance of the two lines of a key in dense lines, and the random bits that a filter
+    /// chooses between them with.
+    fn step_and_coin(key: KeyHash) -> (usize, u64) {
+        let mut step = 0;
+        <[Line; 64]>::for_each_line(0, key, |line| step = line);
+        // Both are of one product. That its steps are those of the filter shows that it is the one.
+        let product = key.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        assert_eq!(step, ((product >> 58) as usize).max(1));
+        (step, product >> 32 & 0xff)
+    }
+
     #[test]
     fn sampled_keys_are_spread_over_lines_partners_coins_and_fingerprints() {
         let hasher = KeyHasher::seeded(1);
@@ -327,11 +340,11 @@ mod tests {
             for key in 0..64_000_u64 << halvings {
                 let key = hasher.hash_u64(key);
                 if is_sampled(key, halvings) {
-                    let page = PageKey::new(key);
+                    let (step, coin) = step_and_coin(key);
                     sampled += 1;
                     counts[0][key.line(64) as usize] += 1;
-                    counts[1][page.step] += 1;
-                    counts[2][(page.coin % 64) as usize] += 1;
+                    counts[1][step] += 1;
+                    counts[2][(coin % 64) as usize] += 1;
                     counts[3][(key.get() % 64) as usize] += 1;
                 }
             }

@@ -20,14 +20,20 @@
 mod errors;
 mod frequent;
 mod fresh_sample;
+mod gamma;
 mod sampling;
 mod saved;
 mod series;
 mod stream;
+#[cfg(test)]
+#[path = "../../../engine/tests/kernels/mod.rs"]
+mod tested;
 mod turnover;
 mod weighted_count;
 mod window;
 
+#[cfg(test)]
+use echoless::Kernel;
 pub use errors::{ErrorCounts, ErrorEstimates, RateEstimate};
 pub use saved::SavedAudit;
 pub use series::{SeriesCounts, SeriesSum};
