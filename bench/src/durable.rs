@@ -10,8 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use echoless::state::{SavedState, replace_file};
+use echoless::state::SavedState;
 use echoless::{FilterSpec, KeyHasher, LineFilter, OrderedFilter, Verdicts};
+use echoless_durable::replace_file;
 
 use crate::clock::{median, median_of, thread_seconds};
 use crate::failure::Failure;

@@ -162,7 +162,6 @@
 //! | [`assembly`] | partitions on threads: engines, their ports, and ordered filters |
 //! | [`shared`] | the filter that all threads share |
 //! | [`verdicts`] | iterators over the verdicts of a batch |
-//! | [`verified`] | verdicts without errors, by a set of all keys beside a filter |
 //! | [`theory`] | the formulas: rates, ages and parameters |
 //! | [`memory`] | cache lines and the arrays that hold them |
 //! | [`transport`] | waiting and waking |
@@ -201,7 +200,6 @@ pub mod theory;
 #[cfg(feature = "threads")]
 pub mod transport;
 pub mod verdicts;
-pub mod verified;
 
 #[cfg(feature = "threads")]
 pub use assembly::{

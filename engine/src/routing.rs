@@ -13,12 +13,10 @@ mod masks;
 pub(crate) mod messages;
 #[cfg(feature = "threads")]
 mod offsets;
-#[cfg(feature = "threads")]
-mod round_trip;
 
 pub use batch::RoutedBatch;
 #[cfg(feature = "threads")]
-pub use {messages::RoutingWay, round_trip::RoundTrip};
+pub use messages::{Router, RoutingWay, Selections};
 
 /// The most keys of a message.
 // One bit of the answer for each key, and the answer is one word. Models need batches of several

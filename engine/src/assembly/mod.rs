@@ -84,5 +84,5 @@ pub use shutdown::ShutdownError;
 pub use status::EngineCounts;
 pub use worker::{Pinning, pin_thread};
 
-#[doc(hidden)]
-pub use crate::routing::{RoundTrip, RoutingWay};
+#[doc(hidden)] // public only for the benchmark of routing
+pub use crate::routing::{Router, RoutingWay, Selections};

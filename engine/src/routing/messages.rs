@@ -21,7 +21,7 @@ pub enum RoutingWay {
 /// Divides the keys of one batch into messages to their owners. Its buffers are reused from batch
 /// to batch.
 #[derive(Debug)]
-pub(crate) struct Router {
+pub struct Router {
     partitioning: Partitioning,
     kernel: DetectedKernel,
     /// A buffer for each partition; empty if there are too many to be compared.
@@ -32,7 +32,7 @@ pub(crate) struct Router {
 
 /// Which keys of a batch each partition owns, and how many of them are answered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Selections {
+pub struct Selections {
     /// A mask for each partition; empty if there are too many to be compared.
     pub(super) masks: Vec<KeyMask>,
     /// In use if `masks` is empty.
@@ -42,7 +42,7 @@ pub(crate) struct Selections {
 /// A message of an owner that is not its first: the index of its first key among the keys of the
 /// owner where there is a mask, the number of the message where there are offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MessageIndex(pub(super) u32);
+pub struct MessageIndex(pub(super) u32);
 
 impl MessageIndex {
     pub(super) const fn number(self) -> usize {
@@ -51,7 +51,8 @@ impl MessageIndex {
 }
 
 impl Router {
-    pub(crate) fn new(partitioning: Partitioning) -> Self {
+    /// The router that ports use, on the best kernel.
+    pub fn new(partitioning: Partitioning) -> Self {
         let way = if partitioning.count() <= MAX_COMPARED_PARTITIONS {
             RoutingWay::Compare
         } else {
@@ -61,11 +62,7 @@ impl Router {
     }
 
     /// A router that uses this kernel and this way.
-    pub(super) fn with(
-        partitioning: Partitioning,
-        kernel: DetectedKernel,
-        way: RoutingWay,
-    ) -> Self {
+    pub fn with(partitioning: Partitioning, kernel: DetectedKernel, way: RoutingWay) -> Self {
         let buffers = match way {
             RoutingWay::Compare => partitioning.count(),
             RoutingWay::Write => 0,
@@ -86,7 +83,7 @@ impl Router {
 
     /// Divides the keys of a batch, of fewer than 2^31 keys, into messages, and resets `selections`
     /// to them.
-    pub(crate) fn route(&mut self, keys: &[KeyHash], selections: &mut Selections) {
+    pub fn route(&mut self, keys: &[KeyHash], selections: &mut Selections) {
         assert!(keys.len() < 1 << 31, "a batch of {} keys", keys.len());
         let Selections { masks, offsets } = selections;
         masks.resize_with(self.buffers.len(), KeyMask::default);
@@ -103,13 +100,14 @@ impl Router {
         }
     }
 
-    pub(crate) const fn kernel(&self) -> DetectedKernel {
+    /// The kernel that it uses.
+    pub const fn kernel(&self) -> DetectedKernel {
         self.kernel
     }
 
     /// The keys of a message of the last routed batch to a partition, and the next message to it.
     /// `None` is the first one, which is empty if the partition owns no key.
-    pub(crate) fn message(
+    pub fn message(
         &self,
         selections: &Selections,
         owner: usize,
@@ -127,7 +125,7 @@ impl Router {
 
 impl Selections {
     /// Takes the answer to the next message of a partition, one bit for each of its keys.
-    pub(crate) fn answer(
+    pub fn answer(
         &mut self,
         owner: usize,
         kernel: DetectedKernel,
@@ -169,7 +167,7 @@ impl Selections {
     }
 
     /// Completes the verdicts of the batch, once every message is answered or has none.
-    pub(crate) fn finish(&self, kernel: DetectedKernel, verdicts: &mut Verdicts) {
+    pub fn finish(&self, kernel: DetectedKernel, verdicts: &mut Verdicts) {
         if self.masks.is_empty() {
             self.offsets.look_up(kernel, verdicts);
         }

@@ -27,7 +27,6 @@
 mod error;
 mod header;
 mod reader;
-mod replace_file;
 mod replay;
 mod restore;
 mod save;
@@ -38,7 +37,6 @@ mod writer;
 pub use error::StateError;
 pub use header::Header;
 pub use reader::StateReader;
-pub use replace_file::{ReplacementFile, replace_file, sync_folder};
 pub use replay::Replay;
 pub use restore::{Restored, SavedState, restore_parts};
 #[cfg(feature = "threads")]

@@ -25,34 +25,13 @@ impl FilterSpec {
     /// Writes in pieces of 1 MiB, at most as many bytes as the filter has memory and some more, and
     /// flushes `output`.
     ///
-    /// A crash in the middle leaves half a state, so pass a file of
-    /// [`replace_file`](super::replace_file).
+    /// A crash in the middle leaves half a state, so pass a file that replaces the old one when it
+    /// is complete (`replace_file` of `echoless-durable`).
     ///
     /// # Errors
     /// [`StateError::Build`] if [`build_lines`](Self::build_lines) would reject the specification,
     /// or the filters have another one, or are not all of its lines in their order, or there are
     /// too many `bytes`; [`StateError::Io`] if `output` fails.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::fs::{self, File};
-    ///
-    /// use echoless::state::{SavedState, StateError, replace_file};
-    /// use echoless::{FilterSpec, KeyHasher};
-    ///
-    /// let hasher = KeyHasher::seeded(0);
-    /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
-    /// // Two partitions, such as an engine returns when it is shut down.
-    /// let mut partitions = spec.build_line_partitions(2)?;
-    /// let path = std::env::temp_dir().join(format!("{}.state", std::process::id()));
-    /// replace_file(&path, |file| spec.save(partitions.filters_mut(), &hasher, b"", file))?;
-    ///
-    /// let saved = SavedState::open(File::open(&path)?)?;
-    /// saved.check(&spec, &hasher)?;
-    /// assert_eq!(saved.restore_partitions(3)?.filter.partitioning().count(), 3);
-    /// # fs::remove_file(path)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn save<F: LineFilter>(
         &self,
         partitions: &mut [F],

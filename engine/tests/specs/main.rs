@@ -8,7 +8,6 @@ mod arrivals;
 mod page;
 mod state;
 mod state_errors;
-mod state_files;
 mod state_format;
 mod state_sections;
 mod state_shared;

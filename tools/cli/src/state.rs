@@ -6,9 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use echoless::spec::format_bytes;
-use echoless::state::ReplacementFile;
 use echoless_durable::storage::RealStorage;
-use echoless_durable::{Contents, JournalError, export, import, show, verify};
+use echoless_durable::{Contents, JournalError, ReplacementFile, export, import, show, verify};
 use echoless_records::failure::{Failure, visible_json, without_controls};
 use echoless_records::files::{
     Target, check_outside_of_state, check_stdout, standard_output, write_stdout,

@@ -263,7 +263,7 @@ fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalE
 /// journal must not be open. `name` is that of the output, for errors.
 ///
 /// A crash in the middle leaves half a state, so pass a file of
-/// [`replace_file`](echoless::state::replace_file).
+/// [`replace_file`](crate::replace_file).
 ///
 /// # Errors
 /// As [`Journal::open`](crate::Journal::open); [`JournalError::Segments`] if the folder has no

@@ -52,6 +52,11 @@
 //!   again, where another one was evicted for it meanwhile. Then the lines depend on the time of
 //!   the answers, and no journal of keys leads to them.
 //!
+//! # Parts for other programs
+//! [`replace_file`] writes a file, such as a saved filter, so that a crash leaves the old or the new
+//! one. [`Verified`] has verdicts without errors: it asks a set of all keys, such as a
+//! [`DigestStore`], where a filter may be wrong.
+//!
 //! [`storage`] has the few operations with files and folders that all of this needs, and says when
 //! each of them is durable.
 
@@ -64,11 +69,13 @@ mod error;
 #[cfg(feature = "journal")]
 mod journal;
 mod options;
+mod replace_file;
 #[cfg(feature = "journal")]
 mod segment;
 #[cfg(feature = "journal")]
 mod segments;
 pub mod storage;
+mod verified;
 mod whole;
 
 #[cfg(feature = "journal")]
@@ -82,5 +89,7 @@ pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
 pub use options::{
     ChangedOption, Decides, LastingOption, check_hasher, check_options, decides, meaning,
 };
+pub use replace_file::{ReplacementFile, replace_file, sync_folder};
 #[cfg(feature = "journal")]
 pub use segment::{Commit, is_of_journal};
+pub use verified::{DigestSet, Verified};

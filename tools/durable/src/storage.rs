@@ -118,7 +118,7 @@ pub trait StorageFile: Write + Debug + Send {
 /// The storage of the operating system.
 ///
 /// Folders are synced on Unix, as far as they can be read and their file system syncs any
-/// ([`sync_folder`](echoless::state::sync_folder)).
+/// ([`sync_folder`](crate::sync_folder)).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealStorage;
 
@@ -168,7 +168,7 @@ impl Storage for RealStorage {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        echoless::state::sync_folder(folder)
+        crate::sync_folder(folder)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {

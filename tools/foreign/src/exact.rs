@@ -20,10 +20,9 @@ use std::sync::Arc;
 
 use echoless::hash::{KeyDigest, KeyDigester};
 use echoless::state::{SavedState, restore_parts};
-use echoless::verified::{DigestSet, Verified};
 use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, Tally, Verdicts};
 use echoless_durable::storage::{RealStorage, Storage};
-use echoless_durable::{DigestHasher, DigestStore, KEYS_FOLDER, Kept};
+use echoless_durable::{DigestHasher, DigestSet, DigestStore, KEYS_FOLDER, Kept, Verified};
 
 use crate::failure::{Code, Failure};
 use crate::filter::{read_file, spec_of, write_file};

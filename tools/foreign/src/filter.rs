@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use echoless::spec::Form;
-use echoless::state::replace_file;
 use echoless::{BuildError, FilterSpec, KeyHasher, LineFilter, Partitioned, Report, SpecError};
+use echoless_durable::replace_file;
 
 use crate::failure::{Code, Failure};
 use crate::keys::{Keys, observe_blocks};

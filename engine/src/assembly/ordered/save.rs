@@ -123,8 +123,8 @@ impl<F: LineFilter> OrderedFilter<F> {
     /// `cut` ends the save, and the state stays without a commit.
     ///
     /// # Errors
-    /// [`SaveError`]. `output` has part of a state then, so it should be a file of
-    /// [`replace_file`](crate::state::replace_file).
+    /// [`SaveError`]. `output` has part of a state then, so it should be a file that
+    /// replaces the old one when it is complete (`replace_file` of `echoless-durable`).
     ///
     /// # Examples
     /// ```

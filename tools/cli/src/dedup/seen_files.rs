@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use blake3::{Hash, Hasher};
 use echoless::SpecError;
-use echoless::state::replace_file;
+use echoless_durable::replace_file;
 use echoless_records::failure::{Failure, without_controls, write_stderr};
 use echoless_records::files::Source;
 use echoless_records::progress::{Counted, ProgressLine};

@@ -25,12 +25,12 @@ use std::slice;
 use std::sync::Arc;
 
 use echoless::hash::{KeyDigest, KeyDigester};
-use echoless::verified::DigestSet;
 
 pub use self::run::Kept;
 use self::run::{Entry, Run, RunHeader, damaged, write_run};
 use crate::error::{At, JournalError};
 use crate::storage::Storage;
+use crate::verified::DigestSet;
 use crate::whole::ASIDE;
 
 /// The folder beside the state of a program for its set, if it has one.
@@ -73,9 +73,8 @@ const MOST_UNCOMMITTED: usize = 64;
 /// ```
 /// use std::sync::Arc;
 /// use echoless::hash::KeyDigester;
-/// use echoless::verified::DigestSet;
 /// use echoless_durable::storage::RealStorage;
-/// use echoless_durable::{DigestStore, JournalError, Kept};
+/// use echoless_durable::{DigestSet, DigestStore, JournalError, Kept};
 /// # let temporary = tempfile::tempdir().expect("a folder");
 /// # let folder = &temporary.path().join("keys");
 /// let digester = KeyDigester::keyed([7; 16]);

@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use echoless::hash::{KeyDigest, KeyDigester};
 use echoless::state::checksum;
-use echoless::verified::DigestSet;
 use echoless_durable::storage::{RealStorage, Storage};
-use echoless_durable::{DigestStore, Kept};
+use echoless_durable::{DigestSet, DigestStore, Kept};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -7,6 +7,7 @@ mod files;
 mod journals;
 mod power_cuts;
 mod program;
+mod replaced_files;
 mod simulated;
 mod sinks;
 mod storages;

@@ -6,8 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use echoless::SpecError;
-use echoless::state::ReplacementFile;
-use echoless_durable::{KEYS_FOLDER, is_of_journal};
+use echoless_durable::{KEYS_FOLDER, ReplacementFile, is_of_journal};
 use same_file::Handle;
 
 use super::descriptors::check_stdout;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use echoless::Report;
-use echoless::state::ReplacementFile;
+use echoless_durable::ReplacementFile;
 use echoless_records::failure::Failure;
 use echoless_records::files::{Opened, Source, Target, Targets};
 use same_file::is_same_file;

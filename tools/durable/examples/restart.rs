@@ -5,7 +5,7 @@
 //! before once more; without its state the second run would pass them again.
 //!
 //! ```sh
-//! cargo run --release -p echoless --example restart
+//! cargo run --release -p echoless-durable --example restart
 //! ```
 
 use std::error::Error;
@@ -14,8 +14,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process;
 
-use echoless::state::{SavedState, replace_file};
+use echoless::state::SavedState;
 use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Verdicts};
+use echoless_durable::replace_file;
 
 const RECORDS: u64 = 10_000;
 /// The records of the day before that are sent once more.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use echoless::state::replace_file;
+use echoless_durable::replace_file;
 
 /// An empty folder, removed at the end.
 struct Folder(PathBuf);
@@ -93,7 +93,7 @@ mod kinds {
     use std::process::Command;
     use std::thread;
 
-    use echoless::state::sync_folder;
+    use echoless_durable::sync_folder;
 
     use super::*;
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```
 /// use std::fs;
 /// use std::io::{self, Write};
-/// use echoless::state::replace_file;
+/// use echoless_durable::replace_file;
 /// let path = std::env::temp_dir().join(format!("{}.replaced", std::process::id()));
 /// replace_file(&path, |file| file.write_all(b"old"))?;
 /// let failed: io::Result<()> = replace_file(&path, |file| {
@@ -58,7 +58,7 @@ pub fn replace_file<T, E: From<io::Error>>(
 /// ```
 /// use std::fs;
 /// use std::io::Write;
-/// use echoless::state::ReplacementFile;
+/// use echoless_durable::ReplacementFile;
 /// let path = std::env::temp_dir().join(format!("{}.begun", std::process::id()));
 /// fs::write(&path, "old")?;
 /// let next = ReplacementFile::begin(&path)?;

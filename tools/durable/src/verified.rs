@@ -7,12 +7,10 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::mem;
 
-use crate::error::SpecError;
-use crate::filters::lines::LineFilter;
-use crate::hash::{KeyDigest, KeyDigester, KeyHash, KeyHasher};
-use crate::verdicts::{Verdict, Verdicts};
+use echoless::hash::{KeyDigest, KeyDigester};
+use echoless::{KeyHash, KeyHasher, LineFilter, SpecError, Verdict, Verdicts};
 
-/// A set of digests: a [`HashSet`], the `DigestStore` of `echoless-durable`, or a database.
+/// A set of digests: a [`HashSet`], a [`DigestStore`](crate::DigestStore), or a database.
 pub trait DigestSet {
     /// Why a call failed.
     type Error;
@@ -61,7 +59,7 @@ impl<B: BuildHasher> DigestSet for HashSet<KeyDigest, B> {
 /// up in the set. So a set on a disk or behind a network gets two calls for a batch: one for the keys
 /// that were seen before and few others, and one with the new keys. Once the filter has evicted a key,
 /// all are looked up: give it the memory for all keys
-/// ([`FingerprintSpec::for_keys`](crate::FingerprintSpec::for_keys)).
+/// ([`FingerprintSpec::for_keys`](echoless::FingerprintSpec::for_keys)).
 ///
 /// A key is compared by its [digest](KeyDigest), of 128 bits: of `n` different keys, any two have
 /// one with a probability below `n^2 / 2^129`, crafted ones too.
@@ -74,7 +72,7 @@ impl<B: BuildHasher> DigestSet for HashSet<KeyDigest, B> {
 /// use std::collections::HashSet;
 /// use echoless::hash::{KeyDigest, KeyDigester};
 /// use echoless::{FingerprintSpec, KeyHasher, Verdict, Verdicts};
-/// use echoless::verified::Verified;
+/// use echoless_durable::Verified;
 /// // One line: most verdicts of the filter are wrong.
 /// let filter = FingerprintSpec::new(64).build()?;
 /// let set: HashSet<KeyDigest> = HashSet::new();
@@ -232,11 +230,11 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
 
 #[cfg(test)]
 mod tests {
+    use echoless::{FilterSpec, FingerprintSpec, SlotWidth};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{FilterSpec, FingerprintSpec, SlotWidth};
 
     /// A set that counts what it is asked for, and may fail.
     #[derive(Default)]
