@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use echoless::state::SavedState;
+use echoless::state::StateReader;
 use echoless::{FilterSpec, KeyHasher, LineFilter, OrderedFilter, Verdicts};
 use echoless_durable::replace_file;
 
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         )?;
         save_seconds.push(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        let restored = SavedState::open(BufReader::new(File::open(&file)?))?.restore()?;
+        let restored = StateReader::open(BufReader::new(File::open(&file)?))?.restore()?;
         load_seconds.push(start.elapsed().as_secs_f64());
         if restored.progress != filter.progress() {
             return Err("the filter is not the one that was saved".into());

@@ -97,7 +97,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fresh = pass(&engine, &mut ports[0], &keys)?;
     println!("{} of {} keys are fresh", fresh.len(), keys.len());
     assert_eq!(fresh, (0..8_000).collect::<Vec<_>>());
-    assert!(engine.lost().is_empty() && engine.unknown_keys() > 0);
+    assert!(engine.lost().is_empty() && engine.counts().unknown > 0);
     engine.shutdown()?;
     Ok(())
 }

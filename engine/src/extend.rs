@@ -50,7 +50,7 @@ pub use crate::filters::adapters::layers::{Built, Layers};
 pub use crate::filters::adapters::{AdapterRow, BuildAdapter, CheckLines};
 pub use crate::filters::lines::fingerprint::rows::{self, MOST_SLOTS};
 pub use crate::filters::lines::fingerprint::spec::build as build_lines;
-pub use crate::filters::lines::rule::{Counts, Rule};
+pub use crate::filters::lines::rule::Rule;
 pub use crate::filters::lines::{Clock, LineAllocation, LinePlan};
 pub use crate::filters::row::{
     BuildCells, BuildLines, BuildScattered, FilterRow, Head, Named, OptionRow,
@@ -61,7 +61,7 @@ pub use crate::isa::{DetectedKernel, HotLoop, TargetIsa};
 pub use crate::kernels::{Bucket, LineOps, Outcome, Slot, SlotOps, Token, scalar::Scalar, select};
 #[cfg(target_arch = "x86_64")]
 pub use crate::kernels::{avx2::Avx2, avx512::Avx512};
-pub use crate::limits::{MOST_HASHES, at_least_bits, bits_of, rate_text, within};
+pub use crate::limits::{MOST_HASHES, rate_text, within};
 pub use crate::memory::check_available;
 pub use crate::options::{Allowed, Value, names};
 pub use crate::theory::{binomial, poisson};

@@ -166,9 +166,9 @@
 //! | [`memory`] | cache lines and the arrays that hold them |
 //! | [`transport`] | waiting and waking |
 //!
-//! A filter in lines can be [saved](FilterSpec::save) and [restored](state::SavedState) after a
-//! restart, in another number of partitions too, and a shared filter [while threads use
-//! it](SharedFilter::save).
+//! A filter in lines can be [saved](FilterSpec::save) and
+//! [restored](state::StateReader::restore) after a restart, in another number of partitions too,
+//! and a shared filter [while threads use it](SharedFilter::save).
 //!
 //! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. The
 //! crate `echoless-audit` estimates both errors from samples, with bounds. A rejected value is a

@@ -45,31 +45,6 @@ pub(crate) fn open_fpr(asked: f64) -> Result<f64, SpecError> {
     }
 }
 
-/// The number of bits in `memory_bytes`, or an error if it overflows.
-pub fn bits_of(memory_bytes: u64) -> Result<u64, SpecError> {
-    memory_bytes.checked_mul(8).ok_or_else(|| {
-        SpecError::new(
-            "memory",
-            format!("{memory_bytes} B"),
-            format!("at most {} B", u64::MAX / 8),
-        )
-    })
-}
-
-/// The number of bits in `memory_bytes`, or an error if they are fewer than `least_bits`. `reason`
-/// states in the error what needs that many.
-pub fn at_least_bits(memory_bytes: u64, least_bits: u128, reason: &str) -> Result<u64, SpecError> {
-    let bits = bits_of(memory_bytes)?;
-    if u128::from(bits) < least_bits {
-        return Err(SpecError::new(
-            "memory",
-            format!("{memory_bytes} B"),
-            format!("at least {} B ({reason})", least_bits.div_ceil(8)),
-        ));
-    }
-    Ok(bits)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,10 +61,5 @@ mod tests {
             open_fpr(0.0).map_err(message),
             Err("invalid fpr=0: expected a rate between 0 and 1 (exclusive)".into())
         );
-        assert_eq!(
-            at_least_bits(1, 9, "3 filters of 3 bits").map_err(message),
-            Err("invalid memory=1 B: expected at least 2 B (3 filters of 3 bits)".into())
-        );
-        assert!(bits_of(u64::MAX).is_err());
     }
 }

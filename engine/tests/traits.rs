@@ -4,33 +4,7 @@ use std::error::Error;
 use std::io;
 
 use echoless::state::StateError;
-use echoless::{BuildError, FingerprintSpec, KeyHash, SlotWidth};
-
-#[test]
-fn hashes_and_widths_have_a_text() {
-    let key = KeyHash::from_uniform(0xbeef);
-    assert_eq!(format!("{key:016x} {key:#x}"), "000000000000beef 0xbeef");
-    assert_eq!(SlotWidth::Bits16.to_string(), "16");
-}
-
-#[cfg(feature = "threads")]
-#[test]
-fn policies_and_reasons_have_a_text() {
-    use echoless::{LossPolicy, NotReplaceable};
-    let policies = [
-        LossPolicy::Error,
-        LossPolicy::AsDuplicate,
-        LossPolicy::AsFresh,
-    ];
-    assert_eq!(
-        policies.map(|policy| policy.to_string()),
-        ["error", "duplicate", "fresh"]
-    );
-    assert_eq!(
-        NotReplaceable::NotLost.to_string(),
-        "the partition is not lost"
-    );
-}
+use echoless::{BuildError, FingerprintSpec, SlotWidth};
 
 #[test]
 fn specifications_are_copied_and_memory_errors_compared() {
@@ -72,7 +46,7 @@ fn errors_return_their_causes() {
 #[cfg(feature = "serde")]
 #[test]
 fn reports_and_hashes_are_written_to_files() {
-    use echoless::{Filter, FilterSpec, Kernel};
+    use echoless::{Filter, FilterSpec, Kernel, KeyHash};
     use serde_json::json;
     let key = KeyHash::from_uniform(u64::MAX);
     assert_eq!(serde_json::to_value(key).unwrap(), json!(u64::MAX));

@@ -2,7 +2,7 @@
 
 #![cfg(loom)]
 
-use echoless::state::SavedState;
+use echoless::state::StateReader;
 use echoless::transport::Wait;
 use echoless::{
     ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, LossPolicy, OrderedFilter,
@@ -318,7 +318,7 @@ fn ordered_saved_while_observing() {
             });
             saved.unwrap();
             peer.join().unwrap();
-            let restored = SavedState::open(&file[..]).unwrap().restore().unwrap();
+            let restored = StateReader::open(&file[..]).unwrap().restore().unwrap();
             let before = restored.bytes[0];
             let mut expected = spec.build_lines().unwrap();
             for batch in &BATCHES[..before.into()] {

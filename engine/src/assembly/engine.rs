@@ -192,19 +192,6 @@ impl<F> Engine<F> {
     /// [`ReplaceError`], with the filter, if there is no such partition, it is not lost, or its
     /// worker has ended. After any port returned [`ExchangeError::Panicked`](crate::ExchangeError),
     /// it is lost or its worker has ended.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec};
-    /// let spec = FingerprintSpec::new(1 << 20);
-    /// let (engine, _ports) = Engine::builder(spec.build_partitions(2)?).build()?;
-    /// for (lost, _) in engine.lost() {
-    ///     engine.replace(lost, spec.build_partition(lost, 2)?)?;
-    /// }
-    /// let rejected = engine.replace(1, spec.build_partition(1, 2)?).unwrap_err();
-    /// assert!(rejected.to_string().starts_with("partition 1 is not lost"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn replace(&self, partition: usize, filter: F) -> Result<(), ReplaceError<F>> {
         let state = self
             .workers
@@ -219,13 +206,6 @@ impl<F> Engine<F> {
     #[must_use]
     pub fn lost(&self) -> Vec<(usize, String)> {
         lost_partitions(self.workers.iter().map(|worker| &*worker.state))
-    }
-
-    /// The number of keys, of all ports together, that had no verdict because their partition was
-    /// lost.
-    #[must_use]
-    pub fn unknown_keys(&self) -> u64 {
-        self.counts().unknown
     }
 
     /// What was counted so far, over all ports and since the engine was built, without stopping it.

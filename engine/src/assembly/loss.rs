@@ -50,7 +50,7 @@ use crate::verdicts::Verdicts;
 /// ports[0].observe(&keys, &mut verdicts)?;
 /// // Key 1 is a duplicate by the policy.
 /// assert_eq!((verdicts.words(), verdicts.unknown_words()), (&[0b010][..], &[0b010][..]));
-/// assert_eq!(engine.unknown_keys(), 1);
+/// assert_eq!(engine.counts().unknown, 1);
 /// assert_eq!(engine.lost(), [(1, "a bug of this filter".to_owned())]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -92,17 +92,6 @@ impl LossPolicy {
             Self::AsDuplicate => verdicts.set_unknown_duplicate(),
             Self::AsFresh | Self::Error => {}
         }
-    }
-}
-
-/// `error`, `duplicate` or `fresh`, as the option `failed` of sliced filters names them.
-impl fmt::Display for LossPolicy {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(match self {
-            Self::Error => "error",
-            Self::AsDuplicate => "duplicate",
-            Self::AsFresh => "fresh",
-        })
     }
 }
 

@@ -159,12 +159,15 @@ pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
 ///
 /// # Examples
 /// ```
-/// use echoless::{Engine, FingerprintSpec, NotReplaceable};
-/// let spec = FingerprintSpec::new(1 << 20);
-/// let (engine, _ports) = Engine::builder(spec.build_partitions(2)?).build()?;
-/// let rejected = engine.replace(1, spec.build_partition(1, 2)?).unwrap_err();
+/// use echoless::{Engine, FilterSpec, NotReplaceable};
+/// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+/// let (engine, _ports) = Engine::builder(spec.build_line_partitions(2)?).build()?;
+/// for (lost, _panic) in engine.lost() {
+///     engine.replace(lost, spec.build_line_partition(lost, 2)?)?;
+/// }
+/// let rejected = engine.replace(1, spec.build_line_partition(1, 2)?).unwrap_err();
 /// assert_eq!(rejected.reason, NotReplaceable::NotLost);
-/// # Ok::<(), echoless::BuildError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[non_exhaustive]
 pub struct ReplaceError<F> {
@@ -189,16 +192,6 @@ pub enum NotReplaceable {
     /// No thread would use the new filter: the worker of the engine panicked outside its filter, it
     /// was shut down, or this process is a fork of theirs.
     Ended,
-}
-
-impl fmt::Display for NotReplaceable {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(match self {
-            Self::NoSuchPartition => "there is no such partition",
-            Self::NotLost => "the partition is not lost",
-            Self::Ended => "no thread would use the new filter",
-        })
-    }
 }
 
 /// Leaves `filter` for the owner of partition `partition` of `partitions`. `state` is that of the

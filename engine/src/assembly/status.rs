@@ -80,13 +80,8 @@ impl Status {
         self.lost.load(Ordering::Acquire)
     }
 
-    pub(super) fn unknown_keys(&self) -> u64 {
-        // Relaxed: a statistic, which orders nothing.
-        self.unknown_keys.load(Ordering::Relaxed)
-    }
-
     pub(super) fn count_unknown(&self, keys: usize) {
-        // Relaxed: as above. Only the owner adds.
+        // Relaxed: a statistic, which orders nothing. Only the owner adds.
         self.unknown_keys.fetch_add(keys as u64, Ordering::Relaxed);
     }
 
@@ -115,7 +110,8 @@ impl Status {
         EngineCounts {
             judged,
             duplicates,
-            unknown: self.unknown_keys(),
+            // Relaxed: as in `count_unknown`.
+            unknown: self.unknown_keys.load(Ordering::Relaxed),
         }
     }
 

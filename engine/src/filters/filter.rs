@@ -221,43 +221,37 @@ pub fn report_of<F: Filter>(partitions: &[F]) -> Report {
     partitions[0].report_on(tally)
 }
 
+/// Methods that pass on to what a pointer points to.
+macro_rules! forward {
+    (
+        &self: $(fn $name:ident($($value:ident: $type:ty),*) $(-> $result:ty)?;)*
+        &mut self: $(fn $mut_name:ident($($mut_value:ident: $mut_type:ty),*);)*
+    ) => {
+        $(fn $name(&self, $($value: $type),*) $(-> $result)? {
+            (**self).$name($($value),*)
+        })*
+        $(fn $mut_name(&mut self, $($mut_value: $mut_type),*) {
+            (**self).$mut_name($($mut_value),*);
+        })*
+    };
+}
+pub(super) use forward;
+
 /// What is passed on to the filter behind a pointer: what is required, and what makes it faster.
 macro_rules! forward_to_pointee {
     () => {
-        fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-            (**self).observe_batch(batch, duplicates);
-        }
-
-        fn contains(&self, key: KeyHash) -> bool {
-            (**self).contains(key)
-        }
-
-        fn clear(&mut self) {
-            (**self).clear();
-        }
-
-        fn tally(&self) -> Tally {
-            (**self).tally()
-        }
-
-        fn report_on(&self, tally: Tally) -> Report {
-            (**self).report_on(tally)
-        }
-
-        fn memory_bytes(&self) -> u64 {
-            (**self).memory_bytes()
-        }
-
-        fn prefetch(&self, keys: &[KeyHash]) {
-            (**self).prefetch(keys);
-        }
-
-        fn provide_memory(&self, share: usize, shares: usize) {
-            (**self).provide_memory(share, shares);
-        }
-
-        fn contains_each(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
-            (**self).contains_each(keys, verdicts);
+        forward! {
+            &self:
+            fn contains(key: KeyHash) -> bool;
+            fn tally() -> Tally;
+            fn report_on(tally: Tally) -> Report;
+            fn memory_bytes() -> u64;
+            fn prefetch(keys: &[KeyHash]);
+            fn provide_memory(share: usize, shares: usize);
+            fn contains_each(keys: &[KeyHash], verdicts: &mut Verdicts);
+            &mut self:
+            fn observe_batch(batch: Batch<'_>, duplicates: &mut [u64]);
+            fn clear();
         }
     };
 }

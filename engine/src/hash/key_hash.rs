@@ -1,7 +1,5 @@
 //! The hash of a key, and what is computed from it: its line, and other hashes.
 
-use std::fmt;
-
 use super::fixed;
 
 /// The 64-bit hash of a key. Everything after the parser works on hashes, not keys.
@@ -21,13 +19,6 @@ use super::fixed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct KeyHash(pub(crate) u64);
-
-/// The number in hexadecimal digits, for logs.
-impl fmt::LowerHex for KeyHash {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&self.0, out)
-    }
-}
 
 impl KeyHash {
     /// Takes a number as a hash. It must be uniform in all 64 bits, as a good hash function makes

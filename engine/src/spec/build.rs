@@ -72,30 +72,6 @@ impl FilterSpec {
         layers.partition_plan()?.partitions(count, build)
     }
 
-    /// Builds partition `index` of `count` alone, to take the place of a lost one.
-    ///
-    /// # Errors
-    /// [`BuildError`] as for [`build_partitions`](Self::build_partitions), or if `index` is not
-    /// less than `count`.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// let spec: FilterSpec = "rowlru:form=line,memory=1MiB".parse()?;
-    /// assert_eq!(spec.build_partition(1, 2)?.memory_bytes(), 512 << 10);
-    /// assert!(spec.build_partition(2, 2).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn build_partition(
-        &self,
-        index: usize,
-        count: usize,
-    ) -> Result<Box<dyn Filter>, BuildError> {
-        let layers = self.partitioned_layers()?;
-        let build = |lines| Ok(self.track(layers.build_lines(lines)?));
-        layers.partition_plan()?.partition(index, count, build)
-    }
-
     /// The layers, checked for partitions.
     fn partitioned_layers(&self) -> Result<Layers<'_>, SpecError> {
         if self.form != Form::Line {
@@ -130,7 +106,8 @@ impl FilterSpec {
     pub fn build_lines(&self) -> Result<Box<dyn LineFilter>, BuildError> {
         self.check_bare()?;
         let layers = self.needed_layers()?;
-        layers.plan()?.whole(|lines| layers.build_lines(lines))
+        let plan = layers.plan()?;
+        plan.range(0..plan.lines, |lines| layers.build_lines(lines))
     }
 
     /// As [`build_lines`](Self::build_lines), in `count` partitions.

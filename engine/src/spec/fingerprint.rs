@@ -295,19 +295,6 @@ impl FingerprintSpec {
     ) -> Result<Partitioned<Box<dyn LineFilter>>, BuildError> {
         FilterSpec::try_from(self)?.build_line_partitions(count)
     }
-
-    /// Builds partition `index` of `count` alone, to take the place of a lost one.
-    ///
-    /// # Errors
-    /// [`BuildError`] as for [`build_partitions`](Self::build_partitions), or if `index` is not
-    /// less than `count`.
-    pub fn build_partition(
-        &self,
-        index: usize,
-        count: usize,
-    ) -> Result<Box<dyn LineFilter>, BuildError> {
-        FilterSpec::try_from(self)?.build_line_partition(index, count)
-    }
 }
 
 impl TryFrom<&FingerprintSpec> for FilterSpec {

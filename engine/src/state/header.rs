@@ -7,9 +7,7 @@ use super::section::{HEADER_HEAD, LONGEST_NAME, LONGEST_SPEC, u32_at, u64_at};
 use super::spec::{StateSpec, differ};
 use crate::error::{BuildError, SpecError};
 use crate::hash::KeyHasher;
-use crate::memory::LINE_BYTES;
 use crate::shared::SharedSpec;
-use crate::size::format_bytes;
 use crate::spec::FilterSpec;
 
 /// What a state, or a segment of a journal, is of.
@@ -129,19 +127,6 @@ impl Header {
             vec![("key hasher", id)]
         };
         differ(hasher(self), hasher(expected))
-    }
-
-    /// Checks that the filter, or the part of it, takes no more memory than `bytes`.
-    ///
-    /// # Errors
-    /// [`StateError::Build`] if it does.
-    pub fn check_memory(&self, bytes: u64) -> Result<(), StateError> {
-        let memory = (self.part.end - self.part.start) * LINE_BYTES;
-        if memory <= bytes {
-            return Ok(());
-        }
-        let allowed = format!("a state of at most {}", format_bytes(bytes));
-        Err(SpecError::new("memory", format_bytes(memory), allowed).into())
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, StateError> {

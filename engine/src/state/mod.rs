@@ -14,8 +14,8 @@
 //! | [`End`](Section::End) | nothing: the state is complete |
 //!
 //! [`FilterSpec::save`](crate::FilterSpec::save) writes a state, a **part** of its lines with
-//! [`save_part`](crate::FilterSpec::save_part); [`SavedState`] restores it, and [`restore_parts`]
-//! several parts. [`SharedFilter::save`](crate::SharedFilter::save) writes the state of a shared
+//! [`save_part`](crate::FilterSpec::save_part); [`StateReader::restore`] restores it, and
+//! [`restore_parts`] several parts, or the whole in partitions. [`SharedFilter::save`](crate::SharedFilter::save) writes the state of a shared
 //! filter, which other threads may use meanwhile. Programs with logs of their own write sections
 //! with [`StateWriter`], read them with [`StateReader`] and apply them with [`Replay`].
 //!
@@ -38,7 +38,7 @@ pub use error::StateError;
 pub use header::Header;
 pub use reader::StateReader;
 pub use replay::Replay;
-pub use restore::{Restored, SavedState, restore_parts};
+pub use restore::{Restored, restore_parts};
 #[cfg(feature = "threads")]
 pub(crate) use save::check_filters;
 pub use save::write_lines;

@@ -7,12 +7,19 @@ use super::header::Header;
 use super::section::{
     CHECKSUM, HEAD, Kind, MAGIC, Mark, PRELUDE, Section, SectionBuffer, VERSION, u32_at,
 };
+use super::spec::StateSpec;
+use crate::error::SpecError;
+use crate::hash::KeyHasher;
+use crate::memory::LINE_BYTES;
+use crate::size::format_bytes;
 
 /// The bytes that are read at once, and whose memory is allocated before: no more than that is
 /// allocated for a length that is wrong. A block is read at once.
 const STEP: usize = (1 << 20) + 4096;
 
-/// Reads a state, or a segment of a journal, section by section, and checks each.
+/// Reads a state, or a segment of a journal, section by section, and checks each;
+/// [`restore`](Self::restore) and [`restore_parts`](super::restore_parts) make a filter of all of
+/// them. Checksums find damage. They do not protect from states that were forged.
 ///
 /// No length is believed: a section has the limits of its kind, and memory is allocated as bytes
 /// arrive. Reads no byte behind a section, and none behind the [end](Section::End). Reads in pieces
@@ -145,6 +152,20 @@ impl<R: Read> StateReader<R> {
         &self.header
     }
 
+    /// The specification of the saved filter.
+    #[must_use]
+    pub const fn spec(&self) -> &StateSpec {
+        &self.header.spec
+    }
+
+    /// Checks that the saved filter is the one that a program would build.
+    ///
+    /// # Errors
+    /// As [`Header::check`].
+    pub fn check(&self, spec: impl Into<StateSpec>, hasher: &KeyHasher) -> Result<(), StateError> {
+        self.header.check(spec, hasher)
+    }
+
     /// Rejects a filter of more memory than `bytes` before it is built. Without a limit, a state is
     /// as large as it says, up to the memory that is available; a program that reads states of
     /// others sets one.
@@ -152,8 +173,13 @@ impl<R: Read> StateReader<R> {
     /// # Errors
     /// [`StateError::Build`] if the state has more.
     pub fn limit_memory(self, bytes: u64) -> Result<Self, StateError> {
-        self.header.check_memory(bytes)?;
-        Ok(self)
+        let part = &self.header.part;
+        let memory = (part.end - part.start) * LINE_BYTES;
+        if memory <= bytes {
+            return Ok(self);
+        }
+        let allowed = format!("a state of at most {}", format_bytes(bytes));
+        Err(SpecError::new("memory", format_bytes(memory), allowed).into())
     }
 
     /// The next section; `None` behind the [end](Section::End), or where the input ends between two

@@ -8,47 +8,9 @@ use super::header::Header;
 use super::reader::StateReader;
 use super::replay::Replay;
 use super::section::Section;
-use super::spec::StateSpec;
 use crate::filters::lines::{LineFilter, Progress};
-use crate::hash::KeyHasher;
 use crate::partition::Partitioned;
 use crate::shared::SharedFilter;
-
-/// A saved state whose header was read and whose lines were not yet.
-///
-/// Checksums find damage. They do not protect from states that were forged.
-///
-/// # Examples
-/// ```
-/// use echoless::state::SavedState;
-/// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
-/// let hasher = KeyHasher::seeded(0);
-/// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
-/// let mut filter = spec.build_lines()?;
-/// filter.observe_one(hasher.hash(b"call 17"));
-/// let mut file = Vec::new();
-/// spec.save(&mut [filter], &hasher, b"line 1", &mut file)?;
-///
-/// // After a restart, on two threads now.
-/// let saved = SavedState::open(&file[..])?;
-/// saved.check(&spec, &hasher)?;
-/// let restored = saved.restore_partitions(2)?;
-/// assert_eq!(restored.bytes, b"line 1");
-/// let mut halves = restored.filter;
-/// let key = hasher.hash(b"call 17");
-/// let owner = halves.partitioning().partition_of(key);
-/// assert_eq!(halves.filters_mut()[owner].observe_one(key), Verdict::Duplicate);
-///
-/// // With other memory, no key of the state would be found.
-/// let error = SavedState::open(&file[..])?.check(&spec.memory(2 << 20), &hasher);
-/// let text = error.unwrap_err().to_string();
-/// assert_eq!(text, "invalid state with memory=1MiB: expected memory=2MiB");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct SavedState<R> {
-    reader: StateReader<R>,
-}
 
 /// The partitions of a whole filter.
 type Partitions = Partitioned<Box<dyn LineFilter>>;
@@ -65,49 +27,8 @@ pub struct Restored<F, B = Vec<u8>> {
     pub bytes: B,
 }
 
-impl<R: Read> SavedState<R> {
-    /// Reads and checks the header.
-    ///
-    /// # Errors
-    /// As [`StateReader::open`].
-    pub fn open(input: R) -> Result<Self, StateError> {
-        Ok(Self {
-            reader: StateReader::open(input)?,
-        })
-    }
-
-    /// What the state is of.
-    #[must_use]
-    pub const fn header(&self) -> &Header {
-        self.reader.header()
-    }
-
-    /// The specification of the saved filter.
-    #[must_use]
-    pub const fn spec(&self) -> &StateSpec {
-        &self.reader.header().spec
-    }
-
-    /// Checks that the saved filter is the one that a program would build; see [`Header::check`].
-    ///
-    /// # Errors
-    /// As [`Header::check`].
-    pub fn check(&self, spec: impl Into<StateSpec>, hasher: &KeyHasher) -> Result<(), StateError> {
-        self.header().check(spec, hasher)
-    }
-
-    /// Rejects a filter of more memory than `bytes` before it is built. Without a limit, a state is
-    /// as large as it says, up to the memory that is available; a program that reads states of
-    /// others sets one.
-    ///
-    /// # Errors
-    /// [`StateError::Build`] if the state has more.
-    pub fn limit_memory(self, bytes: u64) -> Result<Self, StateError> {
-        Ok(Self {
-            reader: self.reader.limit_memory(bytes)?,
-        })
-    }
-
+/// Restores what was saved, before any section was read.
+impl<R: Read> StateReader<R> {
     /// Builds the filter and reads its lines. That of a [part](crate::FilterSpec::save_part) has
     /// its lines alone, and takes keys of no others.
     ///
@@ -117,6 +38,31 @@ impl<R: Read> SavedState<R> {
     /// [`Unreadable`](StateError::Unreadable) if the sections are not those of a state, or bytes
     /// follow it; [`StateError::Io`] if the input fails. One that stays open, such as a socket, is
     /// read until its end.
+    ///
+    /// # Examples
+    /// ```
+    /// use echoless::state::StateReader;
+    /// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
+    /// let hasher = KeyHasher::seeded(0);
+    /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
+    /// let mut filter = spec.build_lines()?;
+    /// filter.observe_one(hasher.hash(b"call 17"));
+    /// let mut file = Vec::new();
+    /// spec.save(&mut [filter], &hasher, b"line 1", &mut file)?;
+    ///
+    /// // After a restart.
+    /// let saved = StateReader::open(&file[..])?;
+    /// saved.check(&spec, &hasher)?;
+    /// let mut restored = saved.restore()?;
+    /// assert_eq!(restored.bytes, b"line 1");
+    /// assert_eq!(restored.filter.observe_one(hasher.hash(b"call 17")), Verdict::Duplicate);
+    ///
+    /// // With other memory, no key of the state would be found.
+    /// let error = StateReader::open(&file[..])?.check(&spec.memory(2 << 20), &hasher);
+    /// let text = error.unwrap_err().to_string();
+    /// assert_eq!(text, "invalid state with memory=1MiB: expected memory=2MiB");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn restore(self) -> Result<Restored<Box<dyn LineFilter>>, StateError> {
         let (replay, progress, bytes) = self.replay(1)?;
         let mut filters = replay.into_filters();
@@ -124,25 +70,6 @@ impl<R: Read> SavedState<R> {
             filter: filters.swap_remove(0),
             progress,
             bytes,
-        })
-    }
-
-    /// As [`restore`](Self::restore), in `count` partitions, which need not be as many as there
-    /// were.
-    ///
-    /// The first partition has all counts, so only the [report of all](crate::report_of) is right.
-    /// If that one is lost, the evictions before the restart are no longer counted.
-    /// [`build_line_partition`](crate::FilterSpec::build_line_partition) replaces one.
-    ///
-    /// # Errors
-    /// As for [`restore`](Self::restore); [`StateError::Build`] also if `count` is not 1 to the
-    /// number of lines, and [`StateError::Unreadable`] if the state is a part: [`restore_parts`]
-    /// joins them.
-    pub fn restore_partitions(self, count: usize) -> Result<Restored<Partitions>, StateError> {
-        restore_parts([self], count).map(|restored| Restored {
-            filter: restored.filter,
-            progress: restored.progress,
-            bytes: restored.bytes.concat(),
         })
     }
 
@@ -205,8 +132,8 @@ impl<R: Read> SavedState<R> {
     ) -> Result<(Progress, Vec<u8>), StateError> {
         let mut found = None;
         loop {
-            let position = self.reader.mark().position;
-            let Some(section) = self.reader.read_section()? else {
+            let position = self.mark().position;
+            let Some(section) = self.read_section()? else {
                 return Err(StateError::truncated(format!(
                     "byte {position}, without its end section"
                 )));
@@ -225,7 +152,7 @@ impl<R: Read> SavedState<R> {
             }
             apply(&section)?;
         }
-        self.reader.check_end()?;
+        self.check_end()?;
         found.ok_or_else(|| StateError::Unreadable("it has no commit".into()))
     }
 }
@@ -235,19 +162,25 @@ fn no_lines(lines: &Range<u64>) -> StateError {
     StateError::Unreadable(reason)
 }
 
-/// Restores a whole filter in `count` partitions from the states of its parts, in any order. Each
-/// was saved from the same filter, at the same point of the stream. The counts are the sum of
-/// theirs, and the bytes of the caller are those of each, in the order of their lines.
+/// Restores a whole filter in `count` partitions, which need not be as many as there were, from its
+/// state or from those of its parts, in any order. Each part was saved from the same filter, at the
+/// same point of the stream. The counts are the sum of theirs, and the bytes of the caller are those
+/// of each, in the order of their lines.
+///
+/// The first partition has all counts, so only the [report of all](crate::report_of) is right. If
+/// that one is lost, the evictions before the restart are no longer counted.
+/// [`build_line_partition`](crate::FilterSpec::build_line_partition) replaces one.
 ///
 /// A part takes its memory beside that of the filter while it is read, unless it is the whole.
 ///
 /// # Errors
-/// As [`SavedState::restore_partitions`] for each; [`StateError::Mismatch`] if they are of
-/// different filters; [`StateError::Unreadable`] if lines are in none or in two of them.
+/// As [`StateReader::restore`] for each; [`StateError::Build`] also if `count` is not 1 to the
+/// number of lines; [`StateError::Mismatch`] if they are of different filters;
+/// [`StateError::Unreadable`] if lines are in none or in two of them.
 ///
 /// # Examples
 /// ```
-/// use echoless::state::{SavedState, restore_parts};
+/// use echoless::state::{StateReader, restore_parts};
 /// use echoless::{Filter, FilterSpec, KeyHasher, Verdict};
 /// let hasher = KeyHasher::seeded(0);
 /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
@@ -259,19 +192,19 @@ fn no_lines(lines: &Range<u64>) -> StateError {
 /// spec.save_part(&mut filters, quarter..16384, &hasher, b"", &mut files[1])?;
 ///
 /// let [one, two] = &files;
-/// let parts = vec![SavedState::open(&two[..])?, SavedState::open(&one[..])?];
+/// let parts = vec![StateReader::open(&two[..])?, StateReader::open(&one[..])?];
 /// let mut whole = restore_parts(parts, 1)?.filter;
 /// assert_eq!(whole.filters_mut()[0].observe_one(hasher.hash(b"call 17")), Verdict::Duplicate);
 ///
-/// let error = restore_parts([SavedState::open(&two[..])?], 1).unwrap_err();
+/// let error = restore_parts([StateReader::open(&two[..])?], 1).unwrap_err();
 /// assert_eq!(error.to_string(), "cannot read the saved state: it has no lines 0 to 4095");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn restore_parts<R: Read>(
-    parts: impl IntoIterator<Item = SavedState<R>>,
+    parts: impl IntoIterator<Item = StateReader<R>>,
     count: usize,
 ) -> Result<Restored<Partitions, Vec<Vec<u8>>>, StateError> {
-    let mut parts: Vec<SavedState<R>> = parts.into_iter().collect();
+    let mut parts: Vec<StateReader<R>> = parts.into_iter().collect();
     parts.sort_by_key(|part| part.header().part.start);
     let Some(first) = parts.first() else {
         return Err(StateError::Unreadable("there are no parts".into()));

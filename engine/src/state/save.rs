@@ -18,7 +18,7 @@ use crate::spec::FilterSpec;
 impl FilterSpec {
     /// Writes the state of a filter that [`build_lines`](Self::build_lines) built from this
     /// specification, or of all its partitions in their order, with up to 64 MiB of the caller,
-    /// such as its position in an input. [`SavedState`](super::SavedState) reads it.
+    /// such as its position in an input. [`StateReader::restore`](super::StateReader::restore) reads it.
     ///
     /// The state contains the [id](KeyHasher::id) of the hasher of the keys, and not its seed or
     /// secret key. The clocks of the partitions advance to the latest one; nothing else changes.
@@ -95,7 +95,7 @@ impl SharedFilter {
     ///
     /// # Examples
     /// ```
-    /// use echoless::state::SavedState;
+    /// use echoless::state::StateReader;
     /// use echoless::{KeyHasher, SharedSpec, Verdict};
     /// let hasher = KeyHasher::seeded(0);
     /// let spec: SharedSpec = "row4x16:memory=1MiB".parse()?;
@@ -104,7 +104,7 @@ impl SharedFilter {
     /// let mut file = Vec::new();
     /// filter.save(&hasher, b"line 1", &mut file)?;
     ///
-    /// let saved = SavedState::open(&file[..])?;
+    /// let saved = StateReader::open(&file[..])?;
     /// saved.check(&spec, &hasher)?;
     /// let restored = saved.restore_shared()?;
     /// assert_eq!(restored.bytes, b"line 1");

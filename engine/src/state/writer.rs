@@ -233,12 +233,6 @@ impl<W: Write> StateWriter<W> {
         Ok(())
     }
 
-    /// The bytes of the file so far, with those before a [resumption](Self::resume).
-    #[must_use]
-    pub const fn bytes_written(&self) -> u64 {
-        self.mark.position
-    }
-
     /// The point behind the last section.
     #[must_use]
     pub const fn mark(&self) -> Mark {

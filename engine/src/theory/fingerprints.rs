@@ -4,8 +4,6 @@
 //! Keys fall on lines at random, so after `n` pushes a line has received a Poisson number of keys
 //! with mean `n / lines`. Rates are fractions of 1.
 
-use std::fmt;
-
 use crate::error::SpecError;
 use crate::memory::LINE_BYTES;
 use crate::theory::{binomial, poisson};
@@ -77,13 +75,6 @@ impl SlotWidth {
         found
             .copied()
             .ok_or_else(|| SpecError::new("slot bits", bits.to_string(), "8, 16, 32 or 64"))
-    }
-}
-
-/// The number of bits.
-impl fmt::Display for SlotWidth {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.bits().fmt(out)
     }
 }
 

@@ -89,7 +89,7 @@ fn a_batch_of_a_lost_partition_returns_what_is_known() {
         assert!(!verdicts.is_duplicate(index));
     }
     assert_eq!(verdicts.count_unknown(), 100);
-    assert_eq!(engine.unknown_keys(), 100);
+    assert_eq!(engine.counts().unknown, 100);
     // The batch after it has no key of the lost partition.
     assert_eq!(port.drain(&mut verdicts), Ok(true));
     assert_eq!((verdicts.len(), verdicts.count_unknown()), (1, 0));
@@ -207,7 +207,7 @@ fn a_filter_that_panics_again_is_replaced_again() {
                 &mut verdicts,
             )
             .unwrap();
-        assert_eq!(engine.unknown_keys(), round);
+        assert_eq!(engine.counts().unknown, round);
     }
     assert!(engine.shutdown().is_ok());
 }
@@ -347,7 +347,7 @@ proptest! {
                 Err(other) => prop_assert!(false, "{}", other),
             }
         }
-        prop_assert_eq!(engine.unknown_keys(), model.unknown);
+        prop_assert_eq!(engine.counts().unknown, model.unknown);
         prop_assert_eq!(model.seen, keys.iter().copied().collect::<HashSet<_>>());
         prop_assert!(engine.shutdown().is_ok());
     }
@@ -379,7 +379,7 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(engine.unknown_keys(), model.unknown);
+        prop_assert_eq!(engine.counts().unknown, model.unknown);
         let still_lost = engine.lost();
         match engine.shutdown() {
             Ok(_) => prop_assert!(still_lost.is_empty()),

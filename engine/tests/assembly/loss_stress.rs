@@ -119,7 +119,7 @@ fn of_ports_that_retry_exactly_one_gets_fresh() {
     for (index, [fresh]) in sum(keys.len(), fresh).into_iter().enumerate() {
         assert_eq!(fresh, 1, "key {index}");
     }
-    assert!(engine.unknown_keys() > 0);
+    assert!(engine.counts().unknown > 0);
     assert!(
         engine.shutdown().is_ok(),
         "every loss was heard and replaced"
@@ -181,7 +181,7 @@ fn ports_go_on_while_partitions_are_lost_and_replaced() {
             total += unknown;
         }
         assert!(total > 0);
-        assert_eq!(engine.unknown_keys(), total);
+        assert_eq!(engine.counts().unknown, total);
     }
 }
 

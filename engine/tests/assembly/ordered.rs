@@ -226,7 +226,7 @@ fn policies_judge_no_key_of_a_batch_that_failed() {
         filter.shutdown().unwrap();
         handle.observe(&keys, &mut verdicts).unwrap_err();
         assert!(handle.take_partial(&mut verdicts));
-        assert_eq!(verdicts.to_bools(), [false; 3], "{policy}");
+        assert_eq!(verdicts.to_bools(), [false; 3], "{policy:?}");
         assert!(verdicts.unknown().eq(0..3));
 
         // A ring has room for the first message of the batch; the worker ends before the others.
@@ -236,7 +236,7 @@ fn policies_judge_no_key_of_a_batch_that_failed() {
         engine.shutdown().unwrap();
         ports[0].drain(&mut verdicts).unwrap_err();
         assert!(ports[0].take_partial(&mut verdicts));
-        assert!(verdicts.duplicates().eq(1..64), "{policy}");
+        assert!(verdicts.duplicates().eq(1..64), "{policy:?}");
         assert!(verdicts.unknown().eq(64..200));
     }
 }

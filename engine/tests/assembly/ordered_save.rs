@@ -11,7 +11,7 @@ use std::thread;
 use echoless::assembly::SaveError;
 use echoless::filters::lines::{LineRange, Progress};
 use echoless::memory::Line;
-use echoless::state::{SavedState, StateError};
+use echoless::state::{StateError, StateReader, restore_parts};
 use echoless::{
     ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, Partitioned,
     Tally, Verdicts, report_of,
@@ -137,10 +137,10 @@ proptest! {
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
 
-        let saved = SavedState::open(&file[..]).unwrap();
+        let saved = StateReader::open(&file[..]).unwrap();
         saved.check(&spec, &hasher()).unwrap();
-        let restored = saved.restore_partitions(after).unwrap();
-        let cut = usize::from_le_bytes(restored.bytes.try_into().unwrap());
+        let restored = restore_parts([saved], after).unwrap();
+        let cut = usize::from_le_bytes(restored.bytes.concat().try_into().unwrap());
         let mut whole = [spec.build_lines().unwrap()];
         let mut observe = |filters: &mut Partitioned<Lines>, from: usize, end: usize| {
             for (number, (ticks, keys)) in batches.iter().enumerate().take(end).skip(from) {
@@ -255,7 +255,7 @@ fn a_writer_that_fails_leaves_a_filter_that_can_be_saved() {
         }
     }
     let file = saved(&filter).unwrap();
-    let restored = SavedState::open(&file[..]).unwrap().restore().unwrap();
+    let restored = StateReader::open(&file[..]).unwrap().restore().unwrap();
     let own = filter.shutdown().unwrap();
     assert_eq!(lines(&[restored.filter]), lines(own.filters()));
 }
@@ -318,7 +318,7 @@ fn keys_beyond_the_limit_end_the_save_and_no_batch() {
         meanwhile();
         // The next save is as good as any.
         let file = saved(&filter).unwrap();
-        let restored = SavedState::open(&file[..]).unwrap().restore().unwrap();
+        let restored = StateReader::open(&file[..]).unwrap().restore().unwrap();
         let own = filter.shutdown().unwrap();
         assert_eq!(lines(&[restored.filter]), lines(own.filters()));
     }
@@ -511,7 +511,7 @@ fn a_partition_that_is_lost_meanwhile_ends_the_save() {
             Ok((saver.ticket(), Vec::new()))
         });
         saved.unwrap();
-        assert!(SavedState::open(&file[..]).unwrap().restore().is_ok());
+        assert!(StateReader::open(&file[..]).unwrap().restore().is_ok());
     }
 }
 

@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use echoless::filters::lines::LineFilter;
-use echoless::state::{SavedState, StateError, restore_parts};
-use echoless::{Filter, FilterSpec, FingerprintSpec, KeyHash, KeyHasher, report_of};
+use echoless::state::{StateError, StateReader, restore_parts};
+use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, report_of};
 use proptest::prelude::*;
 
 use crate::arrivals::{Arrival, arrivals, observe};
@@ -54,9 +54,9 @@ pub(crate) fn save(spec: &FilterSpec, parts: &mut Parts) -> Vec<u8> {
 }
 
 pub(crate) fn restore(bytes: &[u8], count: usize) -> Parts {
-    let saved = SavedState::open(bytes).unwrap();
-    let restored = saved.restore_partitions(count).unwrap();
-    assert_eq!(restored.bytes, b"of the caller");
+    let saved = StateReader::open(bytes).unwrap();
+    let restored = restore_parts([saved], count).unwrap();
+    assert_eq!(restored.bytes, [b"of the caller"]);
     restored.filter.into_parts().1
 }
 
@@ -140,7 +140,7 @@ proptest! {
         }
         let count = files.len();
         files.rotate_left(first % count);
-        let parts = files.iter().map(|file| SavedState::open(&file[..]).unwrap());
+        let parts = files.iter().map(|file| StateReader::open(&file[..]).unwrap());
         let restored = restore_parts(parts, after).unwrap();
         let bytes: Vec<u8> = cuts[..count].iter().map(|line| *line as u8).collect();
         prop_assert_eq!(restored.bytes.concat(), bytes);
@@ -149,12 +149,12 @@ proptest! {
 
         // Without one of them, or with one twice, it is not the whole.
         if count > 1 {
-            let parts = files[1..].iter().map(|file| SavedState::open(&file[..]).unwrap());
+            let parts = files[1..].iter().map(|file| StateReader::open(&file[..]).unwrap());
             let error = restore_parts(parts, after).unwrap_err().to_string();
             prop_assert!(error.contains("it has no lines"), "{}", error);
         }
         let twice = files.iter().chain(&files[..1]);
-        let parts = twice.map(|file| SavedState::open(&file[..]).unwrap());
+        let parts = twice.map(|file| StateReader::open(&file[..]).unwrap());
         let error = restore_parts(parts, after).unwrap_err().to_string();
         prop_assert!(error.ends_with("are in two parts"), "{}", error);
     }
@@ -203,7 +203,9 @@ fn a_seed_matters_where_a_filter_draws() {
         assert_eq!(saved.is_err(), draws, "{text}");
         let bytes = saved_bytes(&spec);
         for (spec, rejected) in [(&spec, false), (&other, draws)] {
-            let checked = SavedState::open(&bytes[..]).unwrap().check(spec, &hasher());
+            let checked = StateReader::open(&bytes[..])
+                .unwrap()
+                .check(spec, &hasher());
             assert_eq!(checked.is_err(), rejected, "{spec}");
         }
     }
@@ -299,12 +301,12 @@ impl Write for Full {
 fn failures_of_files_are_told_from_damage() {
     let spec = parse("rowlru:form=line,memory=512B");
     let bytes = saved_bytes(&spec);
-    SavedState::open(Slow(&bytes, true))
+    StateReader::open(Slow(&bytes, true))
         .unwrap()
         .restore()
         .unwrap();
     for length in [0, 10, 60, 200, bytes.len() - 1] {
-        let read = SavedState::open(Slow(&bytes[..length], false)).and_then(SavedState::restore);
+        let read = StateReader::open(Slow(&bytes[..length], false)).and_then(StateReader::restore);
         let error = read.unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -320,8 +322,8 @@ fn failures_of_files_are_told_from_damage() {
         assert!(matches!(error, StateError::Io(_)), "{length}: {error}");
     }
     for count in [0, 9] {
-        let saved = SavedState::open(&bytes[..]).unwrap();
-        let error = saved.restore_partitions(count).unwrap_err().to_string();
+        let saved = StateReader::open(&bytes[..]).unwrap();
+        let error = restore_parts([saved], count).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("invalid partitions={count}:")),
             "{error}"
@@ -351,9 +353,8 @@ fn one_partition_alone_is_that_of_all() {
     for spec in specs() {
         let all = spec.build_partitions(2).unwrap().into_parts().1;
         for (index, part) in all.iter().enumerate() {
-            let alone = spec.build_partition(index, 2).unwrap();
-            assert_eq!(alone.memory_bytes(), part.memory_bytes(), "{spec}");
             let alone = spec.build_line_partition(index, 2).unwrap();
+            assert_eq!(alone.memory_bytes(), part.memory_bytes(), "{spec}");
             assert_eq!(alone.range().first, index as u64 * 64, "{spec}");
             assert_eq!(
                 (alone.range().total, alone.lines().len()),
@@ -361,23 +362,17 @@ fn one_partition_alone_is_that_of_all() {
                 "{spec}"
             );
         }
-        for error in [
-            spec.build_partition(2, 2).unwrap_err(),
-            spec.build_line_partition(2, 2).unwrap_err(),
-        ] {
-            assert_eq!(error.to_string(), "invalid partition=2: expected 0 to 1");
-        }
-        let error = spec.build_partition(0, 0).unwrap_err().to_string();
+        let error = spec.build_line_partition(2, 2).unwrap_err();
+        assert_eq!(error.to_string(), "invalid partition=2: expected 0 to 1");
+        let error = spec.build_line_partition(0, 0).unwrap_err().to_string();
         assert!(
             error.starts_with("invalid partitions=0: expected 1 to "),
             "{error}"
         );
     }
-    let alone = FingerprintSpec::new(MEMORY).build_partition(1, 2).unwrap();
-    assert_eq!(alone.range().first, 64);
-    // A partition built by `build_partition` has its range, too: keys of the other one panic.
+    // A partition that was built alone has its range, too: keys of the other one panic.
     let spec = parse("rowlru:form=line").memory(MEMORY);
-    let mut upper = spec.build_partition(1, 2).unwrap();
+    let mut upper = spec.build_line_partition(1, 2).unwrap();
     upper.observe_one(KeyHash::from_uniform(u64::MAX));
     let lower = KeyHash::from_uniform(0);
     assert!(catch_unwind(AssertUnwindSafe(|| upper.observe_one(lower))).is_err());

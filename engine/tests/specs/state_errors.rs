@@ -1,7 +1,7 @@
 //! States that cannot be read: damaged ones, those of other filters, and bytes that are none.
 
 use echoless::state::{
-    Header, MOST_COMMIT_BYTES, SavedState, StateError, StateReader, StateWriter,
+    Header, MOST_COMMIT_BYTES, StateError, StateReader, StateWriter, restore_parts,
 };
 use echoless::{Batch, Filter, FilterSpec, KeyHasher, filters::lines::Progress};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn small() -> FilterSpec {
 }
 
 fn load(bytes: &[u8]) -> Result<(), StateError> {
-    let saved = SavedState::open(bytes)?;
+    let saved = StateReader::open(bytes)?;
     saved.limit_memory(1 << 20)?.restore().map(drop)
 }
 
@@ -111,7 +111,7 @@ fn nothing_follows_a_state_but_a_reader_leaves_it_to_the_caller() {
 fn another_specification_or_hasher_is_rejected_with_what_differs() {
     let spec = small();
     let bytes = saved_bytes(&spec);
-    let saved = SavedState::open(&bytes[..]).unwrap();
+    let saved = StateReader::open(&bytes[..]).unwrap();
     assert_eq!(saved.header().hasher, hasher().id());
     assert_eq!(saved.header().algorithm, "wyhash");
     assert_eq!(*saved.spec(), (&spec).into());
@@ -168,13 +168,13 @@ fn a_limit_of_memory_holds_before_a_filter_is_built() {
     let part = header.part(5..21);
     let bytes = StateWriter::new(Vec::new(), &part).unwrap().into_output();
     assert!(
-        SavedState::open(&bytes[..])
+        StateReader::open(&bytes[..])
             .unwrap()
             .limit_memory(1024)
             .is_ok()
     );
     assert!(
-        SavedState::open(&bytes[..])
+        StateReader::open(&bytes[..])
             .unwrap()
             .limit_memory(1023)
             .is_err()
@@ -434,7 +434,7 @@ proptest! {
             bytes.extend(more);
             seed = sum;
         }
-        if let Ok(restored) = SavedState::open(&bytes[..]).unwrap().restore() {
+        if let Ok(restored) = StateReader::open(&bytes[..]).unwrap().restore() {
             restored.filter.report();
         }
     }
@@ -447,13 +447,13 @@ fn partitions_of_a_part_are_those_of_the_whole() {
     let lines = 2..5;
     spec.save_part(&mut build(&spec, 3), lines, &hasher(), b"", &mut file)
         .unwrap();
-    let restored = SavedState::open(&file[..]).unwrap().restore().unwrap();
+    let restored = StateReader::open(&file[..]).unwrap().restore().unwrap();
     let range = restored.filter.range();
     assert_eq!(
         (range.total, range.first, restored.filter.lines().len()),
         (8, 2, 3)
     );
-    let error = SavedState::open(&file[..]).unwrap().restore_partitions(2);
+    let error = restore_parts([StateReader::open(&file[..]).unwrap()], 2);
     let text = "cannot read the saved state: it has no lines 0 to 1";
     assert_eq!(error.unwrap_err().to_string(), text);
     for (lines, text) in [

@@ -220,7 +220,7 @@ fn a_torn_file_goes_on_behind_its_last_commit() {
     let cut = file[..first.position as usize].to_vec();
     let mut writer = StateWriter::resume(cut, first);
     write(&mut writer, 40..90);
-    assert_eq!(writer.bytes_written(), file.len() as u64);
+    assert_eq!(writer.mark().position, file.len() as u64);
     assert_eq!(writer.into_output(), file);
 }
 
@@ -283,7 +283,7 @@ fn empty_blocks_take_neither_bytes_nor_memory() {
         pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4
     };
     let before = resident();
-    let saved = echoless::state::SavedState::open(&file[..]).unwrap();
+    let saved = echoless::state::StateReader::open(&file[..]).unwrap();
     let filter = saved.restore().unwrap().filter;
     // Other tests run beside this one.
     let added = resident().saturating_sub(before);

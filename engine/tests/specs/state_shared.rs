@@ -9,7 +9,7 @@ use std::thread;
 
 use echoless::filters::lines::Progress;
 use echoless::memory::Line;
-use echoless::state::{Header, SavedState, StateError, StateWriter};
+use echoless::state::{Header, StateError, StateReader, StateWriter, restore_parts};
 use echoless::{
     Batch, KeyHash, KeyHasher, Report, SharedFilter, SharedLayout, SharedSpec, Verdicts,
 };
@@ -63,7 +63,7 @@ fn save(filter: &SharedFilter) -> Vec<u8> {
 }
 
 fn load(bytes: &[u8]) -> Result<SharedFilter, StateError> {
-    let saved = SavedState::open(bytes)?.limit_memory(4 << 20)?;
+    let saved = StateReader::open(bytes)?.limit_memory(4 << 20)?;
     saved.restore_shared().map(|restored| restored.filter)
 }
 
@@ -103,7 +103,7 @@ proptest! {
         observe_over(&filter, first, start);
         let bytes = save(&filter);
 
-        let saved = SavedState::open(&bytes[..]).unwrap();
+        let saved = StateReader::open(&bytes[..]).unwrap();
         saved.check(&spec, &hasher()).unwrap();
         let restored = saved.restore_shared().unwrap();
         prop_assert_eq!(restored.bytes, b"of the caller");
@@ -282,7 +282,7 @@ fn every_flipped_bit_is_found_and_a_state_that_ends_early() {
 #[test]
 fn other_filters_and_hashers_are_rejected_with_what_differs() {
     let bytes = small();
-    let saved = SavedState::open(&bytes[..]).unwrap();
+    let saved = StateReader::open(&bytes[..]).unwrap();
     assert_eq!(*saved.spec(), (&spec("row2x32:memory=512B")).into());
     // As much memory as the filter takes.
     saved.check(&spec("row2x32:memory=575"), &hasher()).unwrap();
@@ -303,7 +303,7 @@ fn other_filters_and_hashers_are_rejected_with_what_differs() {
     }
     let bloom = spec("bloom:k=4,memory=512B").build().unwrap();
     let bloom = save(&bloom);
-    let bloom = SavedState::open(&bloom[..]).unwrap();
+    let bloom = StateReader::open(&bloom[..]).unwrap();
     let error = bloom.check(&spec("bloom:k=5,memory=512B"), &hasher());
     let text = "invalid state with k=4: expected k=5";
     assert_eq!(error.unwrap_err().to_string(), text);
@@ -324,7 +324,7 @@ fn a_shared_filter_is_no_filter_in_lines() {
     let (shared, lines) = (small(), saved_bytes(&parse("qqht:form=line,memory=512B")));
     let is_shared = "invalid state with a shared filter: expected a filter in lines";
     let is_in_lines = "invalid state with a filter in lines: expected a shared filter";
-    let [saved, other] = [&shared, &lines].map(|bytes| SavedState::open(&bytes[..]).unwrap());
+    let [saved, other] = [&shared, &lines].map(|bytes| StateReader::open(&bytes[..]).unwrap());
     let errors = [
         (
             saved.check(&parse("qqht:form=line,memory=512B"), &hasher()),
@@ -343,8 +343,8 @@ fn a_shared_filter_is_no_filter_in_lines() {
         assert!(matches!(error, StateError::Mismatch { .. }), "{error:?}");
         assert_eq!(error.to_string(), text);
     }
-    let saved = SavedState::open(&shared[..]).unwrap();
-    let error = saved.restore_partitions(2).unwrap_err().to_string();
+    let saved = StateReader::open(&shared[..]).unwrap();
+    let error = restore_parts([saved], 2).unwrap_err().to_string();
     assert_eq!(error, is_shared);
 }
 
@@ -355,7 +355,7 @@ fn a_limit_of_memory_holds_before_a_filter_is_built() {
     let bytes = StateWriter::new(Vec::new(), &header).unwrap().into_output();
     let text = "invalid memory=65536GiB: expected a state of at most 4MiB";
     assert_eq!(error_of(&bytes).replace("64TiB", "65536GiB"), text);
-    let saved = SavedState::open(&bytes[..]).unwrap();
+    let saved = StateReader::open(&bytes[..]).unwrap();
     assert!(matches!(saved.restore_shared(), Err(StateError::Build(_))));
 }
 
@@ -433,7 +433,7 @@ fn other_sections_than_those_of_a_save_are_rejected() {
 fn headers_that_contradict_themselves_are_rejected() {
     let open = |lines: u64, first: u64, count: u64, flags: u32, spec: &str| {
         let bytes = header(lines, first, count, flags, spec);
-        let error = SavedState::open(&bytes[..]).err()?.to_string();
+        let error = StateReader::open(&bytes[..]).err()?.to_string();
         let text = error.strip_prefix("cannot read the saved state: the header: ");
         Some(text.unwrap().to_owned())
     };

@@ -112,7 +112,7 @@ fn replaced_partition_goes_on() {
                 port.observe(&[A, A], &mut verdicts).unwrap();
                 assert_eq!(duplicates(&verdicts), [false, true]);
                 assert_eq!(unknown(&verdicts), [false, false]);
-                assert_eq!(engine.unknown_keys(), 1);
+                assert_eq!(engine.counts().unknown, 1);
                 assert_eq!(held(engine.shutdown().unwrap()), [A]);
             },
         );

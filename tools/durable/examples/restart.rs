@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process;
 
-use echoless::state::SavedState;
+use echoless::state::StateReader;
 use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Verdicts};
 use echoless_durable::replace_file;
 
@@ -33,7 +33,7 @@ fn start(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(spec.build_lines()?),
         Err(error) => return Err(error.into()),
     };
-    let saved = SavedState::open(file)?;
+    let saved = StateReader::open(file)?;
     // With other memory or another seed, no saved key would be found: better an error than silence.
     saved.check(spec, hasher)?;
     Ok(saved.restore()?.filter)

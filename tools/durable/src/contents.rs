@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use echoless::filters::lines::Progress;
 use echoless::memory::{LINE_BYTES, Line};
 use echoless::state::{
-    Header, MOST_BLOCK_LINES, SavedState, Section, StateError, StateReader, StateSpec, StateWriter,
+    Header, MOST_BLOCK_LINES, Section, StateError, StateReader, StateSpec, StateWriter,
 };
 use echoless::{LineFilter, report_of};
 use serde::{Serialize, Serializer};
@@ -202,8 +202,8 @@ fn contents_of_journal(
 fn open_state(
     storage: &dyn Storage,
     path: &Path,
-) -> Result<SavedState<impl std::io::Read + use<>>, JournalError> {
-    SavedState::open(BufReader::new(storage.read(path).at(path)?)).at(path)
+) -> Result<StateReader<impl std::io::Read + use<>>, JournalError> {
+    StateReader::open(BufReader::new(storage.read(path).at(path)?)).at(path)
 }
 
 fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalError> {

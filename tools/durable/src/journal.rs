@@ -489,11 +489,11 @@ impl Journal {
         assert_eq!(wanted, Some(lines.clone()), "the block that is wanted");
         self.run(|journal| {
             let writer = &mut journal.writer;
-            let before = writer.bytes_written();
+            let before = writer.mark().position;
             writer
                 .append_block(block.first, block.tick, &block.lines)
                 .at(&journal.path)?;
-            journal.blocks.bytes += writer.bytes_written() - before;
+            journal.blocks.bytes += writer.mark().position - before;
             journal.blocks.covered = Some(lines.end);
             Ok(())
         })
@@ -585,7 +585,7 @@ impl Journal {
 
     /// The bytes from which the filter is recovered, beside the blocks of its base.
     fn log_bytes(&self) -> u64 {
-        self.older_log_bytes + self.writer.bytes_written() - self.blocks.bytes
+        self.older_log_bytes + self.writer.mark().position - self.blocks.bytes
     }
 
     /// Begins a segment, whose blocks are still to come.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use echoless::hash::{KeyDigest, KeyDigester};
-use echoless::state::{SavedState, restore_parts};
+use echoless::state::{StateReader, restore_parts};
 use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, Tally, Verdicts};
 use echoless_durable::storage::{RealStorage, Storage};
 use echoless_durable::{DigestHasher, DigestSet, DigestStore, KEYS_FOLDER, Kept, Verified};
@@ -193,7 +193,7 @@ impl Exact {
         let canonical = canonical.map_err(|error| Failure::from(error).of_path(&file))?;
         let lock = lock(&canonical)?;
         let (filter, spec, bytes) = read_file(&file, |file| {
-            let state = SavedState::open(BufReader::new(file))?.limit_memory(memory_limit)?;
+            let state = StateReader::open(BufReader::new(file))?.limit_memory(memory_limit)?;
             state.check(*state.spec(), &hasher)?;
             let spec = *state.spec().lines()?;
             let restored = restore_parts(vec![state], 1)?;

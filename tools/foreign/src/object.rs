@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use echoless::state::{SavedState, StateError, restore_parts};
+use echoless::state::{StateError, StateReader, restore_parts};
 use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report};
 
 use crate::engine::{Port, Workers};
@@ -197,7 +197,7 @@ impl Object {
         };
         let open = |part| {
             let part = BufReader::new(part);
-            let state = SavedState::open(part)?.limit_memory(memory_limit)?;
+            let state = StateReader::open(part)?.limit_memory(memory_limit)?;
             state.check(*state.spec(), &hasher)?;
             Ok::<_, StateError>(state)
         };

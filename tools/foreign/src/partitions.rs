@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use echoless::memory::{LINE_BYTES, available};
-use echoless::state::SavedState;
+use echoless::state::StateReader;
 use echoless::{
     Batch, Cells, Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, MemoryError,
     Partitioning, Report, RoutedBatch, SpecError, Tally, Ticks, Verdicts,
@@ -265,7 +265,7 @@ impl Partitions {
     pub fn load(&mut self, partition: usize, input: impl Read) -> Result<(), Failure> {
         let identity = &self.identity;
         let index = identity.index(partition)?;
-        let state = SavedState::open(input)?;
+        let state = StateReader::open(input)?;
         state.check(&identity.spec, &identity.hasher)?;
         let lines = lock(&self.filters).filters[index].held();
         let part = state.header().part.clone();

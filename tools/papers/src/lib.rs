@@ -34,6 +34,7 @@
 
 pub mod adapters;
 mod kernels;
+mod limits;
 mod lines;
 mod scattered;
 #[cfg(test)]

@@ -128,7 +128,7 @@ impl<F: LineFilter> OrderedFilter<F> {
     ///
     /// # Examples
     /// ```
-    /// use echoless::state::SavedState;
+    /// use echoless::state::StateReader;
     /// use echoless::{FilterSpec, KeyHasher, OrderedFilter, Verdicts};
     /// let hasher = KeyHasher::seeded(0);
     /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
@@ -138,7 +138,7 @@ impl<F: LineFilter> OrderedFilter<F> {
     /// let mut file = Vec::new();
     /// filter.save(&spec, &hasher, &mut file, |saver| Ok((saver.ticket(), b"line 1".to_vec())))?;
     ///
-    /// let restored = SavedState::open(&file[..])?.restore()?;
+    /// let restored = StateReader::open(&file[..])?.restore()?;
     /// assert_eq!((restored.progress.observed, &restored.bytes[..]), (1, &b"line 1"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -137,7 +137,8 @@ impl<'a> Layers<'a> {
                 }
             },
             (None, Form::Line) => {
-                let filter = self.plan()?.whole(|lines| self.build_lines(lines))?;
+                let plan = self.plan()?;
+                let filter = plan.range(0..plan.lines, |lines| self.build_lines(lines))?;
                 Ok(Built::Plain(filter))
             }
         }

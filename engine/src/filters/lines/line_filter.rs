@@ -5,6 +5,7 @@ use std::iter::Sum;
 use std::ops::Range;
 
 use crate::filters::Filter;
+use crate::filters::filter::forward;
 use crate::kernels::LineRange;
 use crate::memory::Line;
 use crate::report::Tally;
@@ -155,60 +156,23 @@ impl Sum for Progress {
 }
 
 impl<F: LineFilter + ?Sized> LineFilter for Box<F> {
-    fn lines(&self) -> &[Line] {
-        (**self).lines()
-    }
-
-    fn finish_expiry(&mut self) {
-        (**self).finish_expiry();
-    }
-
-    fn range(&self) -> LineRange {
-        (**self).range()
-    }
-
-    fn bucket_lines(&self) -> u64 {
-        (**self).bucket_lines()
-    }
-
-    fn progress(&self) -> Progress {
-        (**self).progress()
-    }
-
-    fn counters(&self) -> Tally {
-        (**self).counters()
-    }
-
-    fn count_lines(&self, lines: Range<usize>) -> Tally {
-        (**self).count_lines(lines)
-    }
-
-    fn parameters(&self) -> String {
-        (**self).parameters()
-    }
-
-    fn duplicates_change_lines(&self) -> bool {
-        (**self).duplicates_change_lines()
-    }
-
-    fn next_era(&self) -> u64 {
-        (**self).next_era()
-    }
-
-    fn copy_lines(&self, first: usize, into: &mut [Line]) {
-        (**self).copy_lines(first, into);
-    }
-
-    fn load_lines(&mut self, first: usize, lines: &[Line]) {
-        (**self).load_lines(first, lines);
-    }
-
-    fn clear_lines(&mut self, lines: Range<usize>) {
-        (**self).clear_lines(lines);
-    }
-
-    fn set_counts(&mut self, counts: Progress) {
-        (**self).set_counts(counts);
+    forward! {
+        &self:
+        fn lines() -> &[Line];
+        fn range() -> LineRange;
+        fn bucket_lines() -> u64;
+        fn progress() -> Progress;
+        fn counters() -> Tally;
+        fn count_lines(lines: Range<usize>) -> Tally;
+        fn parameters() -> String;
+        fn duplicates_change_lines() -> bool;
+        fn next_era() -> u64;
+        fn copy_lines(first: usize, into: &mut [Line]);
+        &mut self:
+        fn finish_expiry();
+        fn load_lines(first: usize, lines: &[Line]);
+        fn clear_lines(lines: Range<usize>);
+        fn set_counts(counts: Progress);
     }
 }
 

@@ -36,23 +36,10 @@ pub struct LinePlan {
 }
 
 impl LinePlan {
-    /// Builds the whole filter.
-    ///
-    /// # Errors
-    /// [`BuildError`] if this CPU cannot run the kernel, the memory is not available, or `build`
-    /// fails.
-    pub fn whole<F>(
-        self,
-        build: impl Fn(LineAllocation) -> Result<F, BuildError>,
-    ) -> Result<F, BuildError> {
-        check_available(self.lines * LINE_BYTES)?;
-        build(self.allocation(0..self.lines)?)
-    }
-
     /// Builds the filter as `count` partitions, each a contiguous range of its lines.
     ///
     /// # Errors
-    /// As for [`whole`](Self::whole), or if `count` is not 1 to the number of buckets.
+    /// As for [`range`](Self::range) of all lines, or if `count` is not 1 to the number of buckets.
     pub fn partitions<F>(
         self,
         count: usize,
@@ -82,16 +69,15 @@ impl LinePlan {
             let allowed = format!("0 to {}", count - 1);
             return Err(SpecError::new("partition", index.to_string(), allowed).into());
         }
-        let lines = self.lines_of(&partitioning, index);
-        check_available((lines.end - lines.start) * LINE_BYTES)?;
-        build(self.allocation(lines)?)
+        self.range(self.lines_of(&partitioning, index), build)
     }
 
-    /// Builds a range of whole buckets alone: a part of the filter, or its first bucket, to see
+    /// Builds a range of whole buckets: all lines, a part of them, or the first bucket, to see
     /// whether the filter can be built, and with which parameters.
     ///
     /// # Errors
-    /// As for [`whole`](Self::whole), but only the memory of the range is needed.
+    /// [`BuildError`] if this CPU cannot run the kernel, the memory of the range is not available,
+    /// or `build` fails.
     pub fn range<F>(
         self,
         lines: Range<u64>,

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::Progress;
 use super::clock::Clock;
 use crate::hash::KeyHash;
 use crate::kernels::{Bucket, LineOps, Outcome};
@@ -106,7 +107,7 @@ pub trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
 
     /// The cells of so many lines that were observed such keys, without reading them; `None` if
     /// they do not follow from that.
-    fn counted_cells(self, _lines: usize, _counts: Counts) -> Option<Cells> {
+    fn counted_cells(self, _lines: usize, _counts: Progress) -> Option<Cells> {
         None
     }
 
@@ -128,15 +129,4 @@ pub trait Rule: Copy + fmt::Debug + Send + Sync + 'static {
     fn estimates(self, tally: Tally) -> Report {
         Report::new(tally)
     }
-}
-
-/// The numbers of keys since the filter was built or cleared.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Counts {
-    /// All keys.
-    pub observed: u64,
-    /// Those that were fresh.
-    pub fresh: u64,
-    /// The keys that were evicted; 0 if the rule does not count evictions.
-    pub evictions: u64,
 }

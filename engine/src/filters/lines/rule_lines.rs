@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::expiry::Expiry;
 use super::line_filter::{LineFilter, Progress};
 use super::plan::LineAllocation;
-use super::rule::{Counts, Rule};
+use super::rule::Rule;
 use super::rule_loop::{RuleBatch, RuleLoops, for_kernel, observe_one};
 use crate::error::BuildError;
 use crate::filters::{Batch, Filter, Ticks};
@@ -27,7 +27,8 @@ struct RuleLines<R: Rule> {
     rule: R,
     kernel: DetectedKernel,
     loops: RuleLoops<R>,
-    counts: Counts,
+    /// Without the tick, which the rule has.
+    counts: Progress,
     /// The lines that have not expired in this era of the clock; `None` if all have.
     expiry: Option<Expiry<R>>,
     /// Whether lines may hold times. Those of a new filter do not, and expiry would touch its
@@ -188,7 +189,7 @@ impl<R: Rule> Filter for RuleLines<R> {
         empty(&mut self.lines);
         self.expiry = None;
         self.holds_times = false;
-        self.counts = Counts::default();
+        self.counts = Progress::default();
         self.rule.restart();
     }
 
@@ -262,18 +263,17 @@ impl<R: Rule> LineFilter for RuleLines<R> {
 
     fn progress(&self) -> Progress {
         Progress {
-            observed: self.counts.observed,
-            fresh: self.counts.fresh,
-            evictions: self.counts.evictions,
             tick: self.rule.tick(),
+            ..self.counts
         }
     }
 
     fn counters(&self) -> Tally {
-        let Counts {
+        let Progress {
             observed,
             fresh,
             evictions,
+            ..
         } = self.counts;
         Tally {
             observed: Some(observed),
@@ -350,11 +350,7 @@ impl<R: Rule> LineFilter for RuleLines<R> {
     }
 
     fn set_counts(&mut self, counts: Progress) {
-        self.counts = Counts {
-            observed: counts.observed,
-            fresh: counts.fresh,
-            evictions: counts.evictions,
-        };
+        self.counts = counts;
     }
 }
 
@@ -371,7 +367,7 @@ impl LineAllocation {
             rule,
             kernel: self.kernel,
             loops: for_kernel(self.kernel, self.range.total),
-            counts: Counts::default(),
+            counts: Progress::default(),
             expiry: None,
             holds_times: false,
         }))

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use echoless::state::{SavedState, StateError};
+use echoless::state::{StateError, StateReader};
 use echoless::{LineFilter, SpecError, report_of};
 use echoless_durable::check_hasher;
 use echoless_records::failure::Failure;
@@ -51,7 +51,7 @@ impl KnownStates {
             StateError::Build(error) => error.into(),
             other => Failure::file(&name)(io::Error::other(other)),
         };
-        let saved = SavedState::open(BufReader::new(file)).map_err(unreadable)?;
+        let saved = StateReader::open(BufReader::new(file)).map_err(unreadable)?;
         let header = saved.header();
         let invalid = |allowed: &str| Err(SpecError::new("--known-state", &name, allowed).into());
         if !header.is_whole() {

@@ -4,9 +4,11 @@
 use super::mechanism::{self, Mechanism, filter};
 use super::random::SeededRng;
 use super::storage::zeroed;
-use echoless::extend::{Allowed, FilterRow, Head, Named, OptionRow, Value, bits_of, names};
+use echoless::extend::{Allowed, FilterRow, Head, Named, OptionRow, Value, names};
 use echoless::spec::{Facts, Form};
 use echoless::{BuildError, Cells, KeyHash, MemoryError, SpecError};
+
+use crate::limits::bits_of;
 
 /// The number of bytes that an entry of the buffer is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,10 @@ use std::mem::swap;
 
 use super::bits::BitTable;
 use super::mechanism::{self, Mechanism, filter};
+use crate::limits::bits_of;
 use crate::theory::generations::{insertions_to_half_fill, pair_hashes};
 use echoless::extend::{
-    Allowed, FilterRow, Head, MOST_HASHES, Named, OptionRow, Value, bits_of, names, rate_text,
+    Allowed, FilterRow, Head, MOST_HASHES, Named, OptionRow, Value, names, rate_text,
 };
 use echoless::spec::Facts;
 use echoless::{BuildError, Cells, KeyHash, SpecError};

@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use super::words::Words;
-use echoless::extend::{at_least_bits, check_available};
+use echoless::extend::check_available;
 use echoless::memory::LINE_BYTES;
 use echoless::{Cells, KeyHash, MemoryError, SpecError};
+
+use crate::limits::at_least_bits;
 
 /// `len` default values, or an error if they cannot be allocated: a filter that is too large is an
 /// error of its specification, not an abort of the process.

@@ -45,7 +45,8 @@ use std::marker::PhantomData;
 use super::page_slot::DenseSlot;
 use super::shape::{if_zero, select};
 use crate::error::BuildError;
-use crate::filters::lines::rule::{Counts, Rule};
+use crate::filters::lines::Progress;
+use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::ReplacementPolicy;
 use crate::hash::KeyHash;
@@ -171,7 +172,7 @@ impl<S: DenseSlot, P: ReplacementPolicy> Rule for DenseRule<S, P> {
     }
 
     /// Every fresh key fills an empty slot or evicts a key.
-    fn counted_cells(self, lines: usize, counts: Counts) -> Option<Cells> {
+    fn counted_cells(self, lines: usize, counts: Progress) -> Option<Cells> {
         let slots = (lines * S::KEYS) as u64;
         let occupied = counts.fresh.saturating_sub(counts.evictions);
         Some(Cells::new(occupied, slots))

@@ -19,7 +19,8 @@
 use std::marker::PhantomData;
 
 use crate::error::BuildError;
-use crate::filters::lines::rule::{Counts, Rule};
+use crate::filters::lines::Progress;
+use crate::filters::lines::rule::Rule;
 use crate::filters::lines::{LineAllocation, LineFilter};
 use crate::filters::replacement::{ForPolicy, Replacement, ReplacementPolicy};
 use crate::hash::KeyHash;
@@ -91,7 +92,7 @@ impl<S: Slot, P: ReplacementPolicy> Rule for QueueRule<S, P> {
     }
 
     /// Every push fills an empty slot or evicts a key.
-    fn counted_cells(self, lines: usize, counts: Counts) -> Option<Cells> {
+    fn counted_cells(self, lines: usize, counts: Progress) -> Option<Cells> {
         let pushed = Self::pushed(counts.observed, counts.fresh);
         let slots = (lines * S::COUNT) as u64;
         Some(Cells::new(pushed.saturating_sub(counts.evictions), slots))

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use crate::limits::at_least_bits;
 use crate::scattered::words::Words;
-use echoless::extend::{CellTable, MOST_HASHES, at_least_bits, within};
+use echoless::extend::{CellTable, MOST_HASHES, within};
 use echoless::{BuildError, Cells, KeyHash};
 
 /// k filters of s = floor(M/k) bits. The position in filter `i` comes from stream `i` of the key

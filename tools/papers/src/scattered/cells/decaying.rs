@@ -1,10 +1,9 @@
 //! The block-decaying Bloom filter: cells hold wrapping timestamps of a window divided into blocks.
 
+use crate::limits::{at_least_bits, bits_of};
 use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::storage::PackedCells;
-use echoless::extend::{
-    Allowed, FilterRow, Head, MOST_HASHES, Named, OptionRow, at_least_bits, bits_of, within,
-};
+use echoless::extend::{Allowed, FilterRow, Head, MOST_HASHES, Named, OptionRow, within};
 use echoless::spec::Facts;
 use echoless::{BuildError, Cells, KeyHash, SpecError};
 

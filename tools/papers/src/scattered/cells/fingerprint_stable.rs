@@ -1,11 +1,12 @@
 //! The fingerprint stable Bloom filter: each cell pairs a counter with a fingerprint of the key
 //! that set it.
 
+use crate::limits::at_least_bits;
 use crate::lines;
 use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::random::SeededRng;
 use crate::scattered::storage::PackedCells;
-use echoless::extend::{FilterRow, Head, Named, OptionRow, at_least_bits, names};
+use echoless::extend::{FilterRow, Head, Named, OptionRow, names};
 use echoless::spec::{Facts, Form};
 use echoless::{BuildError, Cells, KeyHash};
 

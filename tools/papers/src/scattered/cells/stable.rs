@@ -1,13 +1,14 @@
 //! The stable Bloom filter (paper 004): counters that random draws decrement as fast as keys raise
 //! them.
 
+use crate::limits::at_least_bits;
 use crate::lines;
 use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::random::SeededRng;
 use crate::scattered::storage::{PackedCells, packed_lines};
 use crate::theory::stable::{decrements_for, stable_point_fpr};
 use echoless::extend::{
-    Allowed, FilterRow, Head, Named, OptionRow, Value, at_least_bits, names, rate_text, within,
+    Allowed, FilterRow, Head, Named, OptionRow, Value, names, rate_text, within,
 };
 use echoless::spec::{Facts, Form};
 use echoless::theory::RateModel;

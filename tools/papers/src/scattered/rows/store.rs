@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU64;
 
+use crate::limits::at_least_bits;
 use crate::scattered::storage::{PackedCells, packed_lines};
-use echoless::extend::{Named, at_least_bits};
+use echoless::extend::Named;
 use echoless::{BuildError, Cells, SpecError};
 
 /// How a row is stored.

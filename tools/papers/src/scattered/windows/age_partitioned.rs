@@ -1,12 +1,11 @@
 //! The age-partitioned Bloom filter: slices that move from young to old, a generation at a time.
 
 use super::generations::WindowSpec;
+use crate::limits::at_least_bits;
 use crate::scattered::bits::BitTable;
 use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::theory::windows;
-use echoless::extend::{
-    FilterRow, Head, MOST_HASHES, Named, OptionRow, Units, at_least_bits, units, within,
-};
+use echoless::extend::{FilterRow, Head, MOST_HASHES, Named, OptionRow, Units, units, within};
 use echoless::spec::Facts;
 use echoless::{BuildError, Cells, KeyHash, SpecError, Window};
 
