@@ -32,7 +32,12 @@ impl Packet {
     /// The hash of what is equal in all copies of a packet. The time to live and the checksum are
     /// not: a router on the way changes them.
     fn key(&self, hasher: &KeyHasher) -> KeyHash {
-        let addresses = [self.source, self.destination].map(|ip| hasher.hash_ip(ip).get());
+        // An address has one hash, also if it is mapped into IPv6.
+        let hash = |address: IpAddr| match address.to_canonical() {
+            IpAddr::V4(v4) => hasher.hash_u64(v4.to_bits().into()),
+            IpAddr::V6(v6) => hasher.hash_u128(v6.to_bits()),
+        };
+        let addresses = [self.source, self.destination].map(|address| hash(address).get());
         let mut fixed = [0; 18];
         fixed[..8].copy_from_slice(&addresses[0].to_le_bytes());
         fixed[8..16].copy_from_slice(&addresses[1].to_le_bytes());

@@ -74,9 +74,9 @@
 //! keys: 4.7 to 6.0); the other columns are from one run.)
 //!
 //! # How much memory
-//! - [`FingerprintSpec::for_keys`] takes the number of distinct keys between a record and its
-//!   duplicate, the fraction of duplicates that may be missed at that age, and the false positive
-//!   rate.
+//! - [`FingerprintGeometry::for_keys`] takes the number of distinct keys between a record and its
+//!   duplicate, the fraction of duplicates that may be missed at that age, and the width of slots,
+//!   which decides the false positive rate.
 //! - For a time window that number is the rate of new keys times the window; filters with a window
 //!   ([`FilterSpec`]: `stamped`, `clocked`) forget by time and evict only if memory is short.
 //! - The default (a false positive rate of 1e-8) takes 80 bits for each key that it has to remember

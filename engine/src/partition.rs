@@ -176,29 +176,6 @@ impl<F> Partitioned<F> {
         &mut self.filters
     }
 
-    /// The same partitions, whose filters are what `wrap` makes of these: filters of another type,
-    /// or with something beside them.
-    ///
-    /// # Examples
-    /// Each partition behind a lock of its own.
-    /// ```
-    /// use std::sync::Mutex;
-    /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
-    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?.map(Mutex::new);
-    /// let key = KeyHasher::seeded(0).hash(b"call 17");
-    /// let owner = halves.partitioning().partition_of(key);
-    /// let mut half = halves.filters()[owner].lock().unwrap();
-    /// assert_eq!(half.observe_one(key), Verdict::Fresh);
-    /// # Ok::<(), echoless::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn map<G>(self, wrap: impl FnMut(F) -> G) -> Partitioned<G> {
-        Partitioned {
-            partitioning: self.partitioning,
-            filters: self.filters.into_iter().map(wrap).collect(),
-        }
-    }
-
     /// The map, and the filters in the order of their partitions.
     #[must_use]
     pub fn into_parts(self) -> (Partitioning, Vec<F>) {

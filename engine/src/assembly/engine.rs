@@ -102,9 +102,8 @@ impl<F: Filter + 'static> Engine<F> {
     /// the ports submit.
     ///
     /// # Errors
-    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones,
-    /// which [`replace_lost`](ShutdownError::replace_lost) completes; or if the engine was shut
-    /// down before, with none. In a fork of the process that built the engine, all partitions are
+    /// [`ShutdownError`] if partitions are lost and were not replaced, with the surviving ones;
+    /// or if the engine was shut down before, with none. In a fork of the process that built the engine, all partitions are
     /// lost.
     ///
     /// # Examples
@@ -124,7 +123,7 @@ impl<F: Filter + 'static> Engine<F> {
     /// ```
     pub fn shutdown(&self) -> Result<Partitioned<F>, ShutdownError<F>> {
         let Some(threads) = unpoisoned(self.threads.lock()).take() else {
-            return Err(ShutdownError::repeated(self.partitioning.clone()));
+            return Err(ShutdownError::repeated());
         };
         self.stop_workers();
         let mut survivors = Vec::new();

@@ -31,7 +31,6 @@ pub struct ShutdownError<F> {
     pub lost: Vec<(usize, String)>,
     /// It was shut down before, and that call has all partitions: there are none here.
     pub repeated: bool,
-    partitioning: Partitioning,
 }
 
 impl<F> ShutdownError<F> {
@@ -46,7 +45,6 @@ impl<F> ShutdownError<F> {
                 survivors,
                 lost,
                 repeated: false,
-                partitioning,
             });
         }
         let filters = survivors.into_iter().map(|(_, filter)| filter).collect();
@@ -54,44 +52,12 @@ impl<F> ShutdownError<F> {
     }
 
     /// That of a second shutdown.
-    pub(super) const fn repeated(partitioning: Partitioning) -> Self {
+    pub(super) const fn repeated() -> Self {
         Self {
             survivors: Vec::new(),
             lost: Vec::new(),
             repeated: true,
-            partitioning,
         }
-    }
-
-    /// The whole filter, with the lost partitions taken from `fresh`: an empty filter of the same
-    /// specification and number of partitions. Keys of the lost partitions are forgotten.
-    ///
-    /// # Errors
-    /// The error itself, if `fresh` is divided in another way, or the shutdown was
-    /// [repeated](field@Self::repeated).
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FilterSpec, KeyHasher, Verdicts};
-    /// let spec: FilterSpec = "rowlru:form=line,memory=1MiB".parse()?;
-    /// let (engine, _) = Engine::builder(spec.build_partitions(4)?).build()?;
-    /// // A worker may have panicked meanwhile.
-    /// let filter = match engine.shutdown() {
-    ///     Ok(filter) => filter,
-    ///     Err(error) => error.replace_lost(spec.build_partitions(4)?)?,
-    /// };
-    /// assert_eq!(filter.filters().len(), 4);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn replace_lost(self, fresh: Partitioned<F>) -> Result<Partitioned<F>, Self> {
-        let (partitioning, mut filters) = fresh.into_parts();
-        if partitioning != self.partitioning || self.repeated {
-            return Err(self);
-        }
-        for (index, survivor) in self.survivors {
-            filters[index] = survivor;
-        }
-        Ok(Partitioned::new(partitioning, filters).expect("a filter for each partition"))
     }
 }
 

@@ -104,33 +104,23 @@ fn finish(mut sip: SipHasher24, key: &[u8]) -> KeyHash {
 
 /// The hash of some fields and the next one.
 #[inline]
-fn seeded_field(before: u64, field: Option<&[u8]>) -> u64 {
+fn seeded_field(before: u64, field: Option<impl AsRef<[u8]>>) -> u64 {
     match field {
         // The hash of the previous fields is the seed. wyhash includes the length.
-        Some(bytes) => wyhash(bytes, before, WYHASH_SECRET),
+        Some(bytes) => wyhash(bytes.as_ref(), before, WYHASH_SECRET),
         None => fixed::mix(before ^ MISSING),
     }
 }
 
+/// Hashes all fields of a key. Short ones go in one call: each call has a cost.
 #[inline]
-fn keyed_field(sip: &mut SipHasher24, field: Option<&[u8]>) {
-    match field {
-        Some(bytes) => {
-            sip.write(&(bytes.len() as u64).to_le_bytes());
-            sip.write(bytes);
-        }
-        None => sip.write(&MISSING.to_le_bytes()),
-    }
-}
-
-/// The same of all fields of a key. Short ones go in one call: each call has a cost.
-#[inline]
-pub(super) fn keyed_fields<'a>(
+pub(super) fn keyed_fields<F: AsRef<[u8]>>(
     sip: &mut impl Hasher,
-    fields: impl IntoIterator<Item = Option<&'a [u8]>>,
+    fields: impl IntoIterator<Item = Option<F>>,
 ) {
     let (mut block, mut filled) = ([0; BLOCK_BYTES], 0);
     for field in fields {
+        let field = field.as_ref().map(AsRef::as_ref);
         let length = field.map_or(MISSING, |bytes| bytes.len() as u64);
         for part in [&length.to_le_bytes()[..], field.unwrap_or_default()] {
             if let Some(free) = block.get_mut(filled..filled + part.len()) {
@@ -144,32 +134,6 @@ pub(super) fn keyed_fields<'a>(
         }
     }
     sip.write(&block[..filled]);
-}
-
-/// The hash of the fields of a key so far.
-#[derive(Clone)]
-pub(super) enum FieldsHash {
-    Seeded(u64),
-    Keyed(SipHasher24),
-}
-
-impl FieldsHash {
-    /// Hashes the next field; `None` is a missing one.
-    #[inline]
-    pub(super) fn push(&mut self, field: Option<&[u8]>) {
-        match self {
-            Self::Seeded(state) => *state = seeded_field(*state, field),
-            Self::Keyed(sip) => keyed_field(sip, field),
-        }
-    }
-
-    #[inline]
-    pub(super) fn finish(self) -> KeyHash {
-        match self {
-            Self::Seeded(state) => KeyHash(state),
-            Self::Keyed(sip) => KeyHash(sip.finish()),
-        }
-    }
 }
 
 impl KeyHasher {
@@ -250,7 +214,10 @@ impl KeyHasher {
     /// field differs from an empty one. In a seeded hasher, a single field has the hash of [the
     /// same bytes](Self::hash).
     #[must_use]
-    pub fn hash_fields<'a>(&self, fields: impl IntoIterator<Item = Option<&'a [u8]>>) -> KeyHash {
+    pub fn hash_fields<F: AsRef<[u8]>>(
+        &self,
+        fields: impl IntoIterator<Item = Option<F>>,
+    ) -> KeyHash {
         // The algorithm is looked at once, and not for each field.
         match &self.algorithm {
             Algorithm::Seeded { seed, .. } => KeyHash(fields.into_iter().fold(*seed, seeded_field)),
@@ -259,15 +226,6 @@ impl KeyHasher {
                 keyed_fields(&mut sip, fields);
                 KeyHash(sip.finish())
             }
-        }
-    }
-
-    /// The hash of a list of fields, before the first one.
-    #[inline]
-    pub(super) fn start_fields(&self) -> FieldsHash {
-        match &self.algorithm {
-            Algorithm::Seeded { seed, .. } => FieldsHash::Seeded(*seed),
-            Algorithm::Keyed(domains) => FieldsHash::Keyed(domains.fields),
         }
     }
 

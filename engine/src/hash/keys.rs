@@ -1,8 +1,5 @@
-//! Hashing what programs have at hand: parts of a record, addresses, Rust values, and batches of
-//! byte strings. Each is defined by the hashes of bytes and numbers in [`bytes`](super::bytes).
-
-use std::hash::{Hash, Hasher};
-use std::net::IpAddr;
+//! Hashing what programs have at hand: parts of a record, and batches of byte strings. Each is
+//! defined by the hashes of bytes in [`bytes`](super::bytes).
 
 use super::KeyHash;
 use super::bytes::KeyHasher;
@@ -24,54 +21,7 @@ impl KeyHasher {
     /// ```
     #[must_use]
     pub fn hash_parts(&self, parts: impl IntoIterator<Item: AsRef<[u8]>>) -> KeyHash {
-        let mut hash = self.start_fields();
-        for part in parts {
-            hash.push(Some(part.as_ref()));
-        }
-        hash.finish()
-    }
-
-    /// Hashes the address of a host. An IPv4 address and the same address mapped into IPv6
-    /// (`::ffff:a.b.c.d`) have one hash.
-    ///
-    /// An IPv4 address has the hash of its number as [a `u64`](Self::hash_u64), an IPv6 address
-    /// that of its number as [a `u128`](Self::hash_u128), both in network byte order.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::KeyHasher;
-    /// let hash = |text: &str| KeyHasher::seeded(0).hash_ip(text.parse().unwrap());
-    /// assert_eq!(hash("192.0.2.1"), hash("::ffff:192.0.2.1"));
-    /// assert_ne!(hash("192.0.2.1"), hash("192.0.2.2"));
-    /// ```
-    #[must_use]
-    pub fn hash_ip(&self, address: IpAddr) -> KeyHash {
-        match address.to_canonical() {
-            IpAddr::V4(v4) => self.hash_u64(v4.to_bits().into()),
-            IpAddr::V6(v6) => self.hash_u128(v6.to_bits()),
-        }
-    }
-
-    /// Hashes any value that implements [`Hash`].
-    ///
-    /// **Not stable.** What a type feeds into its hash may change with the version of Rust, of its
-    /// crate, and with the byte order and pointer width of the machine. Do not store these hashes
-    /// or filters of them; use the other functions for that. What the value feeds are the fields of
-    /// [`hash_fields`](Self::hash_fields), so do not mix both in one filter.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::KeyHasher;
-    /// let hasher = KeyHasher::seeded(0);
-    /// let call = ("+4930123", "+4930456", 1_700_000_000_u64);
-    /// assert_eq!(hasher.hash_value(&call), hasher.hash_value(&call.clone()));
-    /// assert_ne!(hasher.hash_value(&call), hasher.hash_value(&(call.1, call.0, call.2)));
-    /// ```
-    #[must_use]
-    pub fn hash_value<T: Hash + ?Sized>(&self, value: &T) -> KeyHash {
-        let mut hasher = ValueHasher(self.start_fields());
-        value.hash(&mut hasher);
-        hasher.0.finish()
+        self.hash_fields(parts.into_iter().map(Some))
     }
 
     /// Hashes each byte string as [`hash`](Self::hash) does, into `hashes`, whose allocation is
@@ -111,19 +61,6 @@ impl KeyHasher {
     }
 }
 
-/// The parts that a value feeds into its hash are fields of a key.
-struct ValueHasher(super::bytes::FieldsHash);
-
-impl Hasher for ValueHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.push(Some(bytes));
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.clone().finish().get()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -145,36 +82,5 @@ mod tests {
                 prop_assert!(parts.iter().map(|part| hasher.hash(part)).eq(hashes));
             }
         }
-    }
-
-    #[test]
-    fn values_that_differ_have_different_hashes() {
-        for hasher in [KeyHasher::seeded(0), KeyHasher::keyed([0; 16])] {
-            let mut hashes = vec![
-                hasher.hash_value(&()),
-                hasher.hash_value(""),
-                hasher.hash_value(&0_u8),
-                hasher.hash_value(&0_u64),
-                hasher.hash_value(&1_u64),
-                hasher.hash_value(&(1_u64, 2_u64)),
-                hasher.hash_value(&(2_u64, 1_u64)),
-                hasher.hash_value(&("ab", "c")),
-                hasher.hash_value(&("a", "bc")),
-                hasher.hash_value(&Some(1_u64)),
-            ];
-            let all = hashes.len();
-            hashes.sort_unstable();
-            hashes.dedup();
-            assert_eq!(hashes.len(), all);
-        }
-    }
-
-    #[test]
-    fn an_ipv6_address_differs_from_every_mapped_one() {
-        let hasher = KeyHasher::seeded(3);
-        let hash = |text: &str| hasher.hash_ip(text.parse().unwrap());
-        assert_eq!(hash("0.0.0.1"), hasher.hash_u64(1));
-        assert_eq!(hash("::1"), hasher.hash_u128(1));
-        assert_ne!(hash("::1"), hash("0.0.0.1"));
     }
 }

@@ -80,53 +80,6 @@ impl FingerprintSpec {
         }
     }
 
-    /// The smallest filter that misses a duplicate with probability at most `miss` while fewer than
-    /// `keys` distinct keys came since its key was last seen, with a false positive rate of at most
-    /// `max_fpr`. Its slots have the width that needs the least memory.
-    ///
-    /// Younger duplicates are missed less often: with a `miss` of 0.001, hardly any is missed up to
-    /// half of that age. The width is set, as by [`slot_width`](Self::slot_width).
-    ///
-    /// # Errors
-    /// [`SpecError`] if `miss` is not above 0 and at most 0.5, the rate is not between 0 and 1, or
-    /// no slot is wide enough for it.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Filter, FingerprintSpec};
-    /// // Ten million calls, of which 1 in 1000 may be missed at that age.
-    /// let spec = FingerprintSpec::for_keys(10_000_000, 0.001, 1e-8)?;
-    /// let geometry = spec.geometry()?;
-    /// assert_eq!(geometry.bytes() >> 20, 95);
-    /// assert!(geometry.miss_age_keys() >= 1e7);
-    /// assert!(geometry.full_fpr() <= 1e-8);
-    /// # Ok::<(), echoless::SpecError>(())
-    /// ```
-    pub fn for_keys(keys: u64, miss: f64, max_fpr: f64) -> Result<Self, SpecError> {
-        if !(miss > 0.0 && miss <= 0.5) {
-            return Err(SpecError::new(
-                "miss",
-                miss.to_string(),
-                "above 0 and at most 0.5",
-            ));
-        }
-        open_fpr(max_fpr)?;
-        let shapes = SlotWidth::ALL
-            .iter()
-            .map(|width| FingerprintGeometry::for_keys(keys, miss, *width));
-        let fitting = shapes.clone().filter(|shape| shape.full_fpr() <= max_fpr);
-        let Some(smallest) = fitting.min_by_key(|shape| shape.lines) else {
-            let best = shapes
-                .map(FingerprintGeometry::full_fpr)
-                .fold(1.0, f64::min);
-            let allowed = format!("at least {best:.1e} with {keys} keys and miss={miss}");
-            return Err(SpecError::new("fpr", format!("{max_fpr:e}"), allowed));
-        };
-        let bytes = smallest.lines.saturating_mul(LINE_BYTES);
-        let spec = Self::new(bytes).max_fpr(max_fpr);
-        Ok(spec.slot_width(smallest.width))
-    }
-
     /// Sets the highest false positive rate, between 0 and 1 (exclusive). It holds with every slot
     /// occupied. Without effect once a [width](Self::slot_width) is set.
     #[must_use]

@@ -14,7 +14,6 @@ use crate::memory::LINE_BYTES;
 /// assert_eq!(shape.capacity(), 16 << 20);
 /// // Two lines, each with 11 fingerprints of 32 bits and 5 of 31.
 /// assert!((shape.full_fpr() - 9.8e-9).abs() < 1e-10);
-/// assert!((shape.bits_per_key() - 43.0).abs() < 1.0);
 /// # Ok::<(), echoless::SpecError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,18 +73,6 @@ impl DenseGeometry {
             age_per_line,
             lru_part,
         }
-    }
-
-    /// The number of lines.
-    #[must_use]
-    pub const fn lines(self) -> u64 {
-        self.lines
-    }
-
-    /// The width of a slot.
-    #[must_use]
-    pub const fn width(self) -> SlotWidth {
-        self.width
     }
 
     /// The number of fingerprints that fit.
@@ -158,31 +145,6 @@ impl DenseGeometry {
     #[must_use]
     pub fn lru_miss_age_keys(self) -> f64 {
         self.miss_age_keys() * self.layout().lru_part
-    }
-
-    /// The bits of memory for each key that is remembered: those up to
-    /// [`miss_age_keys`](Self::miss_age_keys).
-    #[must_use]
-    pub const fn bits_per_key(self) -> f64 {
-        (8 * LINE_BYTES) as f64 / self.layout().age_per_line
-    }
-
-    /// The least memory, in bytes, in which 1 in 1000 duplicates at most is missed at an age of
-    /// `keys` distinct keys, with FIFO and LRU: whole pages of 4 KiB, at least 16 (the formula
-    /// holds from there on).
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::SlotWidth;
-    /// use echoless::theory::dense::DenseGeometry;
-    /// let bytes = DenseGeometry::bytes_for(1_000_000_000, SlotWidth::Bits32);
-    /// assert!(bytes < 7 << 30);
-    /// ```
-    #[must_use]
-    pub fn bytes_for(keys: u64, width: SlotWidth) -> u64 {
-        let per_page = Self::of_width(64, width).lru_miss_age_keys();
-        let pages = (keys as f64 / per_page).ceil() as u64;
-        pages.max(16).saturating_mul(64 * LINE_BYTES)
     }
 }
 
@@ -264,19 +226,6 @@ mod tests {
             let many = shape.capacity() * 1000;
             let full = many as f64 * shape.full_fpr() / (1.0 - shape.full_fpr());
             assert!((shape.false_duplicates(many) / full - 1.0).abs() < 1e-3);
-        }
-    }
-
-    #[test]
-    fn memory_for_keys_is_the_least_that_remembers_them() {
-        for width in DenseGeometry::WIDTHS {
-            for keys in [0, 1, 100_000, 123_456_789] {
-                let lines = DenseGeometry::bytes_for(keys, *width) / LINE_BYTES;
-                assert_eq!(lines % 64, 0);
-                let age = |lines| DenseGeometry::of_width(lines, *width).lru_miss_age_keys();
-                assert!(age(lines) >= keys as f64);
-                assert!(lines == 1024 || age(lines - 64) < keys as f64);
-            }
         }
     }
 

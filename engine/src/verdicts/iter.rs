@@ -47,8 +47,6 @@ impl FusedIterator for Iter<'_> {}
 #[derive(Debug, Clone)]
 pub struct Indices<'a> {
     words: std::slice::Iter<'a, u64>,
-    /// Words of keys that are left out, as many as `words` or none.
-    excluded: std::slice::Iter<'a, u64>,
     /// The keys of the current word that are left: their bits are set.
     word: u64,
     /// The index of the key in bit 0 of the current word; one word too high before the first one,
@@ -66,8 +64,7 @@ impl Iterator for Indices<'_> {
     #[inline]
     fn next(&mut self) -> Option<usize> {
         while self.word == 0 {
-            let excluded = self.excluded.next().copied().unwrap_or(0);
-            let bits = (self.words.next()? ^ self.flip) & !excluded;
+            let bits = self.words.next()? ^ self.flip;
             self.first = self.first.wrapping_add(64);
             // Bits past the last key are zero in the words, and must be so once they are flipped.
             let beyond = (self.first + 64).saturating_sub(self.len);
@@ -86,51 +83,6 @@ impl Iterator for Indices<'_> {
 }
 
 impl FusedIterator for Indices<'_> {}
-
-/// Some records of a batch, in its order. See [`Verdicts::split`].
-#[derive(Debug)]
-pub struct Records<'a, T> {
-    indices: Indices<'a>,
-    records: &'a [T],
-}
-
-impl<T> Clone for Records<'_, T> {
-    fn clone(&self) -> Self {
-        Self {
-            indices: self.indices.clone(),
-            records: self.records,
-        }
-    }
-}
-
-impl<'a, T> Iterator for Records<'a, T> {
-    type Item = &'a T;
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a T> {
-        self.indices.next().map(|index| &self.records[index])
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.indices.size_hint()
-    }
-}
-
-impl<T> FusedIterator for Records<'_, T> {}
-
-/// The records of a batch by their verdicts: each record is in one of the three parts. See
-/// [`Verdicts::split`].
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Split<'a, T> {
-    /// The records whose keys a filter has judged fresh.
-    pub fresh: Records<'a, T>,
-    /// The records whose keys a filter has judged duplicates.
-    pub duplicates: Records<'a, T>,
-    /// The records whose keys [have no verdict](Verdicts::is_unknown), with any bit
-    /// that a [policy](crate::LossPolicy) has set for them.
-    pub unknown: Records<'a, T>,
-}
 
 impl Verdicts {
     /// The verdicts, in the order of the keys.
@@ -158,7 +110,7 @@ impl Verdicts {
     /// returns [`Verdict::Fresh`]. It skips 64 duplicates at a time.
     ///
     /// What [`Port::take_partial`](crate::Port::take_partial) returns has fresh bits for keys that
-    /// no filter has judged; [`split`](Self::split) leaves them out.
+    /// no filter has judged: leave out those that are [unknown](Self::is_unknown).
     ///
     /// # Examples
     /// ```
@@ -173,7 +125,7 @@ impl Verdicts {
     /// ```
     #[must_use]
     pub fn fresh(&self) -> Indices<'_> {
-        self.indices(&self.words, u64::MAX, &[])
+        self.indices(&self.words, u64::MAX)
     }
 
     /// The indices of the keys that are duplicates, ascending. It skips 64 fresh keys at a time.
@@ -186,7 +138,7 @@ impl Verdicts {
     /// ```
     #[must_use]
     pub fn duplicates(&self) -> Indices<'_> {
-        self.indices(&self.words, 0, &[])
+        self.indices(&self.words, 0)
     }
 
     /// The indices of the keys [without a verdict](Self::is_unknown), ascending: those to submit
@@ -200,69 +152,13 @@ impl Verdicts {
     /// ```
     #[must_use]
     pub fn unknown(&self) -> Indices<'_> {
-        self.indices(&self.unknown, 0, &[])
+        self.indices(&self.unknown, 0)
     }
 
-    /// Splits the records of a batch by their verdicts, without allocating: those to pass on, those
-    /// to drop, and those to [submit again](Self::unknown). A batch with its verdicts complete has
-    /// none of the last kind, unless a [policy](crate::LossPolicy) has judged keys of a lost
-    /// partition.
-    ///
-    /// [`retain_fresh`](Self::retain_fresh) and [`fresh`](Self::fresh) read the bits alone. After
-    /// [`Port::take_partial`](crate::Port::take_partial) these are fresh for unknown keys as well:
-    /// a caller that passes such records on and submits them again passes them twice, or passes
-    /// duplicates.
-    ///
-    /// # Panics
-    /// If there is not one record for each verdict.
-    ///
-    /// # Examples
-    /// A batch of which one partition was lost.
-    /// ```
-    /// use echoless::{Engine, Filter, KeyHash, Partitioned, Partitioning, Verdicts};
-    /// # use echoless::{Batch, Tally};
-    /// struct Brittle; // a filter that panics at the greatest key; all others are fresh
-    /// # impl Filter for Brittle {
-    /// #     fn observe_batch(&mut self, batch: Batch<'_>, duplicates: &mut [u64]) {
-    /// #         let bad = KeyHash::from_uniform(u64::MAX);
-    /// #         assert!(!batch.keys().contains(&bad), "a bug of this filter");
-    /// #         duplicates.fill(0);
-    /// #     }
-    /// #     fn contains(&self, _: KeyHash) -> bool { false }
-    /// #     fn clear(&mut self) {}
-    /// #     fn tally(&self) -> Tally { Tally::default() }
-    /// # }
-    /// let halves = Partitioned::new(Partitioning::new(2, 2)?, vec![Brittle, Brittle])?;
-    /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// let records = ["call 1", "call 2", "call 3"];
-    /// let keys = [1, u64::MAX, 2].map(KeyHash::from_uniform); // the second is in partition 1
-    /// let mut verdicts = Verdicts::new();
-    /// assert!(ports[0].observe(&keys, &mut verdicts).is_err());
-    /// assert!(ports[0].take_partial(&mut verdicts));
-    ///
-    /// let split = verdicts.split(&records);
-    /// assert!(split.fresh.eq(&["call 1", "call 3"]));
-    /// assert_eq!(split.duplicates.count(), 0);
-    /// assert!(split.unknown.eq(&["call 2"])); // to submit again, once the partition is replaced
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn split<'a, T>(&'a self, records: &'a [T]) -> Split<'a, T> {
-        assert_eq!(records.len(), self.len(), "one record for each verdict");
-        let part = |indices| Records { indices, records };
-        Split {
-            fresh: part(self.indices(&self.words, u64::MAX, &self.unknown)),
-            duplicates: part(self.indices(&self.words, 0, &self.unknown)),
-            unknown: part(self.unknown()),
-        }
-    }
-
-    /// The indices of the keys whose bits in `words` differ from those of `flip`, but for the
-    /// excluded ones.
-    fn indices<'a>(&self, words: &'a [u64], flip: u64, excluded: &'a [u64]) -> Indices<'a> {
+    /// The indices of the keys whose bits in `words` differ from those of `flip`.
+    fn indices<'a>(&self, words: &'a [u64], flip: u64) -> Indices<'a> {
         Indices {
             words: words.iter(),
-            excluded: excluded.iter(),
             word: 0,
             first: 0_usize.wrapping_sub(64),
             len: self.len,
@@ -302,41 +198,5 @@ mod tests {
             let fresh = verdicts.fresh().count();
             prop_assert!(least <= fresh && most.is_some_and(|most| fresh <= most));
         }
-
-        #[test]
-        fn a_split_has_each_record_once(
-            bits in prop::collection::vec(any::<(bool, bool)>(), 0..300),
-            knows_all: bool,
-        ) {
-            let mut verdicts = Verdicts::from_iter(bits.iter().map(|(duplicate, _)| *duplicate));
-            let is_unknown = |index: usize| bits[index].1 && !knows_all;
-            if !knows_all {
-                let words = verdicts.unknown_words_mut();
-                for index in (0..bits.len()).filter(|index| is_unknown(*index)) {
-                    words[index / 64] |= 1 << (index % 64);
-                }
-            }
-            let records: Vec<usize> = (0..bits.len()).collect();
-            let [mut fresh, mut duplicates, mut unknown] = [(); 3].map(|()| Vec::new());
-            for index in &records {
-                match bits[*index] {
-                    _ if is_unknown(*index) => unknown.push(index),
-                    (true, _) => duplicates.push(index),
-                    (false, _) => fresh.push(index),
-                }
-            }
-            let split = verdicts.split(&records);
-            let (least, most) = split.fresh.size_hint();
-            prop_assert!(least <= fresh.len() && most.is_some_and(|most| fresh.len() <= most));
-            prop_assert!(split.fresh.clone().eq(fresh));
-            prop_assert!(split.duplicates.eq(duplicates));
-            prop_assert!(split.unknown.eq(unknown));
-        }
-    }
-
-    #[test]
-    #[should_panic(expected = "one record for each verdict")]
-    fn a_split_of_other_records_is_rejected() {
-        let _ = Verdicts::from_iter([true; 3]).split(&[(); 4]);
     }
 }

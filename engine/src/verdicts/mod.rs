@@ -10,4 +10,4 @@ mod iter;
 pub(crate) use bit_set::clear_tail;
 pub use bit_set::{Verdict, Verdicts, scatter};
 pub(crate) use convert::bits_of_words;
-pub use iter::{Indices, Iter, Records, Split};
+pub use iter::{Indices, Iter};

@@ -99,11 +99,12 @@ impl<F: Filter> Filter for Breakable<F> {
 pub(crate) fn breakable<F: Filter>(
     filter: Partitioned<F>,
 ) -> (Partitioned<Breakable<F>>, Vec<Arc<AtomicBool>>) {
-    let mut switches = Vec::new();
-    let breakable = filter.map(|inner| {
-        let switch = Arc::<AtomicBool>::default();
-        switches.push(Arc::clone(&switch));
+    let (partitioning, filters) = filter.into_parts();
+    let switches: Vec<Arc<AtomicBool>> = filters.iter().map(|_| Arc::default()).collect();
+    let filters = filters.into_iter().zip(&switches).map(|(inner, switch)| {
+        let switch = Arc::clone(switch);
         Breakable { inner, switch }
     });
+    let breakable = Partitioned::new(partitioning, filters.collect()).unwrap();
     (breakable, switches)
 }

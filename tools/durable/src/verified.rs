@@ -59,7 +59,7 @@ impl<B: BuildHasher> DigestSet for HashSet<KeyDigest, B> {
 /// up in the set. So a set on a disk or behind a network gets two calls for a batch: one for the keys
 /// that were seen before and few others, and one with the new keys. Once the filter has evicted a key,
 /// all are looked up: give it the memory for all keys
-/// ([`FingerprintSpec::for_keys`](echoless::FingerprintSpec::for_keys)).
+/// ([`FingerprintGeometry::for_keys`](echoless::FingerprintGeometry::for_keys)).
 ///
 /// A key is compared by its [digest](KeyDigest), of 128 bits: of `n` different keys, any two have
 /// one with a probability below `n^2 / 2^129`, crafted ones too.

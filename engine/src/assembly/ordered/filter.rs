@@ -185,7 +185,7 @@ impl<F: Filter> OrderedFilter<F> {
             };
             // Of two shutdowns, the one with the lower ticket takes all partitions.
             let Some(owned) = unpoisoned(partition.owned.lock()).take() else {
-                return Err(ShutdownError::repeated(partitioning.clone()));
+                return Err(ShutdownError::repeated());
             };
             match owned.into_filter() {
                 Ok(filter) => survivors.push((index, filter)),

@@ -137,7 +137,7 @@ fn estimates(
     // The expected number holds for keys that were all never seen before. Of the pushed keys, only
     // the fresh ones can be.
     let fresh_fraction = tally.fresh.unwrap_or(0) as f64 / pushed.max(1) as f64;
-    let false_duplicates = geometry.false_duplicates_with(records_duplicates, pushed);
+    let false_duplicates = geometry.false_duplicates(records_duplicates, pushed);
     let occupied_per_line = cells.occupied as f64 / lines as f64;
     Report {
         slot_bits: Some(width.bits()),
