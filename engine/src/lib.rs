@@ -55,23 +55,7 @@
 //! Engines add a message of up to 64 keys there and back, and a wait for it: they need batches of
 //! hundreds of keys, and are far slower than a filter with one key at a time. Batches are several
 //! times as fast as single keys once a filter is larger than the caches, because their
-//! cache misses overlap.
-//!
-//! Nanoseconds for a key that is hashed already and a duplicate, by the size of a
-//! [`FingerprintSpec`] filter with slots of 32 bits:
-//!
-//! | keys at a time | few hot lines | 1 MiB | 64 MiB | 512 MiB |
-//! |---|---|---|---|---|
-//! | 1, [`Filter::observe_one`] | 5.2 | 6.8 | 15 | 13 |
-//! | 4, [`Filter::observe`] | 5.8 | 7.0 | 14 | 13 |
-//! | 16 | 3.5 | 3.7 | 7.8 | 8.0 |
-//! | 64 | 3.0 | 3.1 | 5.3 | 6.8 |
-//! | 1,024 | 2.0 | 2.3 | 4.2 | 6.0 |
-//! | 16,384 | 1.9 | 2.6 | 4.3 | 6.0 |
-//!
-//! (`cargo bench -p echoless-bench --bench batches`, AMD EPYC (Zen 4, AVX-512), 2 cores of a cloud
-//! machine that was not idle, 2026-11-22. The first column is the median of seven runs (single
-//! keys: 4.7 to 6.0); the other columns are from one run.)
+//! cache misses overlap: 6 ns a key and not 13 in 512 MiB (`bench/record/LINE_FORMS.md`).
 //!
 //! # How much memory
 //! - [`FingerprintGeometry::for_keys`] takes the number of distinct keys between a record and its
@@ -150,21 +134,6 @@
 //! | `serde` | specifications, [`KeyHash`] and reports in files | `serde` and its own |
 //! | `threads` | [`assembly`], [`transport`]: filters split over threads | `crossbeam-queue` |
 //! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
-//!
-//! # Where to find what
-//! | module | holds |
-//! |---|---|
-//! | [`filters`] | the [`Filter`] trait and the filters in cache lines |
-//! | [`extend`] | what crates use that add filters |
-//! | [`spec`] | specifications of filters in text, in files and in code |
-//! | [`state`] | saved states: filters and the keys after them in files |
-//! | [`hash`] | key hashes, the fast hasher, and the keyed one that resists chosen keys |
-//! | [`assembly`] | partitions on threads: engines, their ports, and ordered filters |
-//! | [`shared`] | the filter that all threads share |
-//! | [`verdicts`] | iterators over the verdicts of a batch |
-//! | [`theory`] | the formulas: rates, ages and parameters |
-//! | [`memory`] | cache lines and the arrays that hold them |
-//! | [`transport`] | waiting and waking |
 //!
 //! A filter in lines can be [saved](FilterSpec::save) and
 //! [restored](state::StateReader::restore) after a restart, in another number of partitions too,

@@ -70,23 +70,6 @@ impl RateSum {
 
 /// Counters of a filter or of one of its partitions, since it was built or cleared. The tallies of
 /// partitions can be summed. A counter is `None` if the filter does not maintain it.
-///
-/// # Examples
-/// ```
-/// use echoless::{Filter, FilterSpec, KeyHasher, Tally};
-/// let spec: FilterSpec = "rowlru:form=line,memory=1MiB".parse()?;
-/// let (mut whole, mut halves) = (spec.build()?, spec.build_partitions(2)?);
-/// for key in 0..1000 {
-///     let key = KeyHasher::seeded(0).hash_u64(key);
-///     whole.observe_one(key);
-///     let owner = halves.partitioning().partition_of(key);
-///     halves.filters_mut()[owner].observe_one(key);
-/// }
-/// let sum: Tally = halves.filters().iter().map(|half| half.tally()).sum();
-/// assert_eq!((sum.observed, sum.fresh), (whole.tally().observed, whole.tally().fresh));
-/// assert_eq!(sum.cells, whole.tally().cells);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     /// The memory of the filter's state, in bytes.

@@ -150,21 +150,6 @@ impl<F> Engine<F> {
     ///
     /// # Errors
     /// [`BuildError`] if the machine lacks the memory for its rings.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
-    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-    /// let (engine, _) = Engine::builder(halves).build()?;
-    /// let key = [KeyHasher::seeded(0).hash(b"call 17")];
-    /// let mut verdicts = Verdicts::new();
-    /// for duplicates in [0, 1] {
-    ///     let mut port = engine.attach()?; // dropped at the end of each round
-    ///     port.observe(&key, &mut verdicts)?;
-    ///     assert_eq!(verdicts.count_duplicates(), duplicates);
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn attach(&self) -> Result<Port, BuildError> {
         self.attacher.attach()
     }
@@ -210,18 +195,6 @@ impl<F> Engine<F> {
     /// What was counted so far, over all ports and since the engine was built, without stopping it.
     /// Keys count once their partition has judged them, before the verdicts reach the port.
     /// Evictions and estimates of errors are in the [report](Self::report).
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
-    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-    /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
-    /// ports[0].observe(&keys, &mut Verdicts::new())?;
-    /// let counts = engine.counts();
-    /// assert_eq!((counts.judged, counts.duplicates, counts.unknown), (3, 1, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn counts(&self) -> EngineCounts {
         let workers = self.workers.iter();
@@ -238,20 +211,6 @@ impl<F> Engine<F> {
     /// [`ExchangeError`] if a partition is lost, also because its filter panics in this call, with
     /// every [`LossPolicy`](crate::LossPolicy), or the engine was shut down, or the process was
     /// forked.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
-    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-    /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// let keys = ["a", "b", "a"].map(|key| KeyHasher::seeded(0).hash(key));
-    /// ports[0].observe(&keys, &mut Verdicts::new())?;
-    /// let tally = engine.report()?.tally;
-    /// assert_eq!((tally.observed, tally.fresh), (Some(3), Some(2)));
-    /// engine.shutdown()?;
-    /// assert!(engine.report().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn report(&self) -> Result<Report, ExchangeError> {
         live_report(self.attacher.workers())
     }

@@ -18,10 +18,7 @@ use crate::verdicts::Verdicts;
 /// A worker that is gone (it was shut down or dropped) is an error with every policy, and so is a
 /// [fork](crate::ExchangeError::Forked) of its process.
 ///
-/// A policy needs a panic that unwinds. In a program that is built with `panic = "abort"`, a filter
-/// that panics ends the process with every policy: no partition is lost alone, no key becomes
-/// unknown, and [`replace`](crate::Engine::replace) has nothing to replace. A
-/// [saved state](crate::FilterSpec::save) is what survives there.
+/// A policy needs a panic that unwinds: see [panics and forks](crate#panics-and-forks).
 ///
 /// # Examples
 /// A filter that panics at one key; half of the keys belong to its partition.

@@ -45,15 +45,10 @@
 //! such an engine frees the caller, and does not speed up the filter.
 //!
 //! # Losses and forks
-//! **Losses.** If the filter of a partition panics, the verdicts of all other partitions still come
-//! out. The keys of the lost one are *unknown*
-//! ([`Verdicts::is_unknown`](crate::Verdicts::is_unknown)), so a caller can submit them again once
-//! the partition is replaced ([`Engine::replace`], [`OrderedFilter::replace`]).
-//! A [`LossPolicy`] determines whether such a batch is an error or is judged without the partition.
-//! With `panic = "abort"` there are no losses: a panic ends the process.
-//!
-//! **Forks.** All of this belongs to the process that built it. In a fork, ports and tickets return
-//! [`ExchangeError::Forked`].
+//! If the filter of a partition panics, the verdicts of all other partitions still come out; a
+//! [`LossPolicy`] says what happens to the keys of the lost one, which is
+//! [replaced](Engine::replace). All of this belongs to the process that built it: in a fork, ports
+//! and tickets return [`ExchangeError::Forked`].
 
 mod attacher;
 mod engine;

@@ -344,20 +344,6 @@ impl Port {
     ///
     /// # Panics
     /// As [`observe`](Self::observe).
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Engine, FingerprintSpec, KeyHasher, Verdicts};
-    /// let halves = FingerprintSpec::new(1 << 20).build_partitions(2)?;
-    /// let (engine, mut ports) = Engine::builder(halves).build()?;
-    /// let keys = ["a", "b"].map(|key| KeyHasher::seeded(0).hash(key));
-    /// let mut verdicts = Verdicts::new();
-    /// ports[0].observe(&keys[..1], &mut verdicts)?;
-    /// ports[0].contains_each(&keys, &mut verdicts)?;
-    /// assert_eq!(verdicts.to_bools(), [true, false]);
-    /// assert_eq!(engine.counts().judged, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn contains_each(
         &mut self,
         keys: &[KeyHash],

@@ -93,16 +93,6 @@ pub trait Filter: Send + Sync {
     /// such as one that probes two filters for each key.
     ///
     /// Most filters ignore it. Filters of lines load one cache line for each key.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Filter, FingerprintSpec, KeyHasher, Verdict};
-    /// let key = KeyHasher::seeded(0).hash_u64(17);
-    /// let mut filter = FingerprintSpec::new(1 << 20).build()?;
-    /// filter.prefetch(&[key]);
-    /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
-    /// # Ok::<(), echoless::BuildError>(())
-    /// ```
     fn prefetch(&self, _keys: &[KeyHash]) {}
 
     /// Has the system provide one of `shares` shares of the filter's memory now and not when keys

@@ -4,14 +4,6 @@
 //! |---|---|
 //! | [`lines`] | the filters in lines: all that a key reads and writes lies in one cache line |
 //! | `adapters` | what filters around another filter are to a specification |
-//!
-//! To add
-//!
-//! - a filter in lines, write a file in `lines` with its rule, a `build` function and a row
-//!   (`FilterRow`): name, options, build function and facts, and name the row in the list there;
-//! - a replacement policy for rows, write a type in `replacement.rs` and add it to the list there;
-//! - any other filter or adapter, write it in a crate of its own and [register](crate::extend) its
-//!   row. `echoless-papers` does so with the filters as published.
 
 pub(crate) mod adapters;
 mod batch;

@@ -12,11 +12,6 @@
 //! ```
 //!
 //! If the fingerprint is not found, every policy moves all slots: a fresh key is always recorded.
-//!
-//! To add a policy, implement [`ReplacementPolicy`] for a new type and add the type to the list in
-//! `policies!`. The filter of its rows, its names and its place in a
-//! [`FingerprintSpec`](crate::FingerprintSpec) follow from the list; forms with a window and in
-//! dense lines are its own choice.
 
 use std::fmt;
 use std::str::FromStr;

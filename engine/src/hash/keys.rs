@@ -46,15 +46,6 @@ impl KeyHasher {
     ///
     /// It depends on the algorithm, and on the seed or the secret key. It does not reveal a secret
     /// key; a seed can be guessed from it.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::KeyHasher;
-    /// let id = KeyHasher::seeded(7).id();
-    /// assert_eq!(id, KeyHasher::seeded(7).id());
-    /// assert_ne!(id, KeyHasher::seeded(8).id());
-    /// assert_ne!(id, KeyHasher::keyed([7; 16]).id());
-    /// ```
     #[must_use]
     pub fn id(&self) -> u64 {
         self.hash("the id of a key hasher").get()

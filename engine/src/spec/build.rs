@@ -95,14 +95,6 @@ impl FilterSpec {
     ///
     /// # Errors
     /// [`BuildError`] as for [`build`](Self::build), or if not all keys are tracked.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// let spec: FilterSpec = "rowlru:form=line,memory=64B".parse()?;
-    /// assert_eq!(spec.build_lines()?.lines().len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn build_lines(&self) -> Result<Box<dyn LineFilter>, BuildError> {
         self.check_bare()?;
         let layers = self.needed_layers()?;

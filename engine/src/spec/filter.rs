@@ -91,17 +91,6 @@ impl FilterSpec {
     /// Sets the form. The options keep their values, those that were not given included: they are
     /// the defaults of the form before. Where these are not accepted in the new form, building is
     /// an error, and so is parsing the text. `form=line` in the text selects the defaults of lines.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// use echoless::spec::Form;
-    /// // Slots of 3 bits are the default, and not possible in lines.
-    /// let scattered: FilterSpec = "qqht:memory=1KiB".parse()?;
-    /// assert!(scattered.form(Form::Line).build().is_err());
-    /// assert!("qqht:form=line,memory=1KiB".parse::<FilterSpec>()?.build().is_ok());
-    /// # Ok::<(), echoless::SpecError>(())
-    /// ```
     #[must_use]
     pub const fn form(mut self, form: Form) -> Self {
         self.form = form;

@@ -128,16 +128,6 @@ impl FingerprintSpec {
     /// Remembers a key for this many ticks, from when it was last seen (LRU) or from when it was
     /// recorded (FIFO). The clock moves by [`Filter::advance_to`](crate::Filter::advance_to). In
     /// slots of 16, 32 or 64 bits.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{FilterSpec, FingerprintSpec, Replacement};
-    /// let spec = FingerprintSpec::new(1 << 20).window(600).replacement(Replacement::Fifo);
-    /// let named = FilterSpec::try_from(&spec)?;
-    /// let text = "clocked:window=600,refresh=false,bits=32,dense=false,memory=1MiB";
-    /// assert_eq!(named.to_string(), text);
-    /// # Ok::<(), echoless::SpecError>(())
-    /// ```
     #[must_use]
     pub const fn window(mut self, ticks: u64) -> Self {
         self.window = Some(ticks);

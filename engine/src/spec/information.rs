@@ -11,19 +11,6 @@ use crate::report::MissAge;
 
 impl FilterSpec {
     /// What is known of the filter.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// let limit = |text: &str| text.parse::<FilterSpec>().unwrap().facts().fpr_limit;
-    /// let narrow = limit("qqht:slots=16,bits=32,form=line,memory=1MiB");
-    /// assert!((narrow.unwrap() - 3.7e-9).abs() < 1e-10);
-    /// // 2^14 lines leave 50 bits of a hash, for slots of any width.
-    /// let wide = limit("qqht:slots=8,bits=64,form=line,memory=1MiB");
-    /// assert_eq!(wide, Some(8.0 / 2_f64.powi(50)));
-    /// // The memory is not set.
-    /// assert_eq!(limit("qqht:form=line"), None);
-    /// ```
     #[must_use]
     pub fn facts(&self) -> Facts {
         let facts = self.layers(self.memory.unwrap_or(0)).facts();
@@ -65,14 +52,6 @@ impl FilterSpec {
     /// Whether [`build_partitions`](Self::build_partitions) can cut the filter: a filter that has a
     /// line form, in that form, without adapters or in horizontal slices, which are ranges of its
     /// lines themselves.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// let has = |text: &str| text.parse::<FilterSpec>().map(|spec| spec.has_partitions());
-    /// assert_eq!(has("rowlru:form=line"), Ok(true));
-    /// assert_eq!(has("rowlru"), Ok(false));
-    /// ```
     #[must_use]
     pub fn has_partitions(&self) -> bool {
         self.layers(0).has_partitions()

@@ -86,16 +86,6 @@ impl FusedIterator for Indices<'_> {}
 
 impl Verdicts {
     /// The verdicts, in the order of the keys.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{Verdict, Verdicts};
-    /// let verdicts = Verdicts::from_iter([true, false, true]);
-    /// assert_eq!(verdicts.iter().filter(|verdict| verdict.is_duplicate()).count(), 2);
-    /// for (key, verdict) in ["a", "b", "a"].iter().zip(&verdicts) {
-    ///     assert_eq!(verdict == Verdict::Fresh, *key == "b");
-    /// }
-    /// ```
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter {
@@ -129,13 +119,6 @@ impl Verdicts {
     }
 
     /// The indices of the keys that are duplicates, ascending. It skips 64 fresh keys at a time.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::Verdicts;
-    /// let verdicts = Verdicts::from_iter((0..200).map(|key| key % 90 == 7));
-    /// assert_eq!(verdicts.duplicates().collect::<Vec<_>>(), [7, 97, 187]);
-    /// ```
     #[must_use]
     pub fn duplicates(&self) -> Indices<'_> {
         self.indices(&self.words, 0)
@@ -143,13 +126,6 @@ impl Verdicts {
 
     /// The indices of the keys [without a verdict](Self::is_unknown), ascending: those to submit
     /// again.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::Verdicts;
-    /// // The keys of a filter always have verdicts; those of a lost partition do not.
-    /// assert_eq!(Verdicts::from_iter([true, false]).unknown().count(), 0);
-    /// ```
     #[must_use]
     pub fn unknown(&self) -> Indices<'_> {
         self.indices(&self.unknown, 0)

@@ -184,18 +184,6 @@ impl<T: Default> Consumer<T> {
 
     /// An iterator that pops the items that are in the ring now. Dropping it returns their slots to
     /// the producer, all at once.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::transport::ring;
-    /// # fn main() -> Result<(), echoless::BuildError> {
-    /// let (mut producer, mut consumer) = ring::bounded(4)?;
-    /// assert_eq!(producer.push_batch([1, 2, 3]), Ok(3));
-    /// assert_eq!(consumer.drain().take(2).collect::<Vec<_>>(), [1, 2]);
-    /// assert_eq!(consumer.try_pop(), Ok(3));
-    /// # Ok(())
-    /// # }
-    /// ```
     #[inline]
     pub fn drain(&mut self) -> Drain<'_, T> {
         Drain {

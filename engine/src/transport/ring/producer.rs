@@ -160,22 +160,6 @@ impl<T> Producer<T> {
     ///
     /// # Errors
     /// If the ring is full or closed.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::transport::ring;
-    /// # fn main() -> Result<(), echoless::BuildError> {
-    /// let (mut producer, mut consumer) = ring::bounded::<Vec<u64>>(1)?;
-    /// producer.vacant().unwrap().push(5); // not published yet
-    /// let mut slot = producer.vacant().unwrap();
-    /// slot.push(7);
-    /// slot.publish();
-    /// assert_eq!(*consumer.peek(0).unwrap(), [5, 7]);
-    /// consumer.release(1);
-    /// assert!(producer.vacant().unwrap().capacity() >= 2); // the allocation is reused
-    /// # Ok(())
-    /// # }
-    /// ```
     #[inline]
     pub fn vacant(&mut self) -> Result<Vacant<'_, T>, PushError> {
         self.check_room(1)?;

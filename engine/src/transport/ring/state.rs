@@ -61,22 +61,6 @@ impl<T> RingState<T> {
 ///
 /// # Errors
 /// If `capacity` is not a power of two, or the machine lacks the memory.
-///
-/// # Examples
-/// ```
-/// use echoless::transport::{PopError, PushError, ring};
-/// # fn main() -> Result<(), echoless::BuildError> {
-/// let (mut producer, mut consumer) = ring::bounded(2)?;
-/// assert_eq!(producer.push_batch(["a", "b", "c"]), Ok(2));
-/// assert_eq!(producer.try_push("c"), Err(PushError::Full("c")));
-/// assert_eq!(consumer.try_pop(), Ok("a"));
-/// drop(producer);
-/// assert_eq!(consumer.try_pop(), Ok("b"));
-/// assert_eq!(consumer.try_pop(), Err(PopError::Closed));
-/// assert!(ring::bounded::<u64>(3).is_err());
-/// # Ok(())
-/// # }
-/// ```
 pub fn bounded<T: Default>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), BuildError> {
     starting_at(capacity, 0)
 }

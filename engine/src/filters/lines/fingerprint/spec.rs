@@ -47,22 +47,6 @@ enum Age {
 /// Lines of fingerprints. With a window, a key is a duplicate if an equal one was seen at most `window`
 /// ticks ago.
 ///
-/// The clock moves by [`Filter::advance_to`](crate::Filter::advance_to); it starts at 0. [`Window`]
-/// states how long a key is remembered. Two errors remain, as in any filter of fingerprints: a key
-/// can match the fingerprint of another one, and a full line evicts its oldest key before it
-/// expires, which the tally counts. Keys expire on their own: no thread and no timer clears them.
-///
-/// A key whose tick is before the clock is late: it is judged and recorded at the clock, so it can
-/// match a key recorded up to `window` before the clock. For duplicates up to `W` ticks apart, of
-/// which one may be late by `L`, take a window of `W + L`, or keep late keys apart; see [late
-/// events](crate#windows-and-late-events).
-///
-/// With a [skew](Self#structfield.skew), a late key is judged and recorded at its own tick, as long
-/// as that is at most window and skew before the clock: it is a duplicate if an equal key was seen
-/// at most `window` ticks before or after its tick. This is exact for keys at most `skew` late; of
-/// the window of later ones, a part is forgotten. Ordered filters, engines and the keys in states
-/// are judged at the clock all the same.
-///
 /// One cache line is touched for each key, or two of a page if the lines are
 /// [pages](Self#structfield.pages). At equal false positive rate and memory, `clocked` holds 1.75
 /// times as many keys as `stamped`, which is exact to the tick.
@@ -70,12 +54,7 @@ enum Age {
 struct LinesSpec {
     /// The width of a slot in bits.
     bits: u32,
-    /// Which key a full line evicts. With a window, LRU means that a duplicate renews its key: that
-    /// suits records that must pass once in a burst of any length, such as alarms. A key that comes
-    /// back within the window endlessly then passes once and never again. With FIFO a key expires a
-    /// window after it was recorded, however often it is seen in between, and so passes at least
-    /// once in each window and granule: that suits packets, whose later repeats may be sent on
-    /// purpose.
+    /// Which key a full line evicts. With a window, LRU means that a duplicate renews its key.
     replacement: Replacement,
     /// How a line stores the age of a key.
     age: Age,
