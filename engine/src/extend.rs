@@ -28,7 +28,6 @@
 //!     head: Head { name: "nothing", options: |_| &[], complete: Named::as_given },
 //!     default_form: Form::Scattered,
 //!     scattered: Some(|_, memory, _| Ok(Box::new(Nothing(memory)))),
-//!     cells: None,
 //!     lines: None,
 //!     facts: |_, _, _| Facts { fpr_limit: Some(0.0), ..Facts::touching(0.0) },
 //! }];
@@ -45,16 +44,13 @@
 use std::ptr;
 use std::sync::OnceLock;
 
-pub use crate::filters::adapters::adapter::CellTable;
 pub use crate::filters::adapters::layers::{Built, Layers};
 pub use crate::filters::adapters::{AdapterRow, BuildAdapter, CheckLines};
 pub use crate::filters::lines::fingerprint::rows::{self, MOST_SLOTS};
 pub use crate::filters::lines::fingerprint::spec::build as build_lines;
 pub use crate::filters::lines::rule::Rule;
 pub use crate::filters::lines::{Clock, LineAllocation, LinePlan};
-pub use crate::filters::row::{
-    BuildCells, BuildLines, BuildScattered, FilterRow, Head, Named, OptionRow,
-};
+pub use crate::filters::row::{BuildLines, BuildScattered, FilterRow, Head, Named, OptionRow};
 pub use crate::filters::units::{self, Units};
 pub use crate::filters::{SliceCounts, Sliced, SlicedFilter};
 pub use crate::isa::{DetectedKernel, HotLoop, TargetIsa};

@@ -135,9 +135,9 @@
 //! | `threads` | [`assembly`], [`transport`]: filters split over threads | `crossbeam-queue` |
 //! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
 //!
-//! A filter in lines can be [saved](FilterSpec::save) and [restored](state::StateReader::restore) after a
-//! restart, in another number of partitions too, and a shared filter [while threads use
-//! it](SharedFilter::save).
+//! A filter in lines can be [saved](FilterSpec::save) and
+//! [restored](state::StateReader::restore) after a restart, in another number of partitions too,
+//! and a shared filter [while threads use it](SharedFilter::save).
 //!
 //! [`Filter::report`] returns the counters of a filter, its fill and estimates of its errors. The
 //! crate `echoless-audit` estimates both errors from samples, with bounds. A rejected value is a

@@ -184,6 +184,7 @@ impl MissAge {
     /// assert_eq!(dense.in_window(5_000_000), 4e5);
     /// ```
     #[must_use]
+    #[inline]
     pub fn in_window(&self, keys: u64) -> f64 {
         /// In windows of so many times the age and more, the bound is that of one line a key.
         const MOST_OVERLOAD: f64 = 5.0;

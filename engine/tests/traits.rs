@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 
 use echoless::state::StateError;
-use echoless::{BuildError, FingerprintSpec, KeyHash, SlotWidth};
+use echoless::{BuildError, FingerprintSpec, SlotWidth};
 
 #[test]
 fn specifications_are_copied_and_memory_errors_compared() {
@@ -46,7 +46,7 @@ fn errors_return_their_causes() {
 #[cfg(feature = "serde")]
 #[test]
 fn reports_and_hashes_are_written_to_files() {
-    use echoless::{Filter, FilterSpec, Kernel};
+    use echoless::{Filter, FilterSpec, Kernel, KeyHash};
     use serde_json::json;
     let key = KeyHash::from_uniform(u64::MAX);
     assert_eq!(serde_json::to_value(key).unwrap(), json!(u64::MAX));

@@ -197,9 +197,8 @@ impl Port {
 
     /// Writes what is known of the oldest batch in flight to `verdicts` and returns true, if
     /// [`poll`](Self::poll) and [`drain`](Self::drain) return an error because some of its verdicts
-    /// will never arrive; [`Verdicts::is_unknown`] shows which, and [`Verdicts::split`] divides the
-    /// records of the batch. Else returns false, and `verdicts` is empty. The next call of `poll`
-    /// or `drain` goes on with the next batch.
+    /// will never arrive; [`Verdicts::is_unknown`] shows which. Else returns false, and `verdicts`
+    /// is empty. The next call of `poll` or `drain` goes on with the next batch.
     ///
     /// Every key that is not unknown is recorded and must not be submitted again, or it would be a
     /// duplicate of itself. An unknown key is recorded in no partition that goes on, so it can be

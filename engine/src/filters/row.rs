@@ -4,7 +4,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::adapters::adapter::CellTable;
 use super::lines::{LineAllocation, LineFilter, MOST_LINES};
 use super::{Filter, lines};
 use crate::error::{BuildError, SpecError};
@@ -387,9 +386,6 @@ impl fmt::Display for Named {
 /// Builds the scattered form from its memory and seed.
 pub type BuildScattered = fn(&Named, u64, u64) -> Result<Box<dyn Filter>, BuildError>;
 
-/// Builds the scattered form as a table of cells, from its memory.
-pub type BuildCells = fn(&Named, u64) -> Result<Box<dyn CellTable>, BuildError>;
-
 /// Builds the line form in the given lines.
 pub type BuildLines = fn(&Named, LineAllocation) -> Result<Box<dyn LineFilter>, BuildError>;
 
@@ -402,8 +398,6 @@ pub struct FilterRow {
     pub default_form: Form,
     /// Builds the scattered form, if there is one.
     pub scattered: Option<BuildScattered>,
-    /// A key is a duplicate if and only if its k cells are set, and only a fresh key sets them.
-    pub cells: Option<BuildCells>,
     /// Builds the line form, if there is one.
     pub lines: Option<BuildLines>,
     /// What is known of a form in so much memory. The cache lines and the most memory are those of

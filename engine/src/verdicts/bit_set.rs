@@ -147,7 +147,7 @@ impl Verdicts {
     }
 
     /// The bits of [`unknown_words`](Self::unknown_words), to be set.
-    #[cfg(any(feature = "threads", test))]
+    #[cfg(feature = "threads")]
     pub(crate) fn unknown_words_mut(&mut self) -> &mut [u64] {
         self.unknown.resize(self.words.len(), 0);
         &mut self.unknown

@@ -54,8 +54,8 @@
 //!
 //! # Parts for other programs
 //! [`replace_file`] writes a file, such as a saved filter, so that a crash leaves the old or the new
-//! one. [`Verified`] gives a filter and a set of all keys, such as a [`DigestStore`], the verdicts of
-//! the set at hardly more than the cost of the filter.
+//! one. [`Verified`] has verdicts without errors: it asks a set of all keys, such as a
+//! [`DigestStore`], where a filter may be wrong.
 //!
 //! [`storage`] has the few operations with files and folders that all of this needs, and says when
 //! each of them is durable.

@@ -1,17 +1,11 @@
-//! Rows of the table of adapters, and the tables of cells that adapters cut into slices or stack as
-//! layers.
-
-use std::fmt;
-use std::ops::Range;
+//! Rows of the table of adapters.
 
 use super::layers::{Built, Layers};
 use crate::error::{BuildError, SpecError};
 use crate::extend;
 use crate::filters::row::{Head, Named};
 use crate::filters::{Facts, Form};
-use crate::hash::KeyHash;
 use crate::options::{Options, one_of};
-use crate::report::Cells;
 
 /// Builds an adapter and the layers under it.
 pub type Build = fn(&Named, Layers<'_>) -> Result<Built, BuildError>;
@@ -67,37 +61,4 @@ impl AdapterRow {
         options.finish()?;
         Ok(adapter)
     }
-}
-
-/// A table of cells, of which every key has k: those of a Bloom filter, or timers.
-pub trait CellTable: fmt::Debug + Send + Sync {
-    /// k: the cells of a key, 1 to 64.
-    fn hashes(&self) -> usize;
-
-    /// m: the number of cells.
-    fn cell_count(&self) -> u64;
-
-    /// The number of cell `index` of a key, below m; `index` is below k.
-    fn position(&self, key: KeyHash, index: usize) -> u64;
-
-    /// Whether a cell is set.
-    fn is_set(&self, cell: u64) -> bool;
-
-    /// Sets a cell.
-    fn set(&mut self, cell: u64);
-
-    /// Empties a range of cells.
-    fn empty(&mut self, cells: Range<u64>);
-
-    /// The number of set cells, and m.
-    fn cells(&self) -> Cells;
-
-    /// The memory of the table, in bytes.
-    fn bytes(&self) -> u64;
-
-    /// Moves the clock, if the cells have one.
-    fn advance_to(&mut self, _tick: u64) {}
-
-    /// Empties all cells and moves the clock back to 0.
-    fn restart(&mut self);
 }

@@ -1,7 +1,7 @@
 //! From a specification to a filter: the adapters from the outermost to the innermost, then the
 //! filter itself. An adapter gets the layers under it and builds them as often as it needs.
 
-use super::adapter::{AdapterRow, CellTable};
+use super::adapter::AdapterRow;
 use crate::error::{BuildError, SpecError};
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan, MOST_LINES};
 use crate::filters::row::{BuildLines, FilterRow, Named};
@@ -9,7 +9,6 @@ use crate::filters::{Facts, Filter, Form, Sliced, SlicedFilter};
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
 use crate::memory::LINE_BYTES;
-use crate::options::one_of;
 use crate::partition::Partitioned;
 
 /// Adapters, outermost first, and the filter under them.
@@ -214,25 +213,6 @@ impl<'a> Layers<'a> {
             names.join(", ")
         );
         SpecError::new("form", "line", allowed)
-    }
-
-    /// Builds the filter as a table of cells, for the adapter `under`.
-    ///
-    /// # Errors
-    /// [`BuildError`] if an adapter lies in between, or the filter is no table of cells.
-    pub fn cell_table(self, under: &'static str) -> Result<Box<dyn CellTable>, BuildError> {
-        if self.split().is_none() {
-            if self.form == Form::Line {
-                let allowed = format!("scattered under {under}");
-                return Err(SpecError::new("form", "line", allowed).into());
-            }
-            if let Some(build) = self.row().cells {
-                return build(&self.kind, self.memory);
-            }
-        }
-        let names = FilterRow::names_of(|row| row.cells.is_some());
-        let allowed = format!("{}, whose keys have cells in one table", one_of(&names));
-        Err(SpecError::new(under, self.name(), allowed).into())
     }
 
     /// What is known of the layers. A rate of 1 is no limit.

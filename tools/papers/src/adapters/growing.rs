@@ -3,10 +3,11 @@
 
 use std::fmt;
 
+use crate::adapters::cell_table::{self, CellTable, cell_table};
 use crate::theory::bloom::{cardinality_threshold, density_threshold};
 use echoless::extend::{
-    AdapterRow, Allowed, Built, CellTable, FilterRow, Head, Layers, MOST_HASHES, Named, OptionRow,
-    Value, names, rate_text,
+    AdapterRow, Allowed, Built, Head, Layers, MOST_HASHES, Named, OptionRow, Value, names,
+    rate_text,
 };
 use echoless::spec::Facts;
 use echoless::{
@@ -408,9 +409,9 @@ fn build(named: &Named, inner: Layers<'_>) -> Result<Growing, BuildError> {
         memory: size,
         ..inner
     };
-    let first = one.cell_table(named.name())?;
+    let first = cell_table(one, named.name())?;
     let kind = inner.kind;
-    let open = move || FilterRow::of(&kind).cells?(&kind, size).ok();
+    let open = move || cell_table::build(&kind, size)?.ok();
     Growing::new(
         named.decimal("fpr").expect("a default"),
         named.choice("threshold", &THRESHOLDS),

@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub(crate) mod cell_table;
 pub(crate) mod growing;
 pub(crate) mod slices;
 pub mod tree;

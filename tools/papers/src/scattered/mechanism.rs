@@ -110,7 +110,6 @@ pub(crate) const fn row(
         head,
         default_form: Form::Scattered,
         scattered: Some(scattered),
-        cells: None,
         lines: None,
         facts,
     }

@@ -272,7 +272,6 @@ const fn row(
         },
         default_form: Form::Line,
         scattered: None,
-        cells: None,
         lines: Some(build),
         facts,
     }

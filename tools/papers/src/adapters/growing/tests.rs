@@ -7,7 +7,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::{Growing, Threshold};
-use echoless::extend::CellTable;
+use crate::adapters::cell_table::CellTable;
 use echoless::{Cells, Filter, KeyHash, Verdict, Window};
 
 const CELLS: u64 = 64;

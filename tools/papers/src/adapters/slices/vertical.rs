@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use super::cut::{Cut, MOST_SLICES, check_index, wrong_depth};
 use super::horizontal;
+use crate::adapters::cell_table::{CellTable, cell_table};
 use echoless::extend::{
-    AdapterRow, Built, CellTable, Head, Layers, MOST_HASHES, Named, OptionRow, SliceCounts, Sliced,
+    AdapterRow, Built, Head, Layers, MOST_HASHES, Named, OptionRow, SliceCounts, Sliced,
     SlicedFilter, names, within,
 };
 use echoless::spec::Facts;
@@ -420,7 +421,7 @@ fn pieces(inner: Layers<'_>) -> Result<(u32, Layers<'_>), SpecError> {
 fn build(named: &Named, inner: Layers<'_>) -> Result<Built, BuildError> {
     let slices = named.small("slices");
     let (pieces, table) = pieces(inner)?;
-    let table = table.cell_table(named.name())?;
+    let table = cell_table(table, named.name())?;
     let parts = u64::from(slices) * u64::from(pieces);
     if parts > table.cell_count() {
         let allowed = format!("1 to {} (one cell in each piece)", table.cell_count());

@@ -1,6 +1,7 @@
 //! The bit filter: one mechanism for Bloom, RSBF, BSBF, BSBFSD and RLBSBF.
 
 use super::{Ageing, BitTable, Reservoir};
+use crate::adapters::cell_table::CellTable;
 use crate::lines;
 use crate::scattered::mechanism::{self, Mechanism, filter};
 use crate::scattered::random::SeededRng;
@@ -105,15 +106,17 @@ const RESERVOIR: &[OptionRow] = &[
 
 /// The bit filters.
 pub(crate) static ROWS: [FilterRow; 5] = [
-    FilterRow {
-        cells: Some(|named, memory| Ok(Box::new(BitTable::new(named.small("k"), memory)?))),
-        ..row("bloom", |_| BLOOM)
-    },
+    row("bloom", |_| BLOOM),
     row("rsbf", |_| RESERVOIR),
     row("bsbf", |_| OTHERS),
     row("bsbfsd", |_| OTHERS),
     row("rlbsbf", |_| OTHERS),
 ];
+
+/// A Bloom filter as a table of cells.
+pub(crate) fn cell_table(named: &Named, memory: u64) -> Result<Box<dyn CellTable>, BuildError> {
+    Ok(Box::new(BitTable::new(named.small("k"), memory)?))
+}
 
 const fn row(name: &'static str, options: fn(Form) -> &'static [OptionRow]) -> FilterRow {
     let head = Head {

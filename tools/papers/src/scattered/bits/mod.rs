@@ -6,5 +6,5 @@ mod filter;
 mod table;
 
 pub(crate) use ageing::{Ageing, Reservoir};
-pub(crate) use filter::{BitsSpec, ROWS};
+pub(crate) use filter::{BitsSpec, ROWS, cell_table};
 pub(crate) use table::BitTable;

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use crate::adapters::cell_table::CellTable;
 use crate::limits::at_least_bits;
 use crate::scattered::words::Words;
-use echoless::extend::{CellTable, MOST_HASHES, within};
+use echoless::extend::{MOST_HASHES, within};
 use echoless::{BuildError, Cells, KeyHash};
 
 /// k filters of s = floor(M/k) bits. The position in filter `i` comes from stream `i` of the key

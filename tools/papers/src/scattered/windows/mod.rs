@@ -20,4 +20,4 @@ mod timers;
 
 pub(crate) use age_partitioned::AGE_PARTITIONED;
 pub(crate) use jumping::JUMPING;
-pub(crate) use timers::TIMERS;
+pub(crate) use timers::{TIMERS, cell_table};

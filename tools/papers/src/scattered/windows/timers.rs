@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::adapters::cell_table::CellTable;
 use crate::scattered::mechanism::{Mechanism, filter, row};
 use crate::scattered::storage::PackedCells;
 use crate::theory::windows;
 use echoless::extend::{
-    Allowed, CellTable, FilterRow, Head, MOST_HASHES, Named, OptionRow, Units, units, within,
+    Allowed, FilterRow, Head, MOST_HASHES, Named, OptionRow, Units, units, within,
 };
 use echoless::spec::Facts;
 use echoless::{BuildError, Cells, KeyHash, SpecError, Window};
@@ -102,26 +103,28 @@ const OPTIONS: &[OptionRow] = &[
 ];
 
 /// The timing Bloom filter.
-pub(crate) static TIMERS: [FilterRow; 1] = [FilterRow {
-    cells: Some(|named, memory| TimerSpec::of(named).build_table(memory)),
-    ..row(
-        Head {
-            name: "tbf",
-            options: |_| OPTIONS,
-            complete: Named::as_given,
-        },
-        |named, memory, _| filter(TimerSpec::of(named).build(memory)),
-        |named, _, _| {
-            let spec = TimerSpec::of(named);
-            Facts {
-                window: Some(spec.units().window()),
-                renews_keys: spec.refresh,
-                forgets_by_time: spec.equal == 1,
-                ..Facts::touching(f64::from(spec.hashes))
-            }
-        },
-    )
-}];
+pub(crate) static TIMERS: [FilterRow; 1] = [row(
+    Head {
+        name: "tbf",
+        options: |_| OPTIONS,
+        complete: Named::as_given,
+    },
+    |named, memory, _| filter(TimerSpec::of(named).build(memory)),
+    |named, _, _| {
+        let spec = TimerSpec::of(named);
+        Facts {
+            window: Some(spec.units().window()),
+            renews_keys: spec.refresh,
+            forgets_by_time: spec.equal == 1,
+            ..Facts::touching(f64::from(spec.hashes))
+        }
+    },
+)];
+
+/// A timing Bloom filter as a table of cells.
+pub(crate) fn cell_table(named: &Named, memory: u64) -> Result<Box<dyn CellTable>, BuildError> {
+    TimerSpec::of(named).build_table(memory)
+}
 
 /// Timers in place of the bits of a Bloom filter (paper 001, section 4; Metwally, Agrawal, El
 /// Abbadi 2005; Zhang and Guan 2008, whose TBF it is).
