@@ -23,6 +23,7 @@ use super::header::{PCAPNG, StreamHeader, framing_failure, loss_of};
 use super::keys::PacketKeys;
 use super::live::LiveInput;
 use super::tag::has_options;
+use crate::config::DedupConfig;
 
 /// Fills chunks with the blocks of capture files, one file after the other.
 #[derive(Debug)]
@@ -115,25 +116,26 @@ impl CaptureBytes {
 }
 
 impl PacketFeed {
-    /// The stream of these files, whose header is known as far as `header` says. A read has at
-    /// most `most` bytes.
+    /// The stream of the files of a run, or of what is captured in their place. A read has at most
+    /// `most` bytes, and so many threads decompress a file.
     pub(crate) fn new(
-        sources: Vec<Source>,
-        header: StreamHeader,
+        config: &DedupConfig,
+        live: Option<LiveInput>,
         keys: PacketKeys,
         most: NonZeroUsize,
+        threads: usize,
     ) -> Self {
         Self {
-            sources,
+            sources: config.sources.clone(),
             at: 0,
-            live: None,
+            live,
             capture: None,
             tail: Vec::new(),
-            header,
+            header: config.stream_header.clone(),
             sections: 0,
             bytes_before: 0,
             failure: None,
-            partial: PartialInputs::new(false),
+            partial: PartialInputs::new(config.run.strict),
             signals: None,
             keys,
             sizes: BufferSizes {
@@ -141,26 +143,8 @@ impl PacketFeed {
                 longest: DEFAULT_MAX_BLOCK,
                 most,
             },
-            threads: 1,
+            threads,
         }
-    }
-
-    /// If `strict`, a file that is cut or damaged ends the stream.
-    pub(crate) fn with_strict(mut self, strict: bool) -> Self {
-        self.partial = PartialInputs::new(strict);
-        self
-    }
-
-    /// Decompresses files on up to so many threads.
-    pub(crate) fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Reads this in the place of files.
-    pub(crate) fn with_live(mut self, live: Option<LiveInput>) -> Self {
-        self.live = live;
-        self
     }
 
     /// The reader of keys.
@@ -189,7 +173,7 @@ impl PacketFeed {
     ///
     /// It returns as soon as a read contains the end of a block, so the packets of a slow capture
     /// do not wait for a full buffer. Fails if a file cannot be read, is no capture file, or cannot
-    /// follow those before it; with [`strict`](Self::with_strict) also if it is cut or damaged. The
+    /// follow those before it; with `--strict` also if it is cut or damaged. The
     /// blocks before the error are returned first.
     pub(crate) fn next(
         &mut self,

@@ -53,6 +53,7 @@ impl LiveCapture {
         options: Options,
         duration: Option<Duration>,
         fail_on_loss: bool,
+        passes_unjudged: bool,
         user: Option<User>,
     ) -> Self {
         Self {
@@ -60,19 +61,13 @@ impl LiveCapture {
             options,
             duration,
             fail_on_loss,
-            passes_unjudged: false,
+            passes_unjudged,
             user,
             opened: Mutex::default(),
             sender: OnceLock::new(),
             sent: AtomicU64::new(0),
             unsent: AtomicU64::new(0),
         }
-    }
-
-    /// Passes packets without a verdict while they come faster than they are judged, if so.
-    pub(crate) const fn passing_unjudged(mut self, passes: bool) -> Self {
-        self.passes_unjudged = passes;
-        self
     }
 
     /// The input of a run that captures.
