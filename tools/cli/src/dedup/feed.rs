@@ -159,10 +159,10 @@ impl Feed {
                 Some(ChunkReader::Records(Box::new(reader)))
             }
             Self::Backwards(feed) => {
-                let reader = feed.reader()?.clone();
+                let reader = feed.reader.clone()?;
                 Some(ChunkReader::Backwards(Box::new(reader)))
             }
-            Self::Packets(feed) => Some(ChunkReader::Packets(feed.reader().clone())),
+            Self::Packets(feed) => Some(ChunkReader::Packets(feed.keys.clone())),
         }
     }
 
@@ -174,7 +174,7 @@ impl Feed {
                 feed.bytes_read(),
                 feed.take_partial_inputs(),
             ),
-            Self::Backwards(feed) => (feed.ended_by(), feed.bytes_read(), Vec::new()),
+            Self::Backwards(feed) => (feed.ended_by(), feed.bytes_read, Vec::new()),
             Self::Packets(feed) => (
                 feed.ended_by(),
                 feed.bytes_read(),

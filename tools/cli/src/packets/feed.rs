@@ -47,7 +47,8 @@ pub(crate) struct PacketFeed {
     partial: PartialInputs,
     /// Set once the first input is opened.
     signals: Option<Signals>,
-    keys: PacketKeys,
+    /// The reader of keys.
+    pub(crate) keys: PacketKeys,
     sizes: BufferSizes,
     /// The most threads that decompress a file.
     threads: usize,
@@ -87,7 +88,7 @@ impl CaptureBytes {
     fn bytes_read(&self) -> u64 {
         match self {
             Self::File(file) => file.file_bytes(),
-            Self::Live(live, _) => live.bytes(),
+            Self::Live(live, _) => live.bytes,
         }
     }
 
@@ -95,7 +96,7 @@ impl CaptureBytes {
     const fn is_behind(&self) -> bool {
         match self {
             Self::File(_) => false,
-            Self::Live(live, _) => live.is_behind(),
+            Self::Live(live, _) => live.is_behind,
         }
     }
 
@@ -145,11 +146,6 @@ impl PacketFeed {
             },
             threads,
         }
-    }
-
-    /// The reader of keys.
-    pub(crate) const fn reader(&self) -> &PacketKeys {
-        &self.keys
     }
 
     /// The bytes of the files that were read so far, compressed as they are.
@@ -406,7 +402,7 @@ impl PacketFeed {
             chunk.bytes.start = end;
         }
         self.header.join(&self.sources[self.at], header)?;
-        if !self.header.is_written() {
+        if !self.header.is_written {
             let written = self.header.write(header);
             chunk.header.of_stream = (chunk.bytes.start > 0).then_some(written);
         }
