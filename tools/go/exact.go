@@ -22,11 +22,7 @@ type Exact struct {
 // "fingerprint:fpr=1e-8,memory=64MiB". Give it 10 bytes for each key: once it is full, all keys are
 // looked up.
 func NewExact(spec string, options ...Option) (*Exact, error) {
-	e := new(Exact)
-	if err := build(C.ECHOLESS_KIND_EXACT, spec, 1, options, e.init); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return build(new(Exact), C.ECHOLESS_KIND_EXACT, spec, 1, options)
 }
 
 // LoadExact opens a folder as SaveFile has left it, with the position that was saved with it: what

@@ -21,11 +21,7 @@ type Ordered struct {
 // lines. Goroutines that do nothing but judge need a partition each; verdicts do not depend on the
 // number.
 func NewOrdered(spec string, partitions int, options ...Option) (*Ordered, error) {
-	f := new(Ordered)
-	if err := build(C.ECHOLESS_KIND_ORDERED, spec, partitions, options, f.init); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return build(new(Ordered), C.ECHOLESS_KIND_ORDERED, spec, partitions, options)
 }
 
 // Thread opens the access of one more goroutine.

@@ -40,49 +40,34 @@ func (f *Filter) SaveLines(w io.Writer, first, end uint64, position []byte) erro
 // LoadFile restores a filter from a file, with the position that was saved with it. If there is no
 // file, errors.Is(err, fs.ErrNotExist) holds.
 func LoadFile(path string, options ...Option) (*Filter, []byte, error) {
-	f := new(Filter)
-	position, err := loadFile(C.ECHOLESS_KIND_FILTER, path, 1, options, f.init)
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, position, nil
+	return loadFile(new(Filter), C.ECHOLESS_KIND_FILTER, path, 1, options)
 }
 
 // LoadSharedFile restores a shared filter from a file, as LoadFile does a Filter.
 func LoadSharedFile(path string, options ...Option) (*Shared, []byte, error) {
-	s := new(Shared)
-	position, err := loadFile(C.ECHOLESS_KIND_SHARED, path, 1, options, s.init)
-	if err != nil {
-		return nil, nil, err
-	}
-	return s, position, nil
+	return loadFile(new(Shared), C.ECHOLESS_KIND_SHARED, path, 1, options)
 }
 
 // LoadOrderedFile restores an ordered filter of so many partitions, from the file of one with any
 // number of them or of a Filter, as LoadFile does.
 func LoadOrderedFile(path string, partitions int, options ...Option) (*Ordered, []byte, error) {
-	f := new(Ordered)
-	position, err := loadFile(C.ECHOLESS_KIND_ORDERED, path, partitions, options, f.init)
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, position, nil
+	return loadFile(new(Ordered), C.ECHOLESS_KIND_ORDERED, path, partitions, options)
 }
 
-func loadFile(
-	kind C.uint32_t, path string, partitions int, options []Option, init func(C.uint64_t),
-) ([]byte, error) {
+func loadFile[F unmade](
+	filter F, kind C.uint32_t, path string, partitions int, options []Option,
+) (none F, position []byte, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
+		return none, nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
 	}
 	defer file.Close()
-	position, err := load(kind, []io.Reader{file}, partitions, options, init)
+	filter, position, err = load(filter, kind, []io.Reader{file}, partitions, options)
 	var failed *Error
 	if errors.As(err, &failed) {
 		failed.Text = oneLine(path) + ": " + failed.Text
 	}
-	return position, err
+	return filter, position, err
 }
 
 // Load restores a filter from the states of all its parts, in any order, or from a single one that
@@ -90,17 +75,12 @@ func loadFile(
 // Seed or Secret are those that the filter was built with. A reader may be read past the end of its
 // state.
 func Load(parts []io.Reader, options ...Option) (*Filter, []byte, error) {
-	f := new(Filter)
-	position, err := load(C.ECHOLESS_KIND_FILTER, parts, 1, options, f.init)
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, position, nil
+	return load(new(Filter), C.ECHOLESS_KIND_FILTER, parts, 1, options)
 }
 
-func load(
-	kind C.uint32_t, parts []io.Reader, partitions int, options []Option, init func(C.uint64_t),
-) ([]byte, error) {
+func load[F unmade](
+	filter F, kind C.uint32_t, parts []io.Reader, partitions int, options []Option,
+) (none F, position []byte, err error) {
 	o := gather(options)
 	steps := newSteps()
 	streams := make([]*stream, len(parts))
@@ -116,13 +96,13 @@ func load(
 			C.uint64_t(o.seed), o.secretData(), C.size_t(partitions), C.uint64_t(o.memoryLimit))
 	})
 	defer C.free(unsafe.Pointer(result.bytes))
-	err := failure(&result)
+	err = failure(&result)
 	for _, stream := range streams {
 		err = stream.finish(err)
 	}
 	if err != nil {
-		return nil, err
+		return none, nil, err
 	}
-	init(result.value)
-	return C.GoBytes(unsafe.Pointer(result.bytes), C.int(result.length)), nil
+	filter.init(result.value)
+	return filter, C.GoBytes(unsafe.Pointer(result.bytes), C.int(result.length)), nil
 }

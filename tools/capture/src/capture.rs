@@ -162,7 +162,7 @@ impl Capture {
             match self.next()? {
                 // One that does not fit comes in parts.
                 Some(next) => {
-                    let len = self.interfaces[next.interface].next_frame()?;
+                    let len = self.interfaces[next.interface].source.next_frame()?;
                     let len = len.map_or(0, |frame| {
                         pcapng::packet_len(pcapng::captured(&frame, self.snap_len))
                     });
@@ -249,7 +249,7 @@ impl Capture {
             // Nothing is compared with the frames of one.
             let time = match is_only {
                 true => 0,
-                false => interface.next_frame()?.map_or(0, |frame| frame.time),
+                false => interface.source.next_frame()?.map_or(0, |frame| frame.time),
             };
             // Of equal times, that of the first interface.
             match first {
@@ -306,7 +306,7 @@ impl Capture {
         let is_drained = self
             .drained
             .is_some_and(|drained| drained <= Instant::now());
-        self.left == 0 || is_drained && self.interfaces.iter().all(Interface::is_idle)
+        self.left == 0 || is_drained && self.interfaces.iter().all(|it| it.source.is_idle())
     }
 
     /// Writes the statistics of the interfaces.
@@ -360,7 +360,7 @@ impl Capture {
     pub fn is_behind(&self) -> bool {
         let is_late = |due: u64| due.saturating_add(LATE) < now();
         (self.hold.is_zero() || self.due.is_none_or(is_late))
-            && self.interfaces.iter().any(Interface::is_behind)
+            && self.interfaces.iter().any(|it| it.source.is_behind())
     }
 
     /// Finds out, behind a wait, what has become of the interfaces.
@@ -379,7 +379,7 @@ impl Capture {
             }
             // The last block of the ring comes before that.
             let is_left = (interface.gone).is_some_and(|gone| gone.elapsed() > self.lateness);
-            if waits && is_left && interface.is_idle() && interface.reopen(&self.options)? {
+            if waits && is_left && interface.source.is_idle() && interface.reopen(&self.options)? {
                 self.notices.push(Notice::Again(name));
             }
         }

@@ -57,7 +57,7 @@ pub(crate) struct Interface {
     pub(crate) index: u32,
     pub(crate) link_type: LinkType,
     /// Dropped before the socket, which owns the memory of a ring.
-    source: Source,
+    pub(crate) source: Source,
     /// Reports errors and state changes of the interface, also where frames come by other sockets.
     socket: PacketSocket,
     mtu: u32,
@@ -198,11 +198,6 @@ impl Interface {
         Ok(has_frame)
     }
 
-    /// The frame that was found.
-    pub(crate) fn next_frame(&self) -> io::Result<Option<Frame<'_>>> {
-        self.source.next_frame()
-    }
-
     /// Passes the next frames to `take`, at most so many, up to one that is later than `last` or is
     /// not taken: that stays the next one. Returns how many were taken.
     #[inline(always)]
@@ -297,16 +292,6 @@ impl Interface {
         let more = self.source.sockets().filter(move |_| !gathers);
         let all = iter::once(self.socket.as_fd()).chain(more);
         all.filter(|_| !self.source.has_frame())
-    }
-
-    /// Whether half of the ring or more waits to be read.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.source.is_behind()
-    }
-
-    /// Whether the ring has no frame.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.source.is_idle()
     }
 }
 

@@ -17,6 +17,16 @@ pub(crate) enum Source {
     Queues(Box<XdpReader>),
 }
 
+/// Calls the one that there is.
+macro_rules! either {
+    ($self:ident, $source:ident => $call:expr) => {
+        match $self {
+            Source::Ring($source) => $call,
+            Source::Queues($source) => $call,
+        }
+    };
+}
+
 impl Source {
     /// Looks for the next frame, which has the time `now` if the kernel has none of it.
     /// Returns whether there is one.
@@ -30,18 +40,12 @@ impl Source {
 
     /// Whether there is a frame that was found and not taken.
     pub(crate) const fn has_frame(&self) -> bool {
-        match self {
-            Self::Ring(ring) => ring.has_frame(),
-            Self::Queues(queues) => queues.has_frame(),
-        }
+        either!(self, source => source.has_frame())
     }
 
     /// The frame that was found.
     pub(crate) fn next_frame(&self) -> io::Result<Option<Frame<'_>>> {
-        match self {
-            Self::Ring(ring) => ring.next_frame(),
-            Self::Queues(queues) => queues.next_frame(),
-        }
+        either!(self, source => source.next_frame())
     }
 
     /// Passes the next frames of a block or a burst to `take`, at most so many, up to one that it
@@ -52,34 +56,22 @@ impl Source {
         most: u64,
         take: impl FnMut(&Frame<'_>) -> bool,
     ) -> io::Result<u64> {
-        match self {
-            Self::Ring(ring) => ring.take_frames(most, take),
-            Self::Queues(queues) => queues.take_frames(most, take),
-        }
+        either!(self, source => source.take_frames(most, take))
     }
 
     /// A number that grows with what was passed back to the kernel.
     pub(crate) const fn released(&self) -> u64 {
-        match self {
-            Self::Ring(ring) => ring.released(),
-            Self::Queues(queues) => queues.released(),
-        }
+        either!(self, source => source.released())
     }
 
     /// Whether half of it or more waits to be read.
     pub(crate) fn is_behind(&self) -> bool {
-        match self {
-            Self::Ring(ring) => ring.is_behind(),
-            Self::Queues(queues) => queues.is_behind(),
-        }
+        either!(self, source => source.is_behind())
     }
 
     /// Whether it has no frame.
     pub(crate) fn is_idle(&self) -> bool {
-        match self {
-            Self::Ring(ring) => ring.is_idle(),
-            Self::Queues(queues) => queues.is_idle(),
-        }
+        either!(self, source => source.is_idle())
     }
 
     /// The sockets that are readable while frames wait, beside that of the interface.

@@ -147,7 +147,7 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
             format!("first {}, last {}", time(first), time(last)),
         );
     }
-    for (option, value) in run.iter().flat_map(|run| run.options()) {
+    for (option, value) in run.iter().flat_map(|run| &run.options) {
         line(
             "option",
             match value {
@@ -156,7 +156,7 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
             },
         );
     }
-    for input in run.iter().flat_map(|run| run.inputs()) {
+    for input in run.iter().flat_map(|run| &run.inputs) {
         let name = &input.name;
         let bytes = grouped(input.restart.position.bytes);
         let end = if input.end.is_some() {

@@ -56,7 +56,7 @@ pub struct Contents {
 }
 
 /// What a file holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FileContents {
     /// The file.
@@ -215,11 +215,7 @@ fn verify_state(storage: &dyn Storage, path: &Path) -> Result<Contents, JournalE
         bytes: storage.size(path).at(path)?,
         segment: header.segment,
         starts_empty: header.starts_empty,
-        keys: 0,
-        block_bytes: 0,
-        block_lines: 0,
-        commits: 0,
-        tail_bytes: 0,
+        ..FileContents::default()
     };
     let mut last = None;
     loop {

@@ -283,9 +283,9 @@ impl Journal {
             let reason = "it had segments, which are missing: remove its file lock to begin anew";
             return Err(JournalError::segments(folder, reason));
         }
+        // A number of partitions that is not possible leaves nothing behind.
         let filter = spec.build_line_partitions(partitions);
-        let filter = filter.map_err(StateError::from).at(folder)?;
-        let header = header.segment(1).starts_empty(true);
+        drop(filter.map_err(StateError::from).at(folder)?);
         let last = Numbered {
             number: 0,
             commit: Commit {
@@ -293,36 +293,12 @@ impl Journal {
                 bytes: Vec::new(),
             },
         };
-        let mut chain = ChainLength::default();
-        let writer = create(&*storage, folder, &header, |writer| {
-            last.append_to(writer, &mut chain, None)
+        let header = header.segment(1).starts_empty(true);
+        create(&*storage, folder, &header, |writer| {
+            last.append_to(writer, &mut ChainLength::default(), None)
         })?;
-        note_begun(&*storage, folder)?;
-        let journal = Self {
-            path: folder.join(name_of(1)),
-            folder: folder.to_owned(),
-            partitions: filter.filters().iter().map(LineFilter::held).collect(),
-            logs_duplicates: filter.filters()[0].duplicates_change_lines(),
-            most_log_bytes: most_log_bytes(&header),
-            committed: writer.mark(),
-            older_log_bytes: 0,
-            older: Vec::new(),
-            blocks: Blocks::default(),
-            committed_blocks: Blocks::default(),
-            has_failed: false,
-            storage,
-            header,
-            writer,
-            last,
-            chain,
-            _lock: lock,
-        };
-        Ok(Opened {
-            journal,
-            filter,
-            commit: None,
-            cut: None,
-        })
+        let segments = Segments::load(&*storage, folder, None)?;
+        Self::recover(storage, folder, segments, partitions, lock)
     }
 
     /// Opens the journal of a folder with segments.

@@ -166,6 +166,12 @@ impl Scan {
         let mut reader = StateReader::open(BufReader::new(input)).at(path)?;
         let header = reader.header().clone();
         let wrong = |reason: &str| Err(JournalError::segments(path, reason));
+        let unread = |number: u64| {
+            move |error: io::Error| {
+                let reason = format!("its commit {number} cannot be read: {error}");
+                JournalError::segments(path, reason)
+            }
+        };
         if header.segment > MOST_NUMBER {
             return wrong("its number is greater than that of any journal");
         }
@@ -220,13 +226,9 @@ impl Scan {
                     return wrong("its commits are not numbered one after the other");
                 }
                 newest = Some(number);
-                let unread = |error: io::Error| {
-                    let reason = format!("its commit {number} cannot be read: {error}");
-                    JournalError::segments(path, reason)
-                };
-                chain.push(stored).map_err(unread)?;
+                chain.push(stored).map_err(unread(number))?;
                 let mut read = || {
-                    let bytes = chain.last().map_err(unread)?.to_vec();
+                    let bytes = chain.last().map_err(unread(number))?.to_vec();
                     let commit = Commit { progress, bytes };
                     Ok(Numbered { number, commit })
                 };
@@ -285,11 +287,7 @@ impl Scan {
                 number: found.number,
                 commit: Commit {
                     progress: found.progress,
-                    bytes: (chain.last().map(<[u8]>::to_vec)).map_err(|error| {
-                        let number = found.number;
-                        let reason = format!("its commit {number} cannot be read: {error}");
-                        JournalError::segments(path, reason)
-                    })?,
+                    bytes: chain.last().map_err(unread(found.number))?.to_vec(),
                 },
             },
         };

@@ -88,11 +88,7 @@ impl Port {
     }
 
     /// Submits a batch; waits if the workers are behind. All keys have the last of their ticks.
-    pub(crate) fn submit(
-        &mut self,
-        keys: &(impl Keys + ?Sized),
-        ticks: Option<&[u64]>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn submit(&mut self, keys: &dyn Keys, ticks: Option<&[u64]>) -> Result<(), Failure> {
         check_batch(keys.len())?;
         let hashes = hash_all(keys, &self.hasher, &mut self.hashes);
         let submitted = match ticks.and_then(<[u64]>::last) {

@@ -223,7 +223,7 @@ impl Exact {
     /// fail, too, and the folder is as it was last saved.
     pub fn observe(
         &mut self,
-        keys: &(impl Keys + ?Sized),
+        keys: &dyn Keys,
         ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
@@ -242,11 +242,7 @@ impl Exact {
     ///
     /// # Errors
     /// As [`observe`](Self::observe).
-    pub fn contains(
-        &mut self,
-        keys: &(impl Keys + ?Sized),
-        duplicates: &mut [u64],
-    ) -> Result<u64, Failure> {
+    pub fn contains(&mut self, keys: &dyn Keys, duplicates: &mut [u64]) -> Result<u64, Failure> {
         self.judge_blocks(keys, None, duplicates, |exact, _, words| {
             words.fill(0);
             let mut sorted = exact.digests.clone();
@@ -267,7 +263,7 @@ impl Exact {
     /// and its words of `duplicates`.
     fn judge_blocks(
         &mut self,
-        keys: &(impl Keys + ?Sized),
+        keys: &dyn Keys,
         ticks: Option<&[u64]>,
         duplicates: &mut [u64],
         judge: impl Fn(&mut Self, usize, &mut [u64]) -> Result<(), Failure>,

@@ -65,7 +65,7 @@ impl Filter {
     /// As [`check_masks`](crate::check_masks); nothing was judged then.
     pub fn observe(
         &mut self,
-        keys: &(impl Keys + ?Sized),
+        keys: &dyn Keys,
         ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
@@ -85,11 +85,7 @@ impl Filter {
     ///
     /// # Errors
     /// As [`check_masks`](crate::check_masks).
-    pub fn contains(
-        &mut self,
-        keys: &(impl Keys + ?Sized),
-        duplicates: &mut [u64],
-    ) -> Result<u64, Failure> {
+    pub fn contains(&mut self, keys: &dyn Keys, duplicates: &mut [u64]) -> Result<u64, Failure> {
         let filter = self.judge.filter();
         let mut verdicts = echoless::Verdicts::new();
         let (hasher, hashes) = (&self.hasher, &mut self.hashes);

@@ -242,7 +242,7 @@ pub fn check_offsets<O: Copy + TryInto<usize>>(offsets: &[O], bytes: usize) -> R
 
 /// Hashes all keys, into `hashes`, whose allocation is used again.
 pub fn hash_all<'a>(
-    keys: &'a (impl Keys + ?Sized),
+    keys: &'a dyn Keys,
     hasher: &KeyHasher,
     hashes: &'a mut Vec<KeyHash>,
 ) -> &'a [KeyHash] {
@@ -289,7 +289,7 @@ pub fn check_masks(keys: usize, ticks: Option<usize>, duplicates: usize) -> Resu
 /// Observes all keys in blocks, each with its words of `duplicates`. Returns the number of
 /// duplicates.
 pub(crate) fn observe_blocks(
-    keys: &(impl Keys + ?Sized),
+    keys: &dyn Keys,
     ticks: Option<&[u64]>,
     hasher: &KeyHasher,
     hashes: &mut Vec<KeyHash>,

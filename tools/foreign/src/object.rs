@@ -278,11 +278,10 @@ impl Object {
     /// # Errors
     /// As [`observe`](Self::observe).
     pub fn contains(&self, keys: impl Keys, duplicates: &mut [u64]) -> Result<u64, Failure> {
-        let keys: &dyn Keys = &keys;
         match self {
-            Self::Shared(shared) => shared.contains(keys, duplicates),
-            Self::Exact(exact) => exclusive(FILTER, exact)?.contains(keys, duplicates),
-            _ => self.as_filter()?.contains(keys, duplicates),
+            Self::Shared(shared) => shared.contains(&keys, duplicates),
+            Self::Exact(exact) => exclusive(FILTER, exact)?.contains(&keys, duplicates),
+            _ => self.as_filter()?.contains(&keys, duplicates),
         }
     }
 
@@ -322,8 +321,7 @@ impl Object {
     /// # Errors
     /// [`Failure`] if the engine was shut down, or a partition is lost.
     pub fn submit(&self, keys: impl Keys) -> Result<(), Failure> {
-        let keys: &dyn Keys = &keys;
-        self.as_port()?.submit(keys, keys.ticks())
+        self.as_port()?.submit(&keys, keys.ticks())
     }
 
     /// Waits for the verdicts of the oldest batch in flight of a port: the number of its keys, and

@@ -183,7 +183,7 @@ impl Thread {
     /// by a batch that fails, unless an argument was wrong.
     pub(crate) fn observe(
         &mut self,
-        keys: &(impl Keys + ?Sized),
+        keys: &dyn Keys,
         ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {

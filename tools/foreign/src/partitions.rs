@@ -160,7 +160,7 @@ impl Partitions {
     /// judged then.
     pub fn observe(
         &mut self,
-        keys: &(impl Keys + ?Sized),
+        keys: &dyn Keys,
         ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
@@ -180,7 +180,7 @@ impl Partitions {
     /// Calls `judge` with the hashes of the keys of a batch.
     pub(crate) fn with_hashes<T>(
         &mut self,
-        keys: &(impl Keys + ?Sized),
+        keys: &dyn Keys,
         judge: impl FnOnce(&mut Self, &[KeyHash]) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         check_batch(keys.len())?;

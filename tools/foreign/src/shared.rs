@@ -46,7 +46,7 @@ impl Shared {
     /// As [`check_masks`](crate::check_masks); nothing was judged then.
     pub fn observe(
         &self,
-        keys: &(impl Keys + ?Sized),
+        keys: &dyn Keys,
         ticks: Option<&[u64]>,
         duplicates: &mut [u64],
     ) -> Result<u64, Failure> {
@@ -67,11 +67,7 @@ impl Shared {
     ///
     /// # Errors
     /// As [`check_masks`](crate::check_masks).
-    pub fn contains(
-        &self,
-        keys: &(impl Keys + ?Sized),
-        duplicates: &mut [u64],
-    ) -> Result<u64, Failure> {
+    pub fn contains(&self, keys: &dyn Keys, duplicates: &mut [u64]) -> Result<u64, Failure> {
         HASHES.with_borrow_mut(|hashes| {
             observe_blocks(
                 keys,

@@ -140,7 +140,7 @@ impl Partitions {
     /// moved.
     pub fn judge(
         &mut self,
-        keys: &(impl Keys + ?Sized),
+        keys: &dyn Keys,
         times: &[i64],
         now: i64,
         fates: &mut [u8],

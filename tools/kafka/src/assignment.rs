@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionLi
 use rdkafka::types::RDKafkaRespErr;
 
 use crate::failure::{Calling, Failure};
-use crate::messages::{Repeats, say};
+use crate::messages::{Repeats, lock, say};
 use crate::partition::{FilterConfig, Partition};
 use crate::report::Filters;
 use crate::topics::Topics;
@@ -278,9 +278,4 @@ fn patiently<T>(deadline: Instant, mut call: impl FnMut() -> KafkaResult<T>) -> 
             outcome => return outcome,
         }
     }
-}
-
-/// Locks; a panic elsewhere ends the process anyway.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

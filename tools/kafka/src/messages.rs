@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use echoless::message::without_controls;
@@ -23,6 +23,11 @@ pub(crate) fn say_lines(text: &str) {
     let _ = io::stderr().write_all(lines.join("\n").as_bytes());
 }
 
+/// Locks; a panic elsewhere ends the process anyway.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Says what librdkafka reports again and again, while brokers are away, once in a while.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats(Mutex<BTreeMap<String, Instant>>);
@@ -32,7 +37,7 @@ impl Repeats {
     /// reasons differ in counts and times, and most errors come twice.
     pub(crate) fn say(&self, error: &KafkaError, reason: &str) {
         let code = format!("{:?}", error.rdkafka_error_code());
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = lock(&self.0);
         if said.get(&code).is_none_or(|at| at.elapsed() > PAUSE) {
             say(&format!("{error}: {reason}"));
             said.insert(code, Instant::now());

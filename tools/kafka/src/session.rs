@@ -19,8 +19,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ use crate::assignment::Assignment;
 use crate::config::Config;
 use crate::failure::{Calling, Failure};
 use crate::key;
-use crate::messages::{Repeats, say};
+use crate::messages::{Repeats, lock, say};
 use crate::partition::{Entry, Fate, FilterConfig};
 use crate::report::{Counts, Filters};
 use crate::shared_keys::SharedKeys;
@@ -662,11 +662,6 @@ impl ProducerContext for Deliveries {
             lock(&self.refused).push((number, *code));
         }
     }
-}
-
-/// Locks; a panic elsewhere ends the process anyway.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

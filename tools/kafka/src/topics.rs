@@ -2,8 +2,8 @@
 //! with one line. What may come, such as a topic that is created at the same time, is waited for.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::messages::say;
+use crate::messages::{lock, say};
 use crate::topic_id::topic_id;
 
 /// How long the brokers may take to answer, and topics to come.
@@ -61,7 +61,7 @@ struct FirstError(Mutex<String>);
 
 impl ClientContext for FirstError {
     fn error(&self, _error: KafkaError, reason: &str) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = lock(&self.0);
         if first.is_empty() {
             reason.clone_into(&mut first);
         }
@@ -157,7 +157,7 @@ fn partitions(
             // Errors wait for a poll.
             consumer.poll(Duration::from_secs(1));
             let FirstError(first) = &**consumer.context();
-            let first = first.lock().unwrap_or_else(PoisonError::into_inner);
+            let first = lock(first);
             let reason = match first.is_empty() {
                 true => error.to_string(),
                 false => first.clone(),

@@ -10,8 +10,10 @@ use super::keys::ChunkFormat;
 
 /// Where binary records end, and which part of one is its content; see [`Format`].
 pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
-    /// What the framing determines of [`Format::facts`].
-    fn facts(&self) -> FramingFacts;
+    /// See [`Format::facts`]. The names of the fields are those of [`BinaryFields`].
+    fn facts(&self) -> FormatFacts {
+        binary_facts()
+    }
 
     /// See [`Format::content`].
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8];
@@ -31,14 +33,17 @@ pub(super) trait BinaryFraming: Debug + Send + Sync + 'static {
     }
 }
 
-/// What the framing determines of [`FormatFacts`], in its names.
-#[derive(Debug)]
-pub(super) struct FramingFacts {
-    pub(super) record_bytes: Option<usize>,
-    /// Whether where records are depends on all bytes of the input before them.
-    pub(super) depends_on_start: bool,
-    pub(super) file_header_end: Option<fn(&[u8]) -> usize>,
-    pub(super) extent: Extent,
+/// What binary formats have in common. A framing states what differs.
+pub(super) fn binary_facts() -> FormatFacts {
+    FormatFacts {
+        unit: "record",
+        spans_lines: false,
+        is_text: false,
+        terminator: b"",
+        blank_lines: BlankLineReading::Records,
+        extent: Extent::Unsaid,
+        ..FormatFacts::LINES
+    }
 }
 
 /// The fields of binary records; see [`Format`].
@@ -60,26 +65,9 @@ pub(super) struct Binary<R, F> {
 
 impl<R: BinaryFraming, F: BinaryFields> Binary<R, F> {
     pub(super) fn new(framing: R, fields: F) -> Self {
-        let FramingFacts {
-            record_bytes,
-            depends_on_start,
-            file_header_end,
-            extent,
-        } = framing.facts();
         let facts = FormatFacts {
-            unit: "record",
-            spans_lines: false,
-            is_text: false,
-            terminator: b"",
-            record_bytes,
-            depends_on_start,
-            counts_in_parts: false,
-            file_header_end,
-            blank_lines: BlankLineReading::Records,
-            spaces_are_blank: false,
             field_names: FieldNames::Listed(fields.names()),
-            extent,
-            ..FormatFacts::LINES
+            ..framing.facts()
         };
         Self {
             framing,

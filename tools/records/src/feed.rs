@@ -13,10 +13,10 @@ use super::comments::CommentLines;
 use super::fault::Fault;
 use super::field_list::FieldList;
 use super::header::Header;
+pub use super::input::FeedOptions;
 use super::input::Input;
 use super::keys::{KeyChoice, KeyReader};
 use super::position::FaultReporter;
-use super::restart::StreamRestart;
 use super::tag::Tagger;
 use crate::failure::Failure;
 use crate::files::Source;
@@ -67,98 +67,40 @@ impl RecordFeed {
         sources: Vec<Source>,
         hasher: KeyHasher,
         most: NonZeroUsize,
+        options: FeedOptions<'_>,
     ) -> Self {
         let format = &reading.format;
         let has_header = reading.header || format.facts().file_header_end.is_some();
+        let mut header = has_header.then(|| Header::new(format.clone()));
+        let mut header_sent = false;
+        let saved = options.restart.and_then(|stream| stream.header.as_ref());
+        if let (Some(header), Some(saved)) = (&mut header, saved) {
+            header.restart(saved.clone());
+            header_sent = saved.record.is_some();
+        }
         Self {
-            input: Input::new(sources, &reading, most),
-            known: 0,
-            header: has_header.then(|| Header::new(format.clone())),
+            input: Input::new(sources, &reading, most, &options),
+            known: options.known,
+            header,
             header_due: false,
             lines_before: 0,
-            header_sent: false,
-            begun: false,
+            header_sent,
+            begun: options.restart.is_some_and(|stream| stream.has_begun),
             announced: None,
             waiting: VecDeque::new(),
             reader: None,
             reading,
             hasher,
-            time: None,
-            tagger: None,
-            estimates_records: false,
-            defers_reads: false,
+            time: options.time,
+            tagger: options.tagger,
+            estimates_records: options.threads.is_some(),
+            defers_reads: options.defers_reads,
         }
-    }
-
-    /// Goes on behind what an earlier run has read.
-    pub fn restart(mut self, stream: &StreamRestart) -> Self {
-        self.input = self.input.restart(stream);
-        if let (Some(header), Some(saved)) = (&mut self.header, &stream.header) {
-            header.restart(saved.clone());
-            self.header_sent = saved.record.is_some();
-        }
-        self.begun = stream.has_begun;
-        self
-    }
-
-    /// Waits at the end of the last input, and follows its name.
-    pub fn following(mut self, is_quiet: bool) -> Self {
-        self.input = self.input.following(is_quiet);
-        self
-    }
-
-    /// If `strict`, an input that is cut or damaged ends the stream.
-    pub fn with_strict(mut self, strict: bool) -> Self {
-        self.input = self.input.with_strict(strict);
-        self
-    }
-
-    /// Counts the first `known` inputs as known: the outputs get nothing of them.
-    pub fn with_known(mut self, known: usize) -> Self {
-        self.known = known;
-        self.input = self.input.with_known(known);
-        self
     }
 
     /// The number of known inputs.
     pub const fn known(&self) -> usize {
         self.known
-    }
-
-    /// Reads the time of each record, too, if a field has it.
-    pub fn with_time(mut self, time: Option<(FieldList, TimeReader)>) -> Self {
-        self.time = time;
-        self
-    }
-
-    /// Checks that records have room for the tags of this tagger, if there is one.
-    pub fn with_tagger(mut self, tagger: Option<Arc<Tagger>>) -> Self {
-        self.tagger = tagger;
-        self
-    }
-
-    /// Fills chunks of this length for so many threads, of which as many decompress an input. Many
-    /// chunks are under way: sets `RecordLayout::expected`.
-    pub fn with_threads(mut self, threads: usize, chunk_bytes: usize) -> Self {
-        self.input = (self.input)
-            .with_threads(threads)
-            .with_chunk_bytes(chunk_bytes);
-        self.estimates_records = true;
-        self
-    }
-
-    /// Leaves the reads of plain files to the [readers](Self::reader) of the chunks. Nothing else may
-    /// look at the bytes of a chunk before its reader; chunks that the feed has to look at are read
-    /// here.
-    pub fn deferring_reads(mut self) -> Self {
-        self.defers_reads = true;
-        self
-    }
-
-    /// Leaves signals to the system, so that they end the process and not the stream.
-    pub fn leaving_signals(mut self) -> Self {
-        self.input = self.input.leaving_signals();
-        self
     }
 
     /// Fills the chunk with the next records. After the first chunk, [`reader`](Self::reader)

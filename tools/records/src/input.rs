@@ -9,18 +9,50 @@ mod sources;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use self::cut::Cutter;
 use self::sources::{InputSources, OpenInput};
 use super::chunk::Chunk;
 use super::fault::{Fault, Problem};
+use super::field_list::FieldList;
 use super::restart::StreamRestart;
+use super::tag::Tagger;
 use crate::failure::{self, Failure};
 use crate::files::Source;
 use crate::keys::RecordReading;
 use crate::partial::{PartialInput, PartialInputs};
 use crate::reading::{CHUNK_BYTES, Filled};
 use crate::signals::Patience;
+use crate::time::format::TimeReader;
+
+/// How a stream of records is read.
+#[derive(Debug, Default)]
+pub struct FeedOptions<'a> {
+    /// What an earlier run has read: this one goes on behind it.
+    pub restart: Option<&'a StreamRestart>,
+    /// Whether an input that is cut or damaged ends the stream.
+    pub strict: bool,
+    /// The number of known inputs, which are the first ones: the outputs get nothing of them.
+    pub known: usize,
+    /// Whether the last input is waited for at its end, and its name is followed when it is
+    /// rotated. A signal ends the stream.
+    pub follows: bool,
+    /// Whether nothing is told of the file that is followed.
+    pub is_quiet: bool,
+    /// The fields with the time of a record, in their order, and its reader.
+    pub time: Option<(FieldList, TimeReader)>,
+    /// Writes tags, for which records must have room.
+    pub tagger: Option<Arc<Tagger>>,
+    /// The threads that the chunks are for, if they are several, and the length of a chunk. As many
+    /// threads decompress an input. Many chunks are under way: sets `RecordLayout::expected`.
+    pub threads: Option<(usize, usize)>,
+    /// Whether reads of plain files are left to the readers of the chunks. Nothing else may look at
+    /// the bytes of a chunk before its reader; chunks that the feed has to look at are read there.
+    pub defers_reads: bool,
+    /// Whether signals are left to the system, so that they end the process and not the stream.
+    pub leaves_signals: bool,
+}
 
 /// The inputs, read one after the other.
 #[derive(Debug)]
@@ -36,63 +68,39 @@ pub(crate) struct Input {
 impl Input {
     /// A stream of these inputs. If faulty records are set aside, an incomplete record at the end
     /// of an input does not end the stream. A read has at most `most` bytes.
-    pub(crate) fn new(sources: Vec<Source>, reading: &RecordReading, most: NonZeroUsize) -> Self {
-        Self {
-            sources: InputSources::new(sources, reading.detection()),
-            current: None,
-            cutter: Cutter::new(reading, CHUNK_BYTES, most),
-            partial: PartialInputs::new(false),
+    pub(crate) fn new(
+        sources: Vec<Source>,
+        reading: &RecordReading,
+        most: NonZeroUsize,
+        options: &FeedOptions<'_>,
+    ) -> Self {
+        let mut sources = InputSources::new(sources, reading.detection());
+        let mut cutter = Cutter::new(reading, CHUNK_BYTES, most);
+        sources.known = options.known;
+        sources.catches_signals = !options.leaves_signals;
+        if let Some((threads, chunk_bytes)) = options.threads {
+            sources.threads = threads;
+            cutter.sizes.usual = chunk_bytes;
         }
-    }
-
-    /// If `strict`, an input that is cut or damaged ends the stream.
-    pub(crate) fn with_strict(mut self, strict: bool) -> Self {
-        self.partial = PartialInputs::new(strict);
-        self
-    }
-
-    /// Counts the first `known` inputs as known.
-    pub(crate) fn with_known(mut self, known: usize) -> Self {
-        self.sources.known = known;
-        self
-    }
-
-    /// Goes on behind what an earlier run has read, and tells which files the inputs are.
-    pub(crate) fn restart(mut self, stream: &StreamRestart) -> Self {
-        self.sources.restart(stream);
-        self.cutter.restart(stream);
-        self
-    }
-
-    /// Waits at the end of the last input for more, and goes on with the next file of its name when
-    /// it is rotated. A signal ends the stream.
-    pub(crate) fn following(mut self, is_quiet: bool) -> Self {
-        self.sources.follow(is_quiet);
-        self
-    }
-
-    /// Decompresses files on up to so many threads.
-    pub(crate) fn with_threads(mut self, threads: usize) -> Self {
-        self.sources.threads = threads;
-        self
-    }
-
-    /// Fills chunks of this length, if reads and records allow it.
-    pub(crate) fn with_chunk_bytes(mut self, bytes: usize) -> Self {
-        self.cutter.sizes.usual = bytes;
-        self
+        if let Some(stream) = options.restart {
+            sources.restart(stream);
+            cutter.restart(stream);
+        }
+        if options.follows {
+            sources.follow(options.is_quiet);
+        }
+        Self {
+            sources,
+            current: None,
+            cutter,
+            partial: PartialInputs::new(options.strict),
+        }
     }
 
     /// Whether chunks that follow may have bytes that are not read yet, since nothing but their
     /// reader looks at them.
     pub(crate) fn defer_reads(&mut self, defers_reads: bool) {
         self.cutter.defers_reads = defers_reads;
-    }
-
-    /// Leaves signals to the system, so that they end the process and not the stream.
-    pub(crate) fn leaving_signals(mut self) -> Self {
-        self.sources.catches_signals = false;
-        self
     }
 
     /// The inputs that were left before their end since the last call.

@@ -49,92 +49,50 @@ const TAR: Foreign = Foreign {
     ..foreign("a tar archive", "tar -xOf FILE")
 };
 
-const PARQUET: Foreign = foreign(
-    "a Parquet file",
-    "duckdb -csv -c \"from read_parquet('FILE')\"",
-);
-const ORC: Foreign = foreign("an ORC file", "orc-contents FILE");
-const FEATHER: Foreign = foreign(
-    "a Feather file",
-    "python3 -c \"import pyarrow.feather as f; print(f.read_feather('FILE').to_csv())\"",
-);
-const ARROW: Foreign = foreign(
-    "an Arrow file",
-    "python3 -c \"import pyarrow as a; print(a.ipc.open_file('FILE').read_pandas().to_csv())\"",
-);
-const ARROW_STREAM: Foreign = foreign(
-    "an Arrow stream",
-    "python3 -c \"import pyarrow as a; print(a.ipc.open_stream('FILE').read_pandas().to_csv())\"",
-);
-const OLE: Foreign = foreign("an OLE file, as of Excel (.xls)", "in2csv FILE");
-const ACCESS: Foreign = foreign("an Access database", "mdb-export FILE TABLE");
 const DUCKDB: Foreign = foreign("a DuckDB database", "duckdb -csv FILE 'from TABLE'");
-const NFDUMP: Foreign = foreign("a file of nfdump", "nfdump -r FILE -o csv");
+/// Lists starts: the extension of printable ones, the signature, and what it tells.
+macro_rules! starts {
+    ($($extension:expr, $signature:literal => $name:literal, $command:literal;)*) => {
+        &[$(Start {
+            extension: $extension,
+            signature: $signature,
+            foreign: foreign($name, $command),
+        }),*]
+    };
+}
 
 /// How binary files begin that hold records or logs. `?` stands for any byte.
-const FILES: &[Start] = &[
-    Start::telling(b"Obj\x01", foreign("an Avro file", "avrocat FILE")),
-    Start::telling(b"ARROW1\0\0", ARROW),
+const FILES: &[Start] = starts! {
+    None, b"Obj\x01" => "an Avro file", "avrocat FILE";
+    None, b"ARROW1\0\0" => "an Arrow file",
+        "python3 -c \"import pyarrow as a; print(a.ipc.open_file('FILE').read_pandas().to_csv())\"";
     // The marker of a message, its length, and the offset of the root of its metadata.
-    Start::telling(b"\xff\xff\xff\xff??\0\0?\0\0\0", ARROW_STREAM),
-    Start::telling(
-        b"SQLite format 3\0",
-        foreign(
-            "an SQLite database",
-            "sqlite3 -csv FILE 'select * from TABLE'",
-        ),
-    ),
-    Start::telling(
-        b"ElfFile\0",
-        foreign("a Windows event log", "evtx_dump -o jsonl FILE"),
-    ),
-    Start::telling(
-        b"\x30\0\0\0LfLe",
-        foreign("a Windows event log of old", "evtexport FILE"),
-    ),
-    Start::telling(b"\x89HDF\r\n\x1a\n", foreign("an HDF5 file", "h5dump FILE")),
-    Start::telling(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
-    Start::telling(b"\0\x01\0\0Standard Jet DB\0", ACCESS),
-    Start::telling(b"\0\x01\0\0Standard ACE DB\0", ACCESS),
-    Start::telling(b"\x0c\xa5\x01\0", NFDUMP),
-    Start::telling(b"\x0c\xa5\x02\0", NFDUMP),
-    Start::telling(b"\xde\xad\xbe\xef", foreign("a file of SiLK", "rwcut FILE")),
-    Start::telling(
-        b"\xfebin",
-        foreign("a binary log of MySQL", "mysqlbinlog FILE"),
-    ),
-    Start::telling(
-        b"SEQ\x06",
-        foreign("a Hadoop sequence file", "hadoop fs -text FILE"),
-    ),
-    Start::telling(
-        b"%PDF-1.",
-        foreign("a PDF file", "pdftotext -layout FILE -"),
-    ),
-    Start::telling(
-        b"%PDF-2.",
-        foreign("a PDF file", "pdftotext -layout FILE -"),
-    ),
-    Start::printable(b"PAR1", "parquet", PARQUET),
-    Start::printable(b"PARE", "parquet", PARQUET),
-    Start::printable(b"ORC", "orc", ORC),
-    Start::printable(b"FEA1", "feather", FEATHER),
-    Start::printable(
-        b"LPKSHHRH",
-        "journal",
-        foreign("a journal of systemd", "journalctl --file FILE -o json"),
-    ),
-    Start::printable(
-        b"PGDMP",
-        "dump",
-        foreign("a dump of PostgreSQL", "pg_restore -f - FILE"),
-    ),
-    Start::printable(
-        b"bplist00",
-        "plist",
-        foreign("a binary property list", "plutil -convert json -o - FILE"),
-    ),
-];
+    None, b"\xff\xff\xff\xff??\0\0?\0\0\0" => "an Arrow stream",
+        "python3 -c \"import pyarrow as a; \
+         print(a.ipc.open_stream('FILE').read_pandas().to_csv())\"";
+    None, b"SQLite format 3\0" => "an SQLite database", "sqlite3 -csv FILE 'select * from TABLE'";
+    None, b"ElfFile\0" => "a Windows event log", "evtx_dump -o jsonl FILE";
+    None, b"\x30\0\0\0LfLe" => "a Windows event log of old", "evtexport FILE";
+    None, b"\x89HDF\r\n\x1a\n" => "an HDF5 file", "h5dump FILE";
+    None, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" => "an OLE file, as of Excel (.xls)", "in2csv FILE";
+    None, b"\0\x01\0\0Standard Jet DB\0" => "an Access database", "mdb-export FILE TABLE";
+    None, b"\0\x01\0\0Standard ACE DB\0" => "an Access database", "mdb-export FILE TABLE";
+    None, b"\x0c\xa5\x01\0" => "a file of nfdump", "nfdump -r FILE -o csv";
+    None, b"\x0c\xa5\x02\0" => "a file of nfdump", "nfdump -r FILE -o csv";
+    None, b"\xde\xad\xbe\xef" => "a file of SiLK", "rwcut FILE";
+    None, b"\xfebin" => "a binary log of MySQL", "mysqlbinlog FILE";
+    None, b"SEQ\x06" => "a Hadoop sequence file", "hadoop fs -text FILE";
+    None, b"%PDF-1." => "a PDF file", "pdftotext -layout FILE -";
+    None, b"%PDF-2." => "a PDF file", "pdftotext -layout FILE -";
+    Some("parquet"), b"PAR1" => "a Parquet file", "duckdb -csv -c \"from read_parquet('FILE')\"";
+    Some("parquet"), b"PARE" => "a Parquet file", "duckdb -csv -c \"from read_parquet('FILE')\"";
+    Some("orc"), b"ORC" => "an ORC file", "orc-contents FILE";
+    Some("feather"), b"FEA1" => "a Feather file",
+        "python3 -c \"import pyarrow.feather as f; print(f.read_feather('FILE').to_csv())\"";
+    Some("journal"), b"LPKSHHRH" => "a journal of systemd", "journalctl --file FILE -o json";
+    Some("dump"), b"PGDMP" => "a dump of PostgreSQL", "pg_restore -f - FILE";
+    Some("plist"), b"bplist00" => "a binary property list", "plutil -convert json -o - FILE";
+};
 
 /// The bytes behind a printable signature that tell a binary file from text, with the signature.
 const DECIDING_BYTES: usize = 16;
@@ -142,34 +100,14 @@ const DECIDING_BYTES: usize = 16;
 /// How a kind of file begins.
 #[derive(Debug)]
 struct Start {
-    signature: &'static [u8],
     /// Of a signature that text may begin with, too: the extension of names of such files. A file
     /// of that name is one, and any other if a byte soon after the signature is of no text.
     extension: Option<&'static str>,
+    signature: &'static [u8],
     foreign: Foreign,
 }
 
 impl Start {
-    const fn telling(signature: &'static [u8], foreign: Foreign) -> Self {
-        Self {
-            signature,
-            extension: None,
-            foreign,
-        }
-    }
-
-    const fn printable(
-        signature: &'static [u8],
-        extension: &'static str,
-        foreign: Foreign,
-    ) -> Self {
-        Self {
-            signature,
-            extension: Some(extension),
-            foreign,
-        }
-    }
-
     /// Whether an input begins so; `None` if later bytes tell.
     fn begins(&self, bytes: &[u8], extension: Option<&str>) -> Option<bool> {
         let fits = |(byte, expected): (&u8, &u8)| *expected == b'?' || byte == expected;
@@ -297,6 +235,10 @@ mod tests {
     #[test]
     fn a_start_is_decided_as_early_as_possible() {
         let (utf_16, utf_32) = (Foreign(&UTF_16), Foreign(&UTF_32));
+        let file = |name| {
+            let start = FILES.iter().find(|start| start.foreign.name == name);
+            Foreign(&start.unwrap().foreign)
+        };
         for (bytes, more, all) in [
             (&b""[..], Undecided, Mark(0)),
             (b"a", Mark(0), Mark(0)),
@@ -316,16 +258,20 @@ mod tests {
             (b"\0\n", Mark(0), Mark(0)),
             (b"PAR", Undecided, Mark(0)),
             (b"PAR1", Undecided, Mark(0)),
-            (b"PAR1\x15", Foreign(&PARQUET), Foreign(&PARQUET)),
+            (b"PAR1\x15", file("a Parquet file"), file("a Parquet file")),
             (b"ORC\nELF\n", Undecided, Mark(0)),
             (b"ORC\nELF\nHOBBIT\nA", Mark(0), Mark(0)),
-            (b"ORC\nELF\nHOBBIT\0A", Foreign(&ORC), Foreign(&ORC)),
+            (
+                b"ORC\nELF\nHOBBIT\0A",
+                file("an ORC file"),
+                file("an ORC file"),
+            ),
             (b"ARROW1\0", Undecided, Mark(0)),
-            (b"ARROW1\0\0", Foreign(&ARROW), Foreign(&ARROW)),
+            (b"ARROW1\0\0", file("an Arrow file"), file("an Arrow file")),
             (
                 b"\xff\xff\xff\xff\x10\x01\0\0\x10\0\0\0",
-                Foreign(&ARROW_STREAM),
-                Foreign(&ARROW_STREAM),
+                file("an Arrow stream"),
+                file("an Arrow stream"),
             ),
         ] {
             assert_eq!(TextStart::of(bytes, false, None), more, "{bytes:?}");

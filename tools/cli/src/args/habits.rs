@@ -3,122 +3,40 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// An option of another program, and what to use instead.
-struct Habit {
-    subcommand: &'static str,
-    option: &'static str,
-    instead: &'static str,
-}
-
-const fn dedup(option: &'static str, instead: &'static str) -> Habit {
-    Habit {
-        subcommand: "dedup",
-        option,
-        instead,
-    }
-}
-
-const fn packets(option: &'static str, instead: &'static str) -> Habit {
-    Habit {
-        subcommand: "packets",
-        option,
-        instead,
-    }
-}
-
-/// Options of `uniq`, `sort` and `awk`, and of `editcap` and `tcpdump`.
-const HABITS: [Habit; 27] = [
-    dedup("-f", "--skip-fields N is the -f of uniq"),
-    dedup(
-        "-s",
-        "--skip-chars N is the -s of uniq, and records need not be sorted",
-    ),
-    dedup("--check-chars", "--max-chars N is the same"),
-    dedup("-t", "-d BYTES sets the delimiter, as -t of sort"),
-    dedup(
-        "-F",
-        "-d BYTES sets the delimiter, as -F of awk; -w splits fields at blanks",
-    ),
-    dedup("-S", "-m SIZE sets the memory"),
-    dedup(
-        "-n",
-        "records need not be sorted; -k FIELDS compares only some fields",
-    ),
-    dedup("-v", "--invert writes the duplicates"),
-    dedup(
-        "--with-count",
-        "exact counts of all keys have no bound in memory; --top-keys FILE counts the most frequent",
-    ),
-    packets(
-        "-d",
-        "duplicates are dropped without an option; --window-packets 4 compares with as many \
-         packets as -d of editcap",
-    ),
-    packets(
-        "-D",
-        "--window-packets N compares with the N packets before, as -D of editcap with N + 1",
-    ),
-    packets(
-        "-w",
-        "-o FILE is the -w of tcpdump, and --window TIME that of editcap",
-    ),
-    packets(
-        "-I",
-        "--from network, the default, leaves out the link header of any length, as -I of \
-         editcap with a number of bytes",
-    ),
-    packets(
-        "--skip-radiotap-header",
-        "--from network, the default, compares packets from the IP header on",
-    ),
-    packets("-a", "--tag marks each duplicate with a comment"),
-    packets(
-        "-r",
-        "files stand without an option: echoless packets FILE -o OUT",
-    ),
-    packets(
-        "-u",
-        "--invert writes only the duplicates; packets are written as soon as they are read, \
-         without an option",
-    ),
-    packets(
-        "-U",
-        "packets are written as soon as they are read, also to -o FILE",
-    ),
-    packets(
-        "-c",
-        "--count writes only the number of packets; tcpdump -c N selects the first",
-    ),
-    packets(
-        "-s",
-        "--snap-safe N compares at most the first N bytes; nothing cuts packets",
-    ),
-    packets(
-        "-i",
-        "a live capture comes from standard input: tcpdump -U -i IF -w - | echoless packets -o FILE",
-    ),
-    packets(
-        "-F",
-        "-o FILE has the format of the input; --compress CODEC compresses it",
-    ),
-    packets(
-        "-k",
-        "--from LAYER and --ignore FIELDS define what is compared",
-    ),
-    packets("-v", "--report shows where the copies come from"),
-    packets(
-        "-n",
-        "--window-packets N is a window of packets; names are never looked up",
-    ),
-    packets(
-        "-t",
-        "--window TIME is the time within which copies are dropped",
-    ),
-    packets(
-        "-z",
-        "--compress gzip compresses the output; compressed inputs need no option",
-    ),
-];
+/// Options of `uniq`, `sort` and `awk`, and of `editcap` and `tcpdump`, and what to use instead.
+const HABITS: &str = "\
+dedup -f: --skip-fields N is the -f of uniq
+dedup -s: --skip-chars N is the -s of uniq, and records need not be sorted
+dedup --check-chars: --max-chars N is the same
+dedup -t: -d BYTES sets the delimiter, as -t of sort
+dedup -F: -d BYTES sets the delimiter, as -F of awk; -w splits fields at blanks
+dedup -S: -m SIZE sets the memory
+dedup -n: records need not be sorted; -k FIELDS compares only some fields
+dedup -v: --invert writes the duplicates
+dedup --with-count: exact counts of all keys have no bound in memory; --top-keys FILE counts the \
+    most frequent
+packets -d: duplicates are dropped without an option; --window-packets 4 compares with as many \
+    packets as -d of editcap
+packets -D: --window-packets N compares with the N packets before, as -D of editcap with N + 1
+packets -w: -o FILE is the -w of tcpdump, and --window TIME that of editcap
+packets -I: --from network, the default, leaves out the link header of any length, as -I of \
+    editcap with a number of bytes
+packets --skip-radiotap-header: --from network, the default, compares packets from the IP header on
+packets -a: --tag marks each duplicate with a comment
+packets -r: files stand without an option: echoless packets FILE -o OUT
+packets -u: --invert writes only the duplicates; packets are written as soon as they are read, \
+    without an option
+packets -U: packets are written as soon as they are read, also to -o FILE
+packets -c: --count writes only the number of packets; tcpdump -c N selects the first
+packets -s: --snap-safe N compares at most the first N bytes; nothing cuts packets
+packets -i: a live capture comes from standard input: tcpdump -U -i IF -w - | echoless packets -o \
+    FILE
+packets -F: -o FILE has the format of the input; --compress CODEC compresses it
+packets -k: --from LAYER and --ignore FIELDS define what is compared
+packets -v: --report shows where the copies come from
+packets -n: --window-packets N is a window of packets; names are never looked up
+packets -t: --window TIME is the time within which copies are dropped
+packets -z: --compress gzip compresses the output; compressed inputs need no option";
 
 /// The message about an option that does not exist, or lacks a value, if another program has it.
 pub(super) fn message(error: &clap::Error) -> Option<String> {
@@ -131,10 +49,12 @@ pub(super) fn message(error: &clap::Error) -> Option<String> {
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let usage = text(ContextKind::Usage)?;
-            let is_it = |habit: &&Habit| {
-                habit.option == option && usage.contains(&format!("echoless {}", habit.subcommand))
-            };
-            let instead = HABITS.iter().find(is_it)?.instead;
+            let instead = HABITS.lines().find_map(|habit| {
+                let (subcommand, habit) = habit.split_once(' ')?;
+                let instead = habit.strip_prefix(&format!("{option}: "))?;
+                let is_it = usage.contains(&format!("echoless {subcommand}"));
+                is_it.then_some(instead)
+            })?;
             Some(format!("unexpected argument '{option}' found; {instead}"))
         }
         ErrorKind::InvalidValue if option == "--delimiter <BYTES>" => {
@@ -177,12 +97,9 @@ mod tests {
 
     #[test]
     fn habits_are_no_options_and_name_one() {
-        for Habit {
-            subcommand,
-            option,
-            instead,
-        } in HABITS
-        {
+        for habit in HABITS.lines() {
+            let (name, instead) = habit.split_once(": ").unwrap();
+            let (subcommand, option) = name.split_once(' ').unwrap();
             let (shown, every) = options(subcommand);
             assert!(
                 !every.iter().any(|it| it == option),

@@ -67,9 +67,8 @@ impl LiveCapture {
         };
         let duration = parse_if_given("--duration", args.duration.as_deref(), parse_duration)?;
         let user = parse_if_given("--user", args.user.as_deref(), User::find)?;
-        let passes = args.overload == Overload::Pass;
-        let capture = Self::new(options, duration, args.fail_on_loss, user);
-        Ok(Some(capture.passing_unjudged(passes)))
+        let (fails, passes) = (args.fail_on_loss, args.overload == Overload::Pass);
+        Ok(Some(Self::new(options, duration, fails, passes, user)))
     }
 }
 

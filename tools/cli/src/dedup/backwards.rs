@@ -46,12 +46,13 @@ pub(crate) struct BackwardFeed {
     index: Option<Box<RecordFeed>>,
     /// The chunks that are left; the next one is the last.
     places: Vec<ChunkPlace>,
-    reader: Option<KeyReader>,
+    /// A reader of the keys, from which [`reverse`] makes those of this stream.
+    pub(super) reader: Option<KeyReader>,
     /// The input that was read last.
     file: Option<(usize, File)>,
     /// Set once the chunks are found.
     signals: Option<Signals>,
-    bytes_read: u64,
+    pub(super) bytes_read: u64,
 }
 
 /// Where the records of a chunk are, and what reading the chunks before it found out about them.
@@ -156,15 +157,6 @@ impl BackwardFeed {
         Ok(())
     }
 
-    /// A reader of the keys, from which [`reverse`] makes those of this stream.
-    pub(super) const fn reader(&self) -> Option<&KeyReader> {
-        self.reader.as_ref()
-    }
-
-    pub(super) const fn bytes_read(&self) -> u64 {
-        self.bytes_read
-    }
-
     /// The signal that ended the stream, if one did.
     pub(super) fn ended_by(&self) -> Option<u8> {
         self.signals.as_ref()?.caught()
@@ -246,9 +238,9 @@ impl Versions {
 #[derive(Debug)]
 pub(super) struct BackwardVerdicts {
     keep: Keep,
-    is_judging: bool,
+    pub(super) is_judging: bool,
     /// Whether the judging pass met a faulty record.
-    has_fault: bool,
+    pub(super) has_fault: bool,
     later_copies: BitStack,
     errors: Option<PassErrors>,
 }
@@ -270,14 +262,6 @@ impl BackwardVerdicts {
             later_copies: BitStack::default(),
             errors: None,
         })
-    }
-
-    pub(super) const fn is_judging(&self) -> bool {
-        self.is_judging
-    }
-
-    pub(super) const fn has_fault(&self) -> bool {
-        self.has_fault
     }
 
     /// The errors of the judging pass, if those of the writing pass are others.

@@ -124,7 +124,7 @@ impl<'a> Delivery<'a> {
         let started = restart.start(self.config, state, &mut self.outputs)?;
         let state = self.state.insert(started);
         // Renamed from now on, they are found again after a kill, also those that are still empty.
-        if state.has_new_inputs() {
+        if state.has_new_inputs {
             state.commit_inputs(self.sums.counts)?;
         }
         Ok(self)
@@ -138,7 +138,7 @@ impl<'a> Delivery<'a> {
     /// The lines of the filter that the state asks for.
     pub(super) fn wanted_blocks(&self) -> Option<WantedBlocks> {
         // Other passes have no filter that the state knows.
-        let finds = |exact: &ExactVerdicts| exact.phase() == ExactPhase::Find;
+        let finds = |exact: &ExactVerdicts| exact.phase == ExactPhase::Find;
         let state = self.state.as_ref();
         let state = state.filter(|_| self.exact.as_ref().is_none_or(finds));
         state.map(RunState::wanted)
@@ -152,7 +152,7 @@ impl<'a> Delivery<'a> {
     /// How often to call [`work_in_pause`](Self::work_in_pause) while the stream pauses.
     pub(super) fn pause_interval(&self) -> Option<Duration> {
         let follows_time = self.outputs.follows_time().then_some(BETWEEN_LOOKS);
-        self.state.as_ref().map(RunState::interval).or(follows_time)
+        (self.state.as_ref().map(|state| state.interval)).or(follows_time)
     }
 
     /// Puts what was delivered on the disk, if there is a state and it is time for that, and
@@ -203,7 +203,7 @@ impl<'a> Delivery<'a> {
         let Some(exact) = &mut self.exact else {
             return Ok(true);
         };
-        match exact.phase() {
+        match exact.phase {
             ExactPhase::Find => {
                 if let Some(state) = &mut self.state {
                     // What this cuts off is in no commit, and written again.
@@ -219,7 +219,7 @@ impl<'a> Delivery<'a> {
                 completed.map_err(Failure::file("the verdicts"))?;
             }
         }
-        let is_complete = exact.phase() == ExactPhase::Deliver;
+        let is_complete = exact.phase == ExactPhase::Deliver;
         if chunk.fault.is_some() && !is_complete {
             self.note_failed_input();
             return Err(changed(&self.config.sources[chunk.input.source]));
@@ -240,7 +240,7 @@ impl<'a> Delivery<'a> {
 
     /// Whether no pass has begun whose records are written.
     fn is_before_writing(&self) -> bool {
-        let delivers = |exact: &ExactVerdicts| exact.phase() == ExactPhase::Deliver;
+        let delivers = |exact: &ExactVerdicts| exact.phase == ExactPhase::Deliver;
         self.is_judging() || !self.exact.as_ref().is_none_or(delivers)
     }
 
@@ -309,7 +309,7 @@ impl<'a> Delivery<'a> {
 
     /// Whether this pass only judges the records, for another one that writes them.
     fn is_judging(&self) -> bool {
-        (self.backwards.as_ref()).is_some_and(BackwardVerdicts::is_judging)
+        (self.backwards.as_ref()).is_some_and(|verdicts| verdicts.is_judging)
     }
 
     /// Whether verdicts of the pass that writes count.
@@ -348,7 +348,7 @@ impl<'a> Delivery<'a> {
 
     /// Whether the pass that only judges met a faulty record.
     pub(crate) fn has_fault(&self) -> bool {
-        (self.backwards.as_ref()).is_some_and(BackwardVerdicts::has_fault)
+        (self.backwards.as_ref()).is_some_and(|verdicts| verdicts.has_fault)
     }
 
     /// Begins the pass that writes, after the one that only judges, whose filter has this report.

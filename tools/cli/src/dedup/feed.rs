@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::Failure;
-use echoless_records::feed::RecordFeed;
+use echoless_records::feed::{FeedOptions, RecordFeed};
 use echoless_records::field_list::FieldList;
 use echoless_records::keys::KeyReader;
 use echoless_records::partial::PartialInput;
@@ -88,7 +88,7 @@ impl Feed {
     /// The stream of the inputs that the configuration names, for so many threads: one has one
     /// chunk, several have longer ones, whose records are estimated.
     pub(crate) fn new(config: &DedupConfig, direction: Direction, threads: usize) -> Self {
-        let (sources, hasher) = (config.sources.clone(), config.run.hasher.clone());
+        let hasher = config.run.hasher.clone();
         let timed = (config.window.as_ref()).is_some_and(|window| window.clock.is_time());
         let most = if timed && !config.filter.has_partitions() {
             config.run.read_bytes.min(SWEPT_BYTES)
@@ -98,31 +98,28 @@ impl Feed {
         match &config.content {
             Content::Records(records) => {
                 let reading = Arc::clone(&records.reading);
-                let mut feed = RecordFeed::new(reading, sources, hasher, most)
-                    .with_strict(config.run.strict)
-                    .with_known(config.known)
-                    .with_time(config.window.as_ref().and_then(time_of_records))
-                    .with_tagger(records.tagger.clone());
-                if let Some(stream) = &config.restart {
-                    feed = feed.restart(stream);
-                }
-                if config.follow {
-                    feed = feed.following(config.run.quiet);
-                }
-                if threads > 1 {
-                    feed = feed.with_threads(threads, CHUNK_BYTES);
-                }
-                match direction {
+                let sources = config.sources.clone();
+                let is_backwards = direction == Direction::Backwards;
+                let options = FeedOptions {
+                    restart: config.restart.as_ref(),
+                    strict: config.run.strict,
+                    known: config.known,
+                    follows: config.follow,
+                    is_quiet: config.run.quiet,
+                    time: config.window.as_ref().and_then(time_of_records),
+                    tagger: records.tagger.clone(),
+                    threads: (threads > 1).then_some((threads, CHUNK_BYTES)),
                     // The worker with the turn to fill reads only what it must. A state has to know
                     // what is in its inputs.
-                    Direction::Forwards if threads > 1 && config.state.is_none() => {
-                        Self::Records(Box::new(feed.deferring_reads()))
-                    }
-                    Direction::Forwards => Self::Records(Box::new(feed)),
-                    Direction::Backwards => {
-                        let feed = BackwardFeed::new(config.sources.clone(), feed);
-                        Self::Backwards(Box::new(feed))
-                    }
+                    defers_reads: threads > 1 && config.state.is_none() && !is_backwards,
+                    leaves_signals: false,
+                };
+                let feed = RecordFeed::new(reading, sources, hasher, most, options);
+                if is_backwards {
+                    let feed = BackwardFeed::new(config.sources.clone(), feed);
+                    Self::Backwards(Box::new(feed))
+                } else {
+                    Self::Records(Box::new(feed))
                 }
             }
             // The feed finds the blocks itself, and the threads exchange no messages.
@@ -132,11 +129,9 @@ impl Feed {
                 // A time is at most `i64::MAX` long, and so is a tick of it.
                 let resolution = timed.map(|window| window.resolution as i64);
                 let keys = PacketKeys::new(Arc::clone(&packets.reading), resolution, hasher);
-                let header = config.stream_header.clone();
-                let feed = PacketFeed::new(sources, header, keys, most)
-                    .with_strict(config.run.strict)
-                    .with_threads(threads)
-                    .with_live(packets.live.as_ref().and_then(|it| it.input(&config.run)));
+                let live = packets.live.as_ref();
+                let live = live.and_then(|live| live.input(&config.run));
+                let feed = PacketFeed::new(config, live, keys, most, threads);
                 Self::Packets(Box::new(feed))
             }
         }
@@ -164,10 +159,10 @@ impl Feed {
                 Some(ChunkReader::Records(Box::new(reader)))
             }
             Self::Backwards(feed) => {
-                let reader = feed.reader()?.clone();
+                let reader = feed.reader.clone()?;
                 Some(ChunkReader::Backwards(Box::new(reader)))
             }
-            Self::Packets(feed) => Some(ChunkReader::Packets(feed.reader().clone())),
+            Self::Packets(feed) => Some(ChunkReader::Packets(feed.keys.clone())),
         }
     }
 
@@ -179,7 +174,7 @@ impl Feed {
                 feed.bytes_read(),
                 feed.take_partial_inputs(),
             ),
-            Self::Backwards(feed) => (feed.ended_by(), feed.bytes_read(), Vec::new()),
+            Self::Backwards(feed) => (feed.ended_by(), feed.bytes_read, Vec::new()),
             Self::Packets(feed) => (
                 feed.ended_by(),
                 feed.bytes_read(),

@@ -67,7 +67,7 @@ impl KnownStates {
             problem,
         })?;
         if let Some(commit) = commit {
-            let saved = key_options(commit.options());
+            let saved = key_options(&commit.options);
             check_options(&self.key_options, &saved, &name)?;
         }
         Ok(restored.filter)

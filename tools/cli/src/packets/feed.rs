@@ -23,6 +23,7 @@ use super::header::{PCAPNG, StreamHeader, framing_failure, loss_of};
 use super::keys::PacketKeys;
 use super::live::LiveInput;
 use super::tag::has_options;
+use crate::config::DedupConfig;
 
 /// Fills chunks with the blocks of capture files, one file after the other.
 #[derive(Debug)]
@@ -46,7 +47,8 @@ pub(crate) struct PacketFeed {
     partial: PartialInputs,
     /// Set once the first input is opened.
     signals: Option<Signals>,
-    keys: PacketKeys,
+    /// The reader of keys.
+    pub(crate) keys: PacketKeys,
     sizes: BufferSizes,
     /// The most threads that decompress a file.
     threads: usize,
@@ -86,7 +88,7 @@ impl CaptureBytes {
     fn bytes_read(&self) -> u64 {
         match self {
             Self::File(file) => file.file_bytes(),
-            Self::Live(live, _) => live.bytes(),
+            Self::Live(live, _) => live.bytes,
         }
     }
 
@@ -94,7 +96,7 @@ impl CaptureBytes {
     const fn is_behind(&self) -> bool {
         match self {
             Self::File(_) => false,
-            Self::Live(live, _) => live.is_behind(),
+            Self::Live(live, _) => live.is_behind,
         }
     }
 
@@ -115,25 +117,26 @@ impl CaptureBytes {
 }
 
 impl PacketFeed {
-    /// The stream of these files, whose header is known as far as `header` says. A read has at
-    /// most `most` bytes.
+    /// The stream of the files of a run, or of what is captured in their place. A read has at most
+    /// `most` bytes, and so many threads decompress a file.
     pub(crate) fn new(
-        sources: Vec<Source>,
-        header: StreamHeader,
+        config: &DedupConfig,
+        live: Option<LiveInput>,
         keys: PacketKeys,
         most: NonZeroUsize,
+        threads: usize,
     ) -> Self {
         Self {
-            sources,
+            sources: config.sources.clone(),
             at: 0,
-            live: None,
+            live,
             capture: None,
             tail: Vec::new(),
-            header,
+            header: config.stream_header.clone(),
             sections: 0,
             bytes_before: 0,
             failure: None,
-            partial: PartialInputs::new(false),
+            partial: PartialInputs::new(config.run.strict),
             signals: None,
             keys,
             sizes: BufferSizes {
@@ -141,31 +144,8 @@ impl PacketFeed {
                 longest: DEFAULT_MAX_BLOCK,
                 most,
             },
-            threads: 1,
+            threads,
         }
-    }
-
-    /// If `strict`, a file that is cut or damaged ends the stream.
-    pub(crate) fn with_strict(mut self, strict: bool) -> Self {
-        self.partial = PartialInputs::new(strict);
-        self
-    }
-
-    /// Decompresses files on up to so many threads.
-    pub(crate) fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Reads this in the place of files.
-    pub(crate) fn with_live(mut self, live: Option<LiveInput>) -> Self {
-        self.live = live;
-        self
-    }
-
-    /// The reader of keys.
-    pub(crate) const fn reader(&self) -> &PacketKeys {
-        &self.keys
     }
 
     /// The bytes of the files that were read so far, compressed as they are.
@@ -189,7 +169,7 @@ impl PacketFeed {
     ///
     /// It returns as soon as a read contains the end of a block, so the packets of a slow capture
     /// do not wait for a full buffer. Fails if a file cannot be read, is no capture file, or cannot
-    /// follow those before it; with [`strict`](Self::with_strict) also if it is cut or damaged. The
+    /// follow those before it; with `--strict` also if it is cut or damaged. The
     /// blocks before the error are returned first.
     pub(crate) fn next(
         &mut self,
@@ -422,7 +402,7 @@ impl PacketFeed {
             chunk.bytes.start = end;
         }
         self.header.join(&self.sources[self.at], header)?;
-        if !self.header.is_written() {
+        if !self.header.is_written {
             let written = self.header.write(header);
             chunk.header.of_stream = (chunk.bytes.start > 0).then_some(written);
         }

@@ -36,7 +36,8 @@ pub(crate) struct StreamHeader {
     first: Option<(String, Begin)>,
     /// The largest snap length of all files.
     snap_length: SnapLength,
-    is_written: bool,
+    /// Whether the outputs have a header, and so the stream a first file.
+    pub(crate) is_written: bool,
 }
 
 /// How a capture file begins.
@@ -197,11 +198,6 @@ impl StreamHeader {
             }
             (_, _) => own.to_vec(),
         }
-    }
-
-    /// Whether the outputs have a header, and so the stream a first file.
-    pub(crate) const fn is_written(&self) -> bool {
-        self.is_written
     }
 }
 

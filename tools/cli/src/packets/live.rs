@@ -53,6 +53,7 @@ impl LiveCapture {
         options: Options,
         duration: Option<Duration>,
         fail_on_loss: bool,
+        passes_unjudged: bool,
         user: Option<User>,
     ) -> Self {
         Self {
@@ -60,19 +61,13 @@ impl LiveCapture {
             options,
             duration,
             fail_on_loss,
-            passes_unjudged: false,
+            passes_unjudged,
             user,
             opened: Mutex::default(),
             sender: OnceLock::new(),
             sent: AtomicU64::new(0),
             unsent: AtomicU64::new(0),
         }
-    }
-
-    /// Passes packets without a verdict while they come faster than they are judged, if so.
-    pub(crate) const fn passing_unjudged(mut self, passes: bool) -> Self {
-        self.passes_unjudged = passes;
-        self
     }
 
     /// The input of a run that captures.
@@ -178,7 +173,8 @@ pub(crate) struct LiveInput {
     capture: Capture,
     /// When it ends.
     ends: Option<Instant>,
-    bytes: u64,
+    /// The bytes that were read so far.
+    pub(super) bytes: u64,
     /// The interfaces that were removed since the last call of `take_gone`.
     gone: Vec<String>,
     is_quiet: bool,
@@ -189,20 +185,10 @@ pub(crate) struct LiveInput {
     /// Whether packets pass without a verdict while they come faster than they are judged, and
     /// whether those of the last read do.
     passes_unjudged: bool,
-    is_behind: bool,
+    pub(super) is_behind: bool,
 }
 
 impl LiveInput {
-    /// Whether the packets of the last read pass without a verdict.
-    pub(crate) const fn is_behind(&self) -> bool {
-        self.is_behind
-    }
-
-    /// The bytes that were read so far.
-    pub(crate) const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// The interfaces that were removed since the last call. One that ends the capture comes behind
     /// its packets.
     pub(crate) fn take_gone(&mut self) -> Vec<String> {

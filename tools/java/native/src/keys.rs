@@ -246,7 +246,7 @@ pub(crate) fn check_tick(tick: u64) -> Result<(), Failure> {
 /// Writes the hash of each key to Java.
 pub(crate) fn write_hashes(
     env: &Env<'_>,
-    keys: &(impl Keys + ?Sized),
+    keys: &dyn Keys,
     hasher: &KeyHasher,
     hashes: &JLongArray<'_>,
 ) -> Result<(), Failure> {

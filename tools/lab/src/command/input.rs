@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 use echoless::{KeyHasher, SpecError};
 use echoless_records::chunk::Chunk;
 use echoless_records::failure::{Failure, warn, without_controls, write_stderr};
-use echoless_records::feed::RecordFeed;
+use echoless_records::feed::{FeedOptions, RecordFeed};
 use echoless_records::files::Source;
 use echoless_records::keys::RecordReading;
 use echoless_records::number::{grouped, parse_if_given};
@@ -97,8 +97,12 @@ impl RecordFile {
         source.check()?;
         let reading = Arc::clone(&self.reading);
         let hasher = KeyHasher::seeded(0);
-        let mut feed = RecordFeed::new(reading, vec![source.clone()], hasher, NonZeroUsize::MAX)
-            .leaving_signals();
+        let options = FeedOptions {
+            leaves_signals: true,
+            ..FeedOptions::default()
+        };
+        let sources = vec![source.clone()];
+        let mut feed = RecordFeed::new(reading, sources, hasher, NonZeroUsize::MAX, options);
         let mut reporter = FaultReporter::new(self.reading.format.clone());
         let mut done = InputPosition::default();
         let (mut chunk, mut reader) = (Chunk::default(), None);

@@ -111,10 +111,8 @@ fn expand(text: &str, texts: &mut Vec<String>) {
 }
 
 /// The same filter for a stream `scale` times shorter, in as much less memory: what counts records
-/// or bytes shrinks. The memory itself is left as it is.
-///
-/// # Errors
-/// [`SpecError`] if the filter has an option of this name that counts neither.
+/// or bytes shrinks. The memory itself is left as it is. Fails if the filter has an option of this
+/// name that counts neither.
 pub(super) fn scaled(spec: &FilterSpec, scale: f64) -> Result<FilterSpec, SpecError> {
     let mut text = String::new();
     for part in spec.to_string().split_inclusive([':', ',', '/']) {
@@ -135,9 +133,6 @@ pub(super) fn scaled(spec: &FilterSpec, scale: f64) -> Result<FilterSpec, SpecEr
 /// tracked. Filters with a window in ticks are candidates for a request with a window only: they
 /// spend memory on times. Such a request is for an endless stream, so filters whose rates drift
 /// without end are none.
-///
-/// # Errors
-/// As for [`settings`].
 pub(super) fn grid(request: &PlanRequest) -> Result<Vec<FilterSpec>, SpecError> {
     let span = request.window.unwrap_or(request.records).max(1);
     let specs = settings(request.memory, span)?.into_iter();

@@ -125,10 +125,7 @@ impl Stream {
 
     /// The records of a random part of the keys, about this fraction of them, in their order. The
     /// keys of a recorded stream keep their repeats, at distances that are shorter in the same
-    /// proportion. Other streams are returned as they are.
-    ///
-    /// # Errors
-    /// [`SpecError`] if no record is left.
+    /// proportion. Other streams are returned as they are. Fails if no record is left.
     pub(crate) fn thinned(&self, fraction: f64, seed: u64) -> Result<Self, SpecError> {
         let Distribution::Recorded(records) = &self.distribution else {
             return Ok(self.clone());

@@ -38,53 +38,82 @@ impl KeyError {
     }
 }
 
-/// A field, or group of fields, that a key can leave out. The [module](super) has the table.
-///
-/// The fields are in the order of the layers, outermost first. The order decides what a key that
-/// begins at a layer leaves out: all fields in front of the first one of that layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Field {
-    /// What the capturing program put in front of the frame.
-    CaptureHeader,
-    /// Link addresses.
-    Mac,
-    /// VLAN tags.
-    Vlan,
-    /// Tags of switches and redundant networks.
-    OtherTags,
-    /// The network of a redundant copy.
-    LanId,
-    /// MPLS labels.
-    Mpls,
-    /// PPPoE session headers.
-    Pppoe,
-    /// What follows the IP packet or ARP message in the frame, and the PRP trailer of any frame.
-    Padding,
-    /// IPv4 type of service and IPv6 traffic class.
-    Tos,
-    /// IPv4 and MPLS time to live, IPv6 hop limit.
-    Ttl,
-    /// IPv4 identification, except of fragments.
-    IpId,
-    /// IPv4 header checksum.
-    IpChecksum,
-    /// IPv4 options.
-    IpOptions,
-    /// IPv6 flow label.
-    FlowLabel,
-    /// Checksum of the transport header.
-    TransportChecksum,
-    /// TCP sequence number.
-    TcpSeq,
-    /// TCP acknowledgment number.
-    TcpAck,
-    /// TCP window.
-    TcpWindow,
-    /// TCP options.
-    TcpOptions,
-    /// The headers in front of the innermost packet.
-    Tunnel,
+/// Gives the variants of an enum names.
+macro_rules! named {
+    ($(#[$meta:meta])* pub enum $type:ident {
+        $($(#[$of_variant:meta])* $variant:ident = $name:literal,)*
+    }) => {
+        $(#[$meta])*
+        pub enum $type {
+            $($(#[$of_variant])* $variant,)*
+        }
+
+        impl $type {
+            /// All of them, in their order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The name in options and reports.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+pub(super) use named;
+
+named! {
+    /// A field, or group of fields, that a key can leave out. The [module](super) has the table.
+    ///
+    /// The fields are in the order of the layers, outermost first. The order decides what a key
+    /// that begins at a layer leaves out: all fields in front of the first one of that layer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Field {
+        /// What the capturing program put in front of the frame.
+        CaptureHeader = "capture-header",
+        /// Link addresses.
+        Mac = "mac",
+        /// VLAN tags.
+        Vlan = "vlan",
+        /// Tags of switches and redundant networks.
+        OtherTags = "other-tags",
+        /// The network of a redundant copy.
+        LanId = "lan-id",
+        /// MPLS labels.
+        Mpls = "mpls",
+        /// PPPoE session headers.
+        Pppoe = "pppoe",
+        /// What follows the IP packet or ARP message in the frame, and the PRP trailer of any
+        /// frame.
+        Padding = "padding",
+        /// IPv4 type of service and IPv6 traffic class.
+        Tos = "tos",
+        /// IPv4 and MPLS time to live, IPv6 hop limit.
+        Ttl = "ttl",
+        /// IPv4 identification, except of fragments.
+        IpId = "ip-id",
+        /// IPv4 header checksum.
+        IpChecksum = "ip-checksum",
+        /// IPv4 options.
+        IpOptions = "ip-options",
+        /// IPv6 flow label.
+        FlowLabel = "flow-label",
+        /// Checksum of the transport header.
+        TransportChecksum = "transport-checksum",
+        /// TCP sequence number.
+        TcpSeq = "tcp-seq",
+        /// TCP acknowledgment number.
+        TcpAck = "tcp-ack",
+        /// TCP window.
+        TcpWindow = "tcp-window",
+        /// TCP options.
+        TcpOptions = "tcp-options",
+        /// The headers in front of the innermost packet.
+        Tunnel = "tunnel",
+    }
 }
 
 /// The name that stands for both checksums.
@@ -93,59 +122,8 @@ const CHECKSUM: &str = "checksum";
 const NONE: &str = "none";
 
 impl Field {
-    /// All fields, outermost first.
-    pub const ALL: &'static [Self] = &[
-        Self::CaptureHeader,
-        Self::Mac,
-        Self::Vlan,
-        Self::OtherTags,
-        Self::LanId,
-        Self::Mpls,
-        Self::Pppoe,
-        Self::Padding,
-        Self::Tos,
-        Self::Ttl,
-        Self::IpId,
-        Self::IpChecksum,
-        Self::IpOptions,
-        Self::FlowLabel,
-        Self::TransportChecksum,
-        Self::TcpSeq,
-        Self::TcpAck,
-        Self::TcpWindow,
-        Self::TcpOptions,
-        Self::Tunnel,
-    ];
-
     /// The number of fields.
     pub(super) const COUNT: usize = Self::ALL.len();
-
-    /// The name in options and reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CaptureHeader => "capture-header",
-            Self::Mac => "mac",
-            Self::Vlan => "vlan",
-            Self::OtherTags => "other-tags",
-            Self::LanId => "lan-id",
-            Self::Mpls => "mpls",
-            Self::Pppoe => "pppoe",
-            Self::Padding => "padding",
-            Self::Tos => "tos",
-            Self::Ttl => "ttl",
-            Self::IpId => "ip-id",
-            Self::IpChecksum => "ip-checksum",
-            Self::IpOptions => "ip-options",
-            Self::FlowLabel => "flow-label",
-            Self::TransportChecksum => "transport-checksum",
-            Self::TcpSeq => "tcp-seq",
-            Self::TcpAck => "tcp-ack",
-            Self::TcpWindow => "tcp-window",
-            Self::TcpOptions => "tcp-options",
-            Self::Tunnel => "tunnel",
-        }
-    }
 
     /// The position in [`ALL`](Self::ALL).
     #[inline]

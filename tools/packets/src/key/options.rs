@@ -3,37 +3,31 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::field::{Field, FieldSet, KeyError};
+use super::field::{Field, FieldSet, KeyError, named};
 
 /// The least value of [`KeyOptions::snap_safe`]: an IPv6 header without extensions.
 pub const MIN_SNAP: u32 = 40;
 
-/// The layer that a key begins at. A packet without this layer is compared whole, from the link
-/// layer on; ignored fields stay ignored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum From {
-    /// The link header.
-    Link,
-    /// The IP header: link header, shims and padding are not compared.
-    #[default]
-    Network,
-    /// The header of TCP, UDP, SCTP or ICMP, or what follows the IP header of another protocol:
-    /// addresses are not compared. Fragments have no transport layer.
-    Transport,
-    /// What follows the transport header. Packets without payload, and other protocols than those
-    /// above, have no such layer.
-    Payload,
+named! {
+    /// The layer that a key begins at. A packet without this layer is compared whole, from the link
+    /// layer on; ignored fields stay ignored.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum From {
+        /// The link header.
+        Link = "link",
+        /// The IP header: link header, shims and padding are not compared.
+        #[default]
+        Network = "network",
+        /// The header of TCP, UDP, SCTP or ICMP, or what follows the IP header of another protocol:
+        /// addresses are not compared. Fragments have no transport layer.
+        Transport = "transport",
+        /// What follows the transport header. Packets without payload, and other protocols than
+        /// those above, have no such layer.
+        Payload = "payload",
+    }
 }
 
 impl From {
-    /// The layers and their names.
-    const NAMES: [(&'static str, Self); 4] = [
-        ("link", Self::Link),
-        ("network", Self::Network),
-        ("transport", Self::Transport),
-        ("payload", Self::Payload),
-    ];
-
     /// The fields in front of this layer, which a key that begins there leaves out.
     pub(super) fn fields_before(self) -> FieldSet {
         // The first field of the layer; of the payload, the one behind all headers.
@@ -47,36 +41,30 @@ impl From {
     }
 }
 
-/// What copies must have in common besides the packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Group {
-    /// Nothing: copies count wherever they were captured.
-    #[default]
-    None,
-    /// The interface that captured them, with its section.
-    Interface,
-    /// The identifiers of all VLAN tags of the outermost frame, or that there are none.
-    Vlan,
+named! {
+    /// What copies must have in common besides the packet.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Group {
+        /// Nothing: copies count wherever they were captured.
+        #[default]
+        None = "none",
+        /// The interface that captured them, with its section.
+        Interface = "interface",
+        /// The identifiers of all VLAN tags of the outermost frame, or that there are none.
+        Vlan = "vlan",
+    }
 }
 
-impl Group {
-    /// The groups and their names.
-    const NAMES: [(&'static str, Self); 3] = [
-        ("none", Self::None),
-        ("interface", Self::Interface),
-        ("vlan", Self::Vlan),
-    ];
-}
-
-/// The value of `option` whose name is `text`.
+/// The one of these values of `option` whose name is `text`.
 fn by_name<T: Copy>(
     option: &'static str,
     text: &str,
-    names: &[(&'static str, T)],
+    all: &[T],
+    name: fn(T) -> &'static str,
 ) -> Result<T, KeyError> {
-    let found = names.iter().find(|(name, _)| *name == text);
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    let found = all.iter().find(|value| name(**value) == text);
+    found.copied().ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|value| name(*value)).collect();
         KeyError::new(option, text, names.join(", "))
     })
 }
@@ -85,7 +73,7 @@ impl FromStr for From {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        by_name("from", text, &Self::NAMES)
+        by_name("from", text, Self::ALL, Self::name)
     }
 }
 
@@ -93,21 +81,19 @@ impl FromStr for Group {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        by_name("group", text, &Self::NAMES)
+        by_name("group", text, Self::ALL, Self::name)
     }
 }
 
 impl fmt::Display for From {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES.iter().find(|(_, from)| from == self);
-        f.write_str(name.map_or("", |(name, _)| name))
+        f.write_str(self.name())
     }
 }
 
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES.iter().find(|(_, group)| group == self);
-        f.write_str(name.map_or("", |(name, _)| name))
+        f.write_str(self.name())
     }
 }
 

@@ -65,10 +65,8 @@ struct Growing {
 }
 
 impl Growing {
-    /// A growing filter of at most `most` tables like `first`.
-    ///
-    /// # Errors
-    /// [`BuildError`] if a table is full with one key.
+    /// A growing filter of at most `most` tables like `first`. Fails if a table is full with one
+    /// key.
     fn new(
         fpr: f64,
         threshold: Threshold,

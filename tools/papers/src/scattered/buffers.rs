@@ -75,11 +75,8 @@ impl BufferSpec {
         self.accounting.entry_bytes() * LruSet::MOST_ENTRIES
     }
 
-    /// Builds the buffer in `memory_bytes` by its accounting; `seed` seeds its guesses.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the memory holds no entry or more than 2^32 - 1 of them, or cannot be
-    /// allocated.
+    /// Builds the buffer in `memory_bytes` by its accounting; `seed` seeds its guesses. Fails if
+    /// the memory holds no entry or more than 2^32 - 1 of them, or cannot be allocated.
     fn build(self, memory_bytes: u64, seed: u64) -> Result<LruFilter, BuildError> {
         bits_of(memory_bytes)?;
         let entry = self.accounting.entry_bytes();

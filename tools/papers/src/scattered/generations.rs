@@ -78,11 +78,8 @@ impl GenerationSpec {
         }
     }
 
-    /// Builds the filter in `memory_bytes`.
-    ///
-    /// # Errors
-    /// [`BuildError`] if a generation has room for fewer than two keys, or the memory cannot be
-    /// allocated.
+    /// Builds the filter in `memory_bytes`. Fails if a generation has room for fewer than two keys,
+    /// or the memory cannot be allocated.
     fn build(self, memory_bytes: u64) -> Result<GenerationFilter, BuildError> {
         let hashes = self.hashes;
         let half = memory_bytes / 2;

@@ -338,7 +338,7 @@ mod tests {
     use super::*;
     use crate::compared::Compared;
     use crate::fault::{BlankLines, FaultPolicy, Missing};
-    use crate::feed::RecordFeed;
+    use crate::feed::{FeedOptions, RecordFeed};
     use crate::files::Source;
     use crate::formats::tests::{CSV, CSV_BACKSLASH, delimited};
     use crate::keys::{KeyReader, RecordReading, SharedFormat};
@@ -346,8 +346,15 @@ mod tests {
     use crate::restart::InputPosition;
     use crate::signals::Patience;
 
-    /// A stream of files with records of this format.
-    fn feed(format: &SharedFormat, longest: usize, rejects: bool, files: &[&File]) -> RecordFeed {
+    /// A stream of files with records of this format, in chunks of so many bytes for three threads
+    /// that read them, or for one that need not.
+    fn feed(
+        format: &SharedFormat,
+        longest: usize,
+        rejects: bool,
+        files: &[&File],
+        parts_of: Option<usize>,
+    ) -> RecordFeed {
         use std::os::fd::AsRawFd;
         let reading = RecordReading {
             format: format.clone(),
@@ -367,7 +374,19 @@ mod tests {
         let source = |file: &&File| Source::File(format!("/dev/fd/{}", file.as_raw_fd()).into());
         let sources = files.iter().map(source).collect();
         let hasher = KeyHasher::seeded(0);
-        RecordFeed::new(Arc::new(reading), sources, hasher, NonZeroUsize::MAX).leaving_signals()
+        let options = FeedOptions {
+            threads: parts_of.map(|chunk_bytes| (3, chunk_bytes)),
+            defers_reads: parts_of.is_some(),
+            leaves_signals: true,
+            ..FeedOptions::default()
+        };
+        RecordFeed::new(
+            Arc::new(reading),
+            sources,
+            hasher,
+            NonZeroUsize::MAX,
+            options,
+        )
     }
 
     fn file(bytes: &[u8]) -> File {
@@ -435,10 +454,8 @@ mod tests {
         stream
     }
 
-    /// The stream in chunks of so many bytes that three threads read, and how many chunks are
-    /// parts.
-    fn of_parts(feed: RecordFeed, chunk_bytes: usize) -> (Stream, usize) {
-        let mut feed = feed.with_threads(3, chunk_bytes).deferring_reads();
+    /// The stream in chunks that three threads read, and how many chunks are parts.
+    fn of_parts(mut feed: RecordFeed) -> (Stream, usize) {
         let (sender, filled) = mpsc::channel::<(usize, Chunk, KeyReader)>();
         let (filled, read) = (Mutex::new(filled), Mutex::new(Vec::new()));
         let mut parts = 0;
@@ -527,9 +544,9 @@ mod tests {
         ) {
             let files = [&file(&bytes), &file(&more)];
             for (name, format) in delimited() {
-                let feed = || feed(&format, longest, rejects, &files);
-                let (parts, _) = of_parts(feed(), chunk_bytes);
-                prop_assert_eq!(parts, of_one_thread(feed()), "{}", name);
+                let feed = |parts_of| feed(&format, longest, rejects, &files, parts_of);
+                let (parts, _) = of_parts(feed(Some(chunk_bytes)));
+                prop_assert_eq!(parts, of_one_thread(feed(None)), "{}", name);
             }
         }
     }
@@ -549,10 +566,14 @@ mod tests {
                     let text =
                         ["1,2\n".repeat(40), pad, middle.repeat(200), "no end".into()].concat();
                     let input = file(text.as_bytes());
-                    let feed = || feed(&format, 1 << 20, false, &[&input]);
-                    let (stream, parts) = of_parts(feed(), 128);
+                    let feed = |parts_of| feed(&format, 1 << 20, false, &[&input], parts_of);
+                    let (stream, parts) = of_parts(feed(Some(128)));
                     assert!(parts > 3, "{name}: {parts}");
-                    assert_eq!(stream, of_one_thread(feed()), "{name}, {middle:?}, {shift}");
+                    assert_eq!(
+                        stream,
+                        of_one_thread(feed(None)),
+                        "{name}, {middle:?}, {shift}"
+                    );
                 }
             }
         }
@@ -584,8 +605,7 @@ mod tests {
         for (name, format) in of_lines() {
             for length in 300..content.len() {
                 let input = file(&content);
-                let feed = feed(&format, 1 << 20, false, &[&input]);
-                let mut feed = feed.with_threads(3, 256).deferring_reads();
+                let mut feed = feed(&format, 1 << 20, false, &[&input], Some(256));
                 let mut chunks = vec![];
                 while chunks.len() < 4 {
                     let mut chunk = Chunk::default();

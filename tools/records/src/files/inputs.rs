@@ -11,6 +11,7 @@ use std::sync::Arc;
 use same_file::Handle;
 
 use super::descriptors::check_stdin;
+use super::rotated::folder_of;
 use super::standard_streams::standard_input;
 use crate::failure::Failure;
 use crate::reading::{self, Read};
@@ -131,8 +132,7 @@ impl Source {
         };
         let is_missing =
             fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        is_missing && folder.unwrap_or(Path::new(".")).is_dir()
+        is_missing && folder_of(path).is_dir()
     }
 
     /// Opens the input.

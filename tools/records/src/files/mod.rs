@@ -15,6 +15,6 @@ pub use identity::{
     Sample,
 };
 pub use inputs::Source;
-pub use rotated::RotatedBefore;
+pub use rotated::{RotatedBefore, folder_of};
 pub use standard_streams::{standard_output, write_stdout};
 pub use targets::{Opened, Target, Targets, check_outside_of_state};

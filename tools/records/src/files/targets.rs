@@ -12,6 +12,7 @@ use same_file::Handle;
 use super::descriptors::check_stdout;
 use super::identity::FileId;
 use super::inputs::Source;
+use super::rotated::folder_of;
 use super::standard_streams::{is_at_end_of_stdout, standard_output};
 use crate::failure::Failure;
 use crate::writing::OutputFile;
@@ -415,10 +416,8 @@ fn of_state(name: String, folder: &Path) -> Failure {
 pub fn check_outside_of_state(folder: &Path, path: &Path) -> Result<(), Failure> {
     // A link to a file that is not there creates it.
     let resolved = fs::canonicalize(path).unwrap_or_else(|_| linked(path));
-    let parent = resolved.parent().filter(|parent| *parent != Path::new(""));
-    let is_inside = |folder: &Path| {
-        same_file::is_same_file(parent.unwrap_or(Path::new(".")), folder).unwrap_or(false)
-    };
+    let is_inside =
+        |folder: &Path| same_file::is_same_file(folder_of(&resolved), folder).unwrap_or(false);
     let is_own = resolved.file_name().is_some_and(is_of_journal) && is_inside(folder);
     if is_own || is_inside(&folder.join(KEYS_FOLDER)) {
         return Err(of_state(path.display().to_string(), folder));

@@ -17,11 +17,11 @@ use echoless_ber::{
 
 use super::pieces::{LastPiece, PieceScan};
 use super::{ChosenFields, FormatBuild, FormatName, SelectedFormat};
-use crate::binary::{Binary, BinaryFields, BinaryFraming, FramingFacts};
+use crate::binary::{Binary, BinaryFields, BinaryFraming, binary_facts};
 use crate::failure::Failure;
 use crate::fault::Problem;
 use crate::field_set::{FieldBytes, FieldSet, MissingField, Selected};
-use crate::format::{Edge, Extent, LastEnd, Pieces};
+use crate::format::{Edge, FormatFacts, LastEnd, Pieces};
 use crate::keys::SharedFormat;
 use crate::spec_file::read_profile;
 
@@ -171,15 +171,6 @@ impl BinaryFields for Selector {
 struct Elements;
 
 impl BinaryFraming for Elements {
-    fn facts(&self) -> FramingFacts {
-        FramingFacts {
-            record_bytes: None,
-            depends_on_start: false,
-            file_header_end: None,
-            extent: Extent::Unsaid,
-        }
-    }
-
     #[inline(always)]
     fn content<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         &record[element(record)]
@@ -289,12 +280,10 @@ fn file_header_end(bytes: &[u8]) -> usize {
 }
 
 impl BinaryFraming for Ts32297 {
-    fn facts(&self) -> FramingFacts {
-        FramingFacts {
-            record_bytes: None,
-            depends_on_start: false,
+    fn facts(&self) -> FormatFacts {
+        FormatFacts {
             file_header_end: Some(file_header_end),
-            extent: Extent::Unsaid,
+            ..binary_facts()
         }
     }
 
@@ -409,12 +398,10 @@ impl Containers {
 }
 
 impl BinaryFraming for Containers {
-    fn facts(&self) -> FramingFacts {
-        FramingFacts {
-            record_bytes: None,
+    fn facts(&self) -> FormatFacts {
+        FormatFacts {
             depends_on_start: true,
-            file_header_end: None,
-            extent: Extent::Unsaid,
+            ..binary_facts()
         }
     }
 

@@ -2,10 +2,10 @@
 
 use echoless::SpecError;
 
-use crate::binary::{BinaryFraming, FramingFacts};
+use crate::binary::{BinaryFraming, binary_facts};
 use crate::byte_ranges::ByteRanges;
 use crate::fault::Problem;
-use crate::format::{Extent, LastEnd};
+use crate::format::{Extent, FormatFacts, LastEnd};
 use crate::formats::{FormatBuild, FormatName};
 use crate::number::parse_size;
 
@@ -33,12 +33,11 @@ struct Fixed {
 }
 
 impl BinaryFraming for Fixed {
-    fn facts(&self) -> FramingFacts {
-        FramingFacts {
+    fn facts(&self) -> FormatFacts {
+        FormatFacts {
             record_bytes: Some(self.length),
-            depends_on_start: false,
-            file_header_end: None,
             extent: Extent::Bytes,
+            ..binary_facts()
         }
     }
 

@@ -8,10 +8,10 @@ use std::fmt::Debug;
 
 use echoless::SpecError;
 
-use crate::binary::{BinaryFraming, FramingFacts};
+use crate::binary::{BinaryFraming, binary_facts};
 use crate::byte_ranges::ByteRanges;
 use crate::fault::Problem;
-use crate::format::{Extent, LastEnd};
+use crate::format::{Extent, FormatFacts, LastEnd};
 use crate::formats::{FormatBuild, FormatName};
 
 pub(super) const PREFIXED: FormatName = FormatName {
@@ -107,12 +107,10 @@ impl Length for Varint {
 struct Prefixed<L>(L);
 
 impl<L: Length> BinaryFraming for Prefixed<L> {
-    fn facts(&self) -> FramingFacts {
-        FramingFacts {
-            record_bytes: None,
-            depends_on_start: false,
-            file_header_end: None,
+    fn facts(&self) -> FormatFacts {
+        FormatFacts {
             extent: Extent::Payload,
+            ..binary_facts()
         }
     }
 

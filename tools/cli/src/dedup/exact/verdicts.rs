@@ -20,7 +20,7 @@ pub(crate) enum ExactPhase {
 /// The verdicts of the rounds before, a bit for each key.
 #[derive(Debug)]
 pub(crate) struct ExactVerdicts {
-    phase: ExactPhase,
+    pub(crate) phase: ExactPhase,
     /// Empty before the second round.
     found: Vec<u64>,
     /// The keys of this pass so far.
@@ -35,10 +35,6 @@ impl ExactVerdicts {
             found: Vec::new(),
             keys: 0,
         }
-    }
-
-    pub(crate) const fn phase(&self) -> ExactPhase {
-        self.phase
     }
 
     /// Begins a pass that names the suspects of a round.

@@ -21,7 +21,7 @@ use std::thread::{self, JoinHandle};
 
 use echoless_packets::framing::block_type::{ENHANCED_PACKET, INTERFACE, SECTION};
 use echoless_records::failure::{self, Failure, graver, lock};
-use echoless_records::files::{FileBirth, FileId, Opened, Target, Targets};
+use echoless_records::files::{FileBirth, FileId, Opened, Target, Targets, folder_of};
 use same_file::is_same_file;
 
 use super::lines::Lines;
@@ -133,11 +133,6 @@ impl RotatedFiles {
             }
         }
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    folder.unwrap_or(Path::new("."))
 }
 
 /// The whole files of the run.
@@ -344,8 +339,8 @@ impl Rotation {
         if !mem::take(&mut self.has_head) {
             return Ok(None);
         }
-        let file = sink.target().file.durable();
-        let file = file.map_err(Failure::file(sink.target().name.as_str()))?;
+        let file = sink.target.file.durable();
+        let file = file.map_err(Failure::file(sink.target.name.as_str()))?;
         sink.close()?;
         Ok(file.map(|file| (self.files.clone(), file)))
     }

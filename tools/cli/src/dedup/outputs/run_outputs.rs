@@ -280,7 +280,7 @@ impl Outputs {
         for Output { gets, sink } in &mut self.all {
             let option = gets.option();
             sink.open_to_append()?;
-            let target = sink.target();
+            let target = &sink.target;
             is_final |= target.id.is_none();
             let (taken, position) = match SavedOutput::of(target, option, saved)? {
                 Some(own) => (Some(own), own.position_in(target)?),
@@ -345,7 +345,7 @@ impl Outputs {
     pub(in crate::dedup) fn durable_files(&self) -> Result<Vec<(String, File)>, Failure> {
         let mut files = Vec::new();
         for output in &self.all {
-            let target = output.sink.target();
+            let target = &output.sink.target;
             let failed = || Failure::file(target.name.as_str());
             let Some(file) = target.file.durable().map_err(failed())? else {
                 continue;
@@ -370,7 +370,7 @@ impl Outputs {
 
     /// The same up to the [positions](Self::positions) that were last asked for.
     pub(in crate::dedup) fn committed_bytes_out(&self) -> u64 {
-        self.all[0].sink.committed_bytes_out()
+        self.all[0].sink.committed
     }
 
     /// Writes the records that lost files have left, behind the header.

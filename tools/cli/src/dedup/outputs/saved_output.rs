@@ -40,8 +40,8 @@ pub(in crate::dedup) struct SavedOutput {
 impl SavedOutput {
     pub(super) fn new(option: &str, sink: &mut Sink) -> Result<Self, Failure> {
         let position = sink.position()?;
-        let closed = sink.closed().cloned();
-        let target = sink.target();
+        let closed = sink.closed.clone();
+        let target = &sink.target;
         let sample = |file: &File| {
             let birth = FileBirth::of(&file.metadata()?);
             Ok((ContentSample::of(file, position.bytes)?, birth))
@@ -68,9 +68,9 @@ impl SavedOutput {
         // taken for what this run wrote behind it: the next run finds another length than this, and
         // leaves the file as it is.
         let bytes = self.position.bytes;
-        self.closed = match sink.closed() {
-            Some(closed) if sink.from() <= bytes && closed.length >= bytes => Some(closed.clone()),
-            None if sink.from() <= bytes && !sink.is_refused() => None,
+        self.closed = match &sink.closed {
+            Some(closed) if sink.from <= bytes && closed.length >= bytes => Some(closed.clone()),
+            None if sink.from <= bytes && !sink.is_refused => None,
             _ => self.written.clone(),
         };
     }

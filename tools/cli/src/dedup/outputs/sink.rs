@@ -24,7 +24,7 @@ const RUNS_AT_ONCE: usize = 512;
 /// A file that records are written to. It does not buffer: every call writes all of its records.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    target: Opened,
+    pub(super) target: Opened,
     /// Whether a reader that closes the pipe is no error.
     main_stream: bool,
     /// The format that determines whether a record has its terminator; `None` if records need none.
@@ -46,17 +46,17 @@ pub(crate) struct Sink {
     owed_behind: Option<&'static [u8]>,
     /// Whether what was found under its name is not what was written, or may be cut: nothing is
     /// written to it, and the next run does not take it for the output of a killed one.
-    is_refused: bool,
+    pub(super) is_refused: bool,
     /// The length of the file when it was opened to append.
     found: u64,
     /// The length of the file when this run began to write it, or to go on behind others.
-    from: u64,
+    pub(super) from: u64,
     /// The bytes that the run has written before that, to this file or another one.
     bytes_before: u64,
     /// The bytes that the run has written up to the position that was last asked for.
-    committed: u64,
+    pub(super) committed: u64,
     /// The file as it was closed, in a run with a state.
-    closed: Option<ContentSample>,
+    pub(super) closed: Option<ContentSample>,
 }
 
 /// Where an output can go on after a restart.
@@ -314,16 +314,6 @@ impl Sink {
         })
     }
 
-    /// The file as it was closed, in a run with a state.
-    pub(super) const fn closed(&self) -> Option<&ContentSample> {
-        self.closed.as_ref()
-    }
-
-    /// The file and its name.
-    pub(super) const fn target(&self) -> &Opened {
-        &self.target
-    }
-
     /// Truncates the file, to nothing or to where it goes on. Call it only once nothing can reject
     /// the run any more.
     pub(crate) fn truncate(&mut self) -> Result<(), Failure> {
@@ -405,16 +395,6 @@ impl Sink {
         self.target.commit()
     }
 
-    /// Whether what was found under its name was refused.
-    pub(super) const fn is_refused(&self) -> bool {
-        self.is_refused
-    }
-
-    /// The length of the file when this run began to write it, or to go on behind others.
-    pub(super) const fn from(&self) -> u64 {
-        self.from
-    }
-
     /// The name of the file that this one would replace, if it still does not.
     pub(crate) fn uncommitted(&self) -> Option<&str> {
         (self.target.is_uncommitted()).then_some(self.target.name.as_str())
@@ -428,11 +408,6 @@ impl Sink {
             Some(compressed) => compressed.written(),
         };
         self.bytes_before + written
-    }
-
-    /// The same up to the position that was last asked for.
-    pub(super) const fn committed_bytes_out(&self) -> u64 {
-        self.committed
     }
 
     /// Writes the records that a lost file has left, behind the header.

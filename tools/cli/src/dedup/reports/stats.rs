@@ -332,28 +332,15 @@ impl<'a> Stats<'a> {
         fields.add("evictions", self.evictions);
         let most = errors.most_false_duplicates;
         fields.add("expected_false_duplicates_high", most);
-        let mistaken = errors.false_duplicates;
-        let bounds = bounded(mistaken, errors.duplicates);
-        fields.add("estimated_false_duplicates", known(mistaken));
-        fields.add(
-            "estimated_false_duplicates_low",
-            bounds.map(|bounds| bounds.low),
-        );
-        fields.add(
-            "estimated_false_duplicates_high",
-            bounds.map(|bounds| bounds.high),
-        );
-        let missed = errors.missed_duplicates;
-        let bounds = bounded(missed, errors.fresh);
-        fields.add("estimated_missed_duplicates", known(missed));
-        fields.add(
-            "estimated_missed_duplicates_low",
-            bounds.map(|bounds| bounds.low),
-        );
-        fields.add(
-            "estimated_missed_duplicates_high",
-            bounds.map(|bounds| bounds.high),
-        );
+        let mut add = |name: &str, estimate, verdicts| {
+            let bounds = bounded(estimate, verdicts);
+            fields.add(name, known(estimate));
+            fields.add(&format!("{name}_low"), bounds.map(|bounds| bounds.low));
+            fields.add(&format!("{name}_high"), bounds.map(|bounds| bounds.high));
+        };
+        let (mistaken, missed) = (errors.false_duplicates, errors.missed_duplicates);
+        add("estimated_false_duplicates", mistaken, errors.duplicates);
+        add("estimated_missed_duplicates", missed, errors.fresh);
         let [rate, low, high] = self.missed_rates();
         fields.add("estimated_fnr", rate);
         fields.add("estimated_fnr_low", low);

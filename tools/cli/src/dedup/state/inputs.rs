@@ -60,7 +60,7 @@ pub(crate) struct SavedInput {
     #[serde(default)]
     pub(super) left_at: Option<u64>,
     /// Whether the run that has committed this has read it.
-    in_run: bool,
+    pub(super) in_run: bool,
 }
 
 /// A name that is followed, and that no file had yet.
@@ -138,11 +138,6 @@ impl SavedInput {
     /// Which file it was.
     pub(super) const fn file(&self) -> FileId {
         self.identity.file
-    }
-
-    /// Whether the run that goes on has read it.
-    pub(super) const fn in_run(&self) -> bool {
-        self.in_run
     }
 
     /// Whether a file that begins like this one has the rest of what was read of it. It may have
@@ -298,9 +293,9 @@ pub(super) struct OpenedInput {
 /// The regular files that were read, in this order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SavedInputs {
-    all: Vec<SavedInput>,
+    pub(super) all: Vec<SavedInput>,
     /// The one that is followed, while it is waited for.
-    awaited: Option<AwaitedInput>,
+    pub(super) awaited: Option<AwaitedInput>,
     /// The index in `all` of each input of this run that was there at its start.
     of_sources: HashMap<usize, usize>,
     /// The current one: its index among the inputs of this run, and in `all`.
@@ -332,14 +327,6 @@ impl SavedInputs {
             awaited,
             ..Self::default()
         }
-    }
-
-    pub(super) fn all(&self) -> &[SavedInput] {
-        &self.all
-    }
-
-    pub(super) const fn awaited(&self) -> Option<&AwaitedInput> {
-        self.awaited.as_ref()
     }
 
     /// The input that is being read, or was read last.

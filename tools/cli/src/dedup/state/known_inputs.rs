@@ -184,14 +184,14 @@ fn find_inputs(
         }
         let known_input = (file.as_ref())
             .and_then(|file| Some((file, file.known?.0)))
-            .map(|(file, index)| (index, &inputs.all()[index], file));
+            .map(|(file, index)| (index, &inputs.all[index], file));
         let mut restart = None;
         let mut goes_on = None;
         if let Some((number, saved, file)) = known_input {
             if !saved.is_whole(file.file.length) {
                 goes_on = Some(number);
                 restart = saved.restart();
-            } else if saved.in_run() || !state.again {
+            } else if saved.in_run || !state.again {
                 let why = "skipped, read before (--again reads it again)";
                 note(is_quiet, &source.name(), why);
                 skipped_bytes += source.length().unwrap_or(0);
@@ -215,9 +215,7 @@ fn find_inputs(
         sources.push(source.clone());
     }
     let left_at = match &found[config.known..] {
-        [Some(file)] => file
-            .known
-            .and_then(|(index, _)| inputs.all()[index].left_at),
+        [Some(file)] => file.known.and_then(|(index, _)| inputs.all[index].left_at),
         _ => None,
     };
     // No run reads a pipe again, of which there may be a copy.
@@ -260,7 +258,7 @@ fn complete_last_record(
     let Some((index, _)) = found.known else {
         return Ok(());
     };
-    let saved = &inputs.all()[index];
+    let saved = &inputs.all[index];
     let Some(bytes) = saved
         .unended()
         .filter(|_| !saved.is_whole(found.file.length))
@@ -382,7 +380,7 @@ impl<'a> Following<'a> {
         let last = read_before.last().copied();
         let mut place_of_last = None;
         for index in read_before {
-            let saved = &self.inputs.all()[index];
+            let saved = &self.inputs.all[index];
             let place = self.place_of(index)?;
             if Some(index) == last {
                 place_of_last = Some(place);
@@ -424,7 +422,7 @@ impl<'a> Following<'a> {
         if let Some((place, index)) = place_of_last.zip(last) {
             let between = self.between(place, index);
             self.add_files_between(&between, &mut files)?;
-        } else if let Some(awaited) = self.inputs.awaited()
+        } else if let Some(awaited) = &self.inputs.awaited
             && awaited.path == absolute(self.path)
         {
             let before = &awaited.before;
@@ -463,7 +461,7 @@ impl<'a> Following<'a> {
     /// if there are none. None if the last one is to be read again.
     fn read_before(&self) -> Vec<usize> {
         let name = self.name();
-        let inputs = self.inputs.all();
+        let inputs = &self.inputs.all;
         let numbers = 0..inputs.len();
         let is_found = |index: &usize| !matches!(self.place_of(*index), Ok(Place::Lost) | Err(_));
         let mut read: Vec<usize> = numbers
@@ -481,7 +479,7 @@ impl<'a> Following<'a> {
         }
         let is_again = |index: &usize| {
             let input = &inputs[*index];
-            self.again && input.end.is_some() && !input.in_run()
+            self.again && input.end.is_some() && !input.in_run
         };
         if read.last().is_some_and(is_again) {
             read.clear();
@@ -507,7 +505,7 @@ impl<'a> Following<'a> {
         if let Some(at) = self.in_folder.iter().position(is_it) {
             return Ok(Place::Sibling(at));
         }
-        let saved = &self.inputs.all()[index];
+        let saved = &self.inputs.all[index];
         if saved.end.is_some() && Some(index) != self.inputs.last_of(&saved.name) {
             return Ok(Place::Lost);
         }
@@ -539,7 +537,7 @@ impl<'a> Following<'a> {
     /// Warns that an input cannot go on, if it was read under this name. One that was empty may be
     /// the oldest of the files that are read in between.
     fn warn_of_loss(&self, index: usize, oldest: Option<&Path>) {
-        let saved = &self.inputs.all()[index];
+        let saved = &self.inputs.all[index];
         let (name, bytes) = (self.name(), saved.restart.position.bytes);
         if saved.name != name {
             return;
@@ -569,7 +567,7 @@ impl<'a> Following<'a> {
         match place {
             Place::Present => {
                 // A first line that all of them have does not tell which one it was.
-                let last = &self.inputs.all()[last];
+                let last = &self.inputs.all[last];
                 let between = self.since_commit();
                 let is_it = |file| self.may_be(last, file);
                 if !last.is_short() || !between.files.iter().any(is_it) {
@@ -714,10 +712,10 @@ impl<'a> Following<'a> {
         };
         let known = found.known.filter(is_last).map(|(index, _)| index);
         let known = known.filter(|index| {
-            let saved = &self.inputs.all()[*index];
-            !(self.again && saved.is_whole(found.file.length) && !saved.in_run())
+            let saved = &self.inputs.all[*index];
+            !(self.again && saved.is_whole(found.file.length) && !saved.in_run)
         });
-        let restart = known.and_then(|index| self.inputs.all()[index].restart());
+        let restart = known.and_then(|index| self.inputs.all[index].restart());
         if let Some(restart) = &restart {
             self.note(&format!("goes on behind byte {}", restart.position.bytes));
         }

@@ -202,7 +202,7 @@ fn name_option(error: JournalError, config: &DedupConfig, state: &StateConfig) -
     let place = format!("the state {}", state.folder.display());
     let check = || {
         if let Ok(Some(commit)) = SavedRun::of_state(&contents.caller) {
-            check_options(&state.options, commit.options(), &place)?;
+            check_options(&state.options, &commit.options, &place)?;
         }
         let id = u64::from_str_radix(&contents.hasher, 16).unwrap_or_default();
         check_hasher(&contents.algorithm, id, &config.run.hasher, &place)
@@ -228,7 +228,8 @@ fn name_option(error: JournalError, config: &DedupConfig, state: &StateConfig) -
 #[derive(Debug)]
 pub(in crate::dedup) struct RunState {
     committer: Committer,
-    interval: Duration,
+    /// How long until it may be time for a commit.
+    pub(in crate::dedup) interval: Duration,
     /// Whether the outputs were begun, which a commit comes before.
     has_begun: bool,
     /// When the last commit was begun.
@@ -245,8 +246,9 @@ pub(in crate::dedup) struct RunState {
     /// The bytes of the inputs that were read up to the last chunk, and up to its input.
     read: u64,
     input_from: u64,
-    /// Whether inputs begin that no commit has.
-    has_new_inputs: bool,
+    /// Whether inputs begin that no commit has. They are to be in one before their first record is
+    /// written: renamed and killed afterwards, the run has to find them again.
+    pub(in crate::dedup) has_new_inputs: bool,
     /// Whether a chunk is being delivered, or was in part: the last commit stands.
     is_cut: bool,
     /// The failure of a commit in a pause of the stream.
@@ -275,12 +277,6 @@ impl RunState {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Whether inputs begin that no commit has. They are to be in one before their first record is
-    /// written: renamed and killed afterwards, the run has to find them again.
-    pub(in crate::dedup) const fn has_new_inputs(&self) -> bool {
-        self.has_new_inputs
-    }
-
     /// Commits the inputs of a run that has these counts, and nothing else. Returns once it is on
     /// the disk.
     pub(in crate::dedup) fn commit_inputs(&mut self, counts: RunCounts) -> Result<(), Failure> {
@@ -292,8 +288,8 @@ impl RunState {
 
     /// Takes the inputs and the time over into the next commit.
     fn note_inputs(&mut self) {
-        self.commit.inputs = self.inputs.all().to_vec();
-        self.commit.awaited = self.inputs.awaited().cloned();
+        self.commit.inputs = self.inputs.all.clone();
+        self.commit.awaited = self.inputs.awaited.clone();
         self.has_new_inputs = false;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         self.commit.last_commit = now.ok().map(|since| since.as_secs());
@@ -470,11 +466,6 @@ impl RunState {
     /// closed.
     pub(in crate::dedup) const fn can_stop(&self) -> bool {
         self.failure.is_none() && !self.is_cut
-    }
-
-    /// How long until it may be time for a commit.
-    pub(in crate::dedup) fn interval(&self) -> Duration {
-        self.interval
     }
 
     /// Commits what was delivered. Fails if an earlier commit has.

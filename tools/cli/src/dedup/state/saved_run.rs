@@ -23,8 +23,9 @@ pub(crate) struct SavedRun {
     /// Whether the run had ended: the next one counts its records from 0.
     pub(in crate::dedup) ended: bool,
     /// The options that must not change, each with its value if it takes one.
-    pub(in crate::dedup) options: Vec<(String, Option<String>)>,
-    pub(in crate::dedup) inputs: Vec<SavedInput>,
+    pub(crate) options: Vec<(String, Option<String>)>,
+    /// The regular files that were read.
+    pub(crate) inputs: Vec<SavedInput>,
     /// The input that is followed, if no file had its name yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::dedup) awaited: Option<AwaitedInput>,
@@ -78,19 +79,9 @@ impl SavedRun {
         bytes
     }
 
-    /// The options that must not change, each with its value if it takes one.
-    pub(crate) fn options(&self) -> &[(String, Option<String>)] {
-        &self.options
-    }
-
     /// When the first commit and the last one were made, in seconds since 1970.
     pub(crate) fn commit_times(&self) -> Option<(u64, u64)> {
         self.first_commit.zip(self.last_commit)
-    }
-
-    /// The regular files that were read.
-    pub(crate) fn inputs(&self) -> &[SavedInput] {
-        &self.inputs
     }
 
     /// The names of the outputs, and how many bytes of each were written.

@@ -100,10 +100,8 @@ fn part(range: Range<u64>, count: u64, index: u64) -> Range<u64> {
 /// The most slices of one cut.
 pub(super) const MOST_SLICES: u32 = 1 << 16;
 
-/// Checks one step of a path.
-///
-/// # Errors
-/// [`SpecError`] if `index` is not below `count`. It names the whole path.
+/// Checks one step of a path. Fails if `index` is not below `count`; the error names the whole
+/// path.
 pub(super) fn check_index(path: &[usize], index: usize, count: usize) -> Result<usize, SpecError> {
     if index < count {
         return Ok(index);

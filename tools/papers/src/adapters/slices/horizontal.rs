@@ -393,10 +393,8 @@ fn check_lines(slices: &Named, lines: u64) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// S', the pieces of a vertical slice that these slices lie in.
-///
-/// # Errors
-/// [`SpecError`] if they have a policy of their own.
+/// S', the pieces of a vertical slice that these slices lie in. Fails if they have a policy of
+/// their own.
 pub(crate) fn pieces(slices: &Named) -> Result<u32, SpecError> {
     if slices.choice("failed", &FAILED) != FailedKeys::Duplicate {
         let allowed = "duplicate inside vertical slices, whose own policy decides";

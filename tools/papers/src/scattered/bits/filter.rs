@@ -49,10 +49,8 @@ impl BitsSpec {
         Self { hashes, ageing }
     }
 
-    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the memory holds no bit for each filter, or cannot be allocated.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws. Fails if the memory
+    /// holds no bit for each filter, or cannot be allocated.
     pub(crate) fn build(self, memory_bytes: u64, seed: u64) -> Result<BitFilters, BuildError> {
         Ok(BitFilters {
             table: BitTable::new(self.hashes, memory_bytes)?,

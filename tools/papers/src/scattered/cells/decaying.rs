@@ -57,11 +57,9 @@ impl DecayingSpec {
         }
     }
 
-    /// Builds the filter in `memory_bytes`.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the window is too short to derive K and c from the memory, c would be more
-    /// than 32, the memory holds fewer than K cells, or the memory cannot be allocated.
+    /// Builds the filter in `memory_bytes`. Fails if the window is too short to derive K and c from
+    /// the memory, c would be more than 32, the memory holds fewer than K cells, or the memory
+    /// cannot be allocated.
     fn build(self, memory_bytes: u64) -> Result<DecayingBloom, BuildError> {
         let hashes = self.hashes_in(memory_bytes)?;
         let cell_bits = self.cell_bits.unwrap_or(hashes.max(2));
@@ -81,10 +79,8 @@ impl DecayingSpec {
         })
     }
 
-    /// K for a filter of `memory_bytes`: the given one, or ceil(sqrt(M ln2 / W)).
-    ///
-    /// # Errors
-    /// [`SpecError`] if the window is so short that K, or c with it, would be out of its range.
+    /// K for a filter of `memory_bytes`: the given one, or ceil(sqrt(M ln2 / W)). Fails if the
+    /// window is so short that K, or c with it, would be out of its range.
     fn hashes_in(self, memory_bytes: u64) -> Result<u32, SpecError> {
         if let Some(hashes) = self.hashes {
             return Ok(hashes);

@@ -109,11 +109,8 @@ impl FingerprintStableSpec {
         }
     }
 
-    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the memory holds fewer than two cells in each sub-table, or cannot be
-    /// allocated.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws. Fails if the memory
+    /// holds fewer than two cells in each sub-table, or cannot be allocated.
     fn build(self, memory_bytes: u64, seed: u64) -> Result<FingerprintStableBloom, BuildError> {
         let hashes = u64::from(self.hashes);
         let width = self.counter_bits + self.fingerprint_bits;

@@ -43,10 +43,8 @@ pub(crate) enum DecrementCount {
 }
 
 impl DecrementCount {
-    /// P for K = `hashes` cells a key in a filter of `cells` cells that hold up to Max.
-    ///
-    /// # Errors
-    /// [`SpecError`] if P is not 1 to the number of cells, or no such P keeps the bound.
+    /// P for K = `hashes` cells a key in a filter of `cells` cells that hold up to Max. Fails if P
+    /// is not 1 to the number of cells, or no such P keeps the bound.
     pub(crate) fn decrements(self, hashes: u32, max: u32, cells: u64) -> Result<u64, SpecError> {
         match self {
             Self::Cells(asked) => within("p", asked, 1..=cells),
@@ -117,12 +115,9 @@ impl StableSpec {
         }
     }
 
-    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the memory holds fewer than K + 1 cells, P is not 1 to the number of
-    /// cells, decrementing all cells does not reach the FPR bound, or the memory cannot be
-    /// allocated.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws. Fails if the memory
+    /// holds fewer than K + 1 cells, P is not 1 to the number of cells, decrementing all cells does
+    /// not reach the FPR bound, or the memory cannot be allocated.
     fn build(self, memory_bytes: u64, seed: u64) -> Result<StableBloom, BuildError> {
         let (hashes, width) = (self.hashes, self.cell_bits);
         let least = (u128::from(hashes) + 1) * u128::from(width);

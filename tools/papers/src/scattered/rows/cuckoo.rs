@@ -31,11 +31,8 @@ fn shape(named: &Named) -> RowShape {
 }
 
 impl CuckooFilter {
-    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
-    ///
-    /// # Errors
-    /// [`BuildError`] if semi-sorted rows have too many states, the memory holds no row, or the
-    /// memory cannot be allocated.
+    /// Builds the filter in `memory_bytes`; `seed` seeds its random draws. Fails if semi-sorted
+    /// rows have too many states, the memory holds no row, or the memory cannot be allocated.
     fn build(named: &Named, memory_bytes: u64, seed: u64) -> Result<Self, BuildError> {
         let shape = shape(named);
         let log2 = shape.rows_in(memory_bytes)?.ilog2();

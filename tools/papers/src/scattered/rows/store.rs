@@ -44,10 +44,8 @@ impl RowShape {
     }
 
     /// The number of rows that fit in the memory, at least one. Semi-sorted rows share the memory
-    /// with the table that decodes their ranks.
-    ///
-    /// # Errors
-    /// [`SpecError`] if semi-sorted rows have too many states, or the memory holds no row.
+    /// with the table that decodes their ranks. Fails if semi-sorted rows have too many states, or
+    /// the memory holds no row.
     pub(super) fn rows_in(self, memory_bytes: u64) -> Result<NonZeroU64, SpecError> {
         let (row_bits, table_bits, least) = match self.encoding {
             RowEncoding::Packed => (self.packed_bits(), 0, "one row".to_owned()),

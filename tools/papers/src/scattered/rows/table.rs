@@ -111,11 +111,9 @@ impl Mechanism for RowFilter {
     }
 }
 
-/// Builds the filter in `memory_bytes`; `seed` seeds its random draws.
-///
-/// # Errors
-/// [`BuildError`] if a fingerprint is out of its range, semi-sorted rows have too many states, the
-/// memory holds no row, or the memory cannot be allocated.
+/// Builds the filter in `memory_bytes`; `seed` seeds its random draws. Fails if a fingerprint is
+/// out of its range, semi-sorted rows have too many states, the memory holds no row, or the memory
+/// cannot be allocated.
 fn build(named: &Named, memory_bytes: u64, seed: u64) -> Result<RowFilter, BuildError> {
     let fingerprint = fingerprint(named).check()?;
     let shape = RowShape::new(named, fingerprint.bits());

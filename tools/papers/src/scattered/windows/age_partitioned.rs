@@ -49,19 +49,13 @@ struct AgePartitionedBloom {
 }
 
 impl AgePartitionedBloom {
-    /// The units of the clock.
-    ///
-    /// # Errors
-    /// [`SpecError`] if there are more than 64 slices.
+    /// The units of the clock. Fails if there are more than 64 slices.
     fn units(spec: WindowSpec) -> Result<Units, SpecError> {
         within("l", spec.generations, 1..=MOST_HASHES - spec.hashes).map(|_| spec.units())
     }
 
-    /// Builds the filter in `memory_bytes`.
-    ///
-    /// # Errors
-    /// [`BuildError`] if there are more than 64 slices, the memory holds no bit for each of them,
-    /// or it cannot be allocated.
+    /// Builds the filter in `memory_bytes`. Fails if there are more than 64 slices, the memory
+    /// holds no bit for each of them, or it cannot be allocated.
     fn build(spec: WindowSpec, memory_bytes: u64) -> Result<Self, BuildError> {
         let units = Self::units(spec)?;
         let slices = spec.hashes + units.alive as u32;

@@ -49,10 +49,8 @@ struct JumpingBloom {
 const MOST_GENERATIONS: u32 = PackedCells::MOST_BITS - 2;
 
 impl JumpingBloom {
-    /// Builds the filter in `memory_bytes`.
-    ///
-    /// # Errors
-    /// [`BuildError`] if the memory holds fewer than k cells, or cannot be allocated.
+    /// Builds the filter in `memory_bytes`. Fails if the memory holds fewer than k cells, or cannot
+    /// be allocated.
     fn build(spec: WindowSpec, memory_bytes: u64) -> Result<Self, BuildError> {
         let units = spec.units();
         let width = units.alive as u32 + 2;

@@ -63,11 +63,8 @@ impl TimerSpec {
         Units::new(self.window, most_alive(self.timer_bits()))
     }
 
-    /// Builds the filter in `memory_bytes`.
-    ///
-    /// # Errors
-    /// [`BuildError`] if more timers must be equal than a key has, the memory holds fewer than k
-    /// timers, or it cannot be allocated.
+    /// Builds the filter in `memory_bytes`. Fails if more timers must be equal than a key has, the
+    /// memory holds fewer than k timers, or it cannot be allocated.
     fn build(self, memory_bytes: u64) -> Result<TimerBloom, BuildError> {
         within("equal", self.equal, 1..=self.hashes)?;
         let bits = self.timer_bits();
