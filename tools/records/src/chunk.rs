@@ -122,6 +122,7 @@ impl Chunk {
                     end: self.input.file.end.take(),
                     is_compressed: self.input.file.is_compressed,
                     unended: std::mem::take(&mut self.input.file.unended),
+                    is_broken: std::mem::take(&mut self.input.file.is_broken),
                     left_at: self.input.file.left_at.take(),
                 },
                 has_joined_values: self.input.has_joined_values,

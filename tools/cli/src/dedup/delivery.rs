@@ -678,15 +678,15 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Warns of a last record that has no terminator yet.
+/// Warns of a last record that has no end yet.
 fn warn_of_unfinished(name: &str, bytes: usize) {
     let (last, are, them, they_are) = match bytes {
         1 => ("byte has", "is", "it", "it is"),
         _ => ("bytes have", "are", "them", "they are"),
     };
     failure::warn(&format!(
-        "{name}: its last {bytes} {last} no newline yet, and {are} left to the next run, which reads \
-         {them} with what follows, or as {they_are} if nothing does"
+        "{name}: its last {bytes} {last} no end of a record yet, and {are} left to the next run, \
+         which reads {them} with what follows, or as {they_are} if nothing does"
     ));
 }
 

@@ -465,9 +465,12 @@ fn an_unfinished_last_record_is_one_record() {
             let told = run.stderr;
             assert_eq!(run.code, 0, "{told}");
             let is_last = number + 1 == parts.len();
-            let says = ["has no newline yet, and is", "have no newline yet, and are"]
-                .iter()
-                .any(|words| told.contains(&format!("{words} left to the next run")));
+            let says = [
+                "has no end of a record yet, and is",
+                "have no end of a record yet, and are",
+            ]
+            .iter()
+            .any(|words| told.contains(&format!("{words} left to the next run")));
             assert_eq!(
                 says,
                 !is_last && !part.is_empty(),

@@ -130,6 +130,8 @@ pub struct InputFile {
     pub is_compressed: bool,
     /// The length of the last record, in the last chunk, if it has no terminator; 0 if it has one.
     pub unended: u64,
+    /// Whether that record is a broken one, which was set aside.
+    pub is_broken: bool,
     /// The length of the file, in the last chunk, if an unfinished record is left to the next run;
     /// and that of the record.
     pub left_at: Option<(u64, usize)>,

@@ -95,17 +95,18 @@ impl Cutter {
         chunk.input.has_joined_values = self.last_end.has_joined_values();
         let format = format_of_chunk(&*self.format, chunk);
         let unfinished = &chunk.bytes.buffer[chunk.bytes.mark..len];
-        let leaves = at_end && self.leaves(format, input, unfinished);
+        let sets_aside = self.rejects && self.last_end.may_be_set_aside();
+        let problem_at_end = self.last_end.problem_at_end();
+        let is_broken = sets_aside && !read.is_cut && problem_at_end.is_some();
+        let leaves = at_end && self.leaves(format, input, unfinished, is_broken);
         if leaves {
             let left_at = (input.file.file_position(), unfinished.len());
             chunk.input.file.left_at = Some(left_at);
-            self.left_bytes = unfinished.len() as u64;
         }
         // The end of a cut input is none of its last record.
         let ends_whole = at_end && !read.is_cut && !leaves;
-        let problem = (self.last_end.problem_at_end()).filter(|_| ends_whole);
         // Where a malformed record ends is unknown, so it cannot be set aside.
-        let sets_aside = self.rejects && self.last_end.may_be_set_aside();
+        let problem = problem_at_end.filter(|_| ends_whole);
         if ends_whole && (problem.is_none() || sets_aside) {
             chunk.bytes.filled = len;
         }
@@ -145,6 +146,9 @@ impl Cutter {
             chunk.bytes.mark = 0;
         }
         chunk.bytes.start = chunk.bytes.mark;
+        if leaves {
+            self.left_bytes = (len - chunk.bytes.filled) as u64;
+        }
         // A state has to know that an input has ended.
         // Half of a header is none: the next run begins with it.
         let leaves_records = leaves && !(self.has_header && input.begins);
@@ -162,14 +166,22 @@ impl Cutter {
     }
 
     /// Whether the bytes behind the last whole record, at the end of the input, are left to the
-    /// next run.
-    fn leaves(&self, format: &dyn Format, input: &OpenInput, unfinished: &[u8]) -> bool {
+    /// next run. Those of a `broken` record would be set aside.
+    fn leaves(
+        &self,
+        format: &dyn Format,
+        input: &OpenInput,
+        unfinished: &[u8],
+        is_broken: bool,
+    ) -> bool {
+        let lacks_terminator =
+            || format.facts().is_text && format.terminator_of(unfinished).is_none();
         self.leaves_unfinished
+            && !input.is_known
             && !unfinished.is_empty()
             && input.length.is_some()
             && input.file.codec().is_none()
-            && format.facts().is_text
-            && format.terminator_of(unfinished).is_none()
+            && (is_broken || lacks_terminator())
             && self.left_at != Some(input.file.file_position())
     }
 
@@ -179,7 +191,10 @@ impl Cutter {
         let records = chunk.bytes.behind_mark();
         let lacks_end = chunk.input.file.end.is_some() && !records.is_empty();
         let terminator = format.terminator_of(records);
-        if lacks_end && terminator.is_none() {
+        if lacks_end && chunk.input.incomplete.is_some() {
+            chunk.input.file.unended = records.len() as u64;
+            chunk.input.file.is_broken = true;
+        } else if lacks_end && terminator.is_none() {
             chunk.input.file.unended = unended_bytes(format, records);
         }
         chunk.layout.terminator = match terminator {

@@ -64,6 +64,8 @@ pub(super) struct OpenInput {
     pub(super) opened: Option<Box<OpenedFile>>,
     /// The length of the file when it was opened, if it is a regular one with a name.
     pub(super) length: Option<u64>,
+    /// Whether its records are known, which are not of this run.
+    pub(super) is_known: bool,
     /// Whether it may be compressed, although it is followed.
     is_rotated: bool,
 }
@@ -197,6 +199,7 @@ impl InputSources {
             restart,
             opened,
             length,
+            is_known: self.at < self.known,
             is_rotated,
         }))
     }

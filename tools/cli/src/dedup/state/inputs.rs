@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use echoless_records::chunk::Chunk;
 use echoless_records::compression::codec::Detection;
-use echoless_records::compression::reader::PlainBytes;
+use echoless_records::compression::reader::{PlainBytes, loss_of_data};
 use echoless_records::failure::Failure;
 use echoless_records::files::rotated::are_related;
 use echoless_records::files::{
@@ -21,13 +21,16 @@ use serde::{Deserialize, Serialize};
 /// The most inputs that a state knows beside those of a run that goes on: some 500 bytes each.
 const MOST_INPUTS: usize = 10_000;
 
+/// The most of them that are known although another file has their number.
+const MOST_LOST: usize = 1000;
+
 /// The most inputs that a file is compared with behind its first bytes.
 const MOST_COMPARED: usize = 1000;
 
 /// The longest content that is read again to see whether a file has it, if all that is known to
 /// have happened is that it has grown: that takes less than a second. The start and the end of
 /// longer content are compared.
-const MOST_READ_AGAIN: u64 = 1 << 30;
+pub(super) const MOST_READ_AGAIN: u64 = 1 << 30;
 
 /// A regular file that was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,7 +51,7 @@ pub(crate) struct SavedInput {
     /// All bytes up to the position, decompressed; `None` if a state has it from a version that did
     /// not make digests.
     #[serde(default)]
-    digest: Option<ContentDigest>,
+    pub(super) digest: Option<ContentDigest>,
     #[serde(flatten)]
     pub(crate) restart: InputRestart,
     /// The length of the file, compressed as it is, when it was read to its end.
@@ -56,6 +59,9 @@ pub(crate) struct SavedInput {
     /// The length of its last record, if that had no terminator at this end; 0 if it had one.
     #[serde(default)]
     unended: u64,
+    /// Whether more than a terminator was missing, so that it was set aside.
+    #[serde(default)]
+    pub(super) is_broken: bool,
     /// The length of the file when an unfinished last record was left to the next run.
     #[serde(default)]
     pub(super) left_at: Option<u64>,
@@ -76,6 +82,22 @@ pub(crate) struct AwaitedInput {
 pub(super) fn absolute(path: &Path) -> String {
     let absolute = path::absolute(path);
     absolute.as_deref().unwrap_or(path).display().to_string()
+}
+
+/// The digest of the first bytes of a file, decompressed.
+///
+/// # Errors
+/// If the file cannot be read, or its data is damaged or not decoded.
+pub(super) fn digest_of(
+    path: &Path,
+    bytes: u64,
+    detection: Detection,
+) -> io::Result<ContentDigest> {
+    // A file of its own, as clones of one share their position.
+    ContentDigest::of_first(
+        bytes,
+        &mut PlainBytes::new(File::open(path)?, detection, None),
+    )
 }
 
 /// Inputs that a file may be: the index of each, and how likely it is.
@@ -108,6 +130,7 @@ impl SavedInput {
             restart: InputRestart::default(),
             end: None,
             unended: 0,
+            is_broken: false,
             left_at: None,
             in_run: true,
         }
@@ -135,53 +158,61 @@ impl SavedInput {
         self.end == Some(length)
     }
 
+    /// Whether another file has its number.
+    pub(super) fn is_lost(&self) -> bool {
+        self.identity.file == FileId::NONE
+    }
+
     /// Which file it was.
     pub(super) const fn file(&self) -> FileId {
         self.identity.file
     }
 
-    /// Whether a file that begins like this one has the rest of what was read of it. It may have
-    /// grown since, but not shrunk.
-    fn is_in(&self, file: &File, found: &FoundFile, detection: Detection) -> io::Result<bool> {
-        let is_file = found.identity.file == self.identity.file
-            && !self.identity.is_of_another_time(&found.identity);
-        let is_unchanged = self.modified.is_some() && self.modified == found.modified;
-        if is_file && is_unchanged && self.length == found.length && self.is_whole(found.length) {
-            return Ok(true);
-        }
+    /// Whether it was this file, which may have changed since.
+    fn was(&self, found: &FoundFile) -> bool {
+        found.identity.file == self.identity.file
+            && !self.identity.is_of_another_time(&found.identity)
+    }
+
+    /// Whether a file that begins like this one may have the rest of what was read of it: by the
+    /// length, and by the bytes in front of the position.
+    fn may_be_in(&self, file: &File, found: &FoundFile) -> io::Result<bool> {
         if self.is_compressed {
             let length_then = self.end.unwrap_or(self.length);
-            let may_be_it = match (is_file, &self.digest) {
+            return Ok(match (self.was(found), &self.digest) {
                 (true, _) => self.end <= Some(found.length),
                 (false, Some(_)) => length_then <= found.length,
                 (false, None) => length_then == found.length,
-            };
-            if !may_be_it {
-                return Ok(false);
-            }
-        } else {
-            let position = self.restart.position.bytes;
-            let start = position.saturating_sub(self.before.bytes as u64);
-            let has_end = self.before.bytes == 0 || self.before.is_at(start, file)?;
-            if position > found.length || !has_end {
-                return Ok(false);
-            }
+            });
+        }
+        let position = self.restart.position.bytes;
+        let start = position.saturating_sub(self.before.bytes as u64);
+        let has_end = self.before.bytes == 0 || self.before.is_at(start, file)?;
+        Ok(position <= found.length && has_end)
+    }
+
+    /// Whether a file that [may have it](Self::may_be_in) has all of what was read of it.
+    fn is_in(&self, path: &Path, found: &FoundFile, detection: Detection) -> io::Result<bool> {
+        let is_file = self.was(found);
+        let is_unchanged = self.modified.is_some() && self.modified == found.modified;
+        if is_file && is_unchanged && self.length == found.length {
+            return Ok(true);
         }
         let Some(digest) = &self.digest else {
             return Ok(true);
         };
-        if is_file && !self.is_compressed && digest.bytes > MOST_READ_AGAIN {
+        let has_grown = found.length > self.length.max(self.end.unwrap_or(0));
+        if is_file && has_grown && !self.is_compressed && digest.bytes > MOST_READ_AGAIN {
             return Ok(true);
         }
         let detection = match self.is_compressed {
             true => detection,
             false => Detection::Off,
         };
-        let mut plain = PlainBytes::new(file.try_clone()?, detection, None);
-        match ContentDigest::of_first(digest.bytes, &mut plain) {
+        match digest_of(path, digest.bytes, detection) {
             Ok(content) => Ok(content == *digest),
             // What cannot be decompressed is not what was.
-            Err(_) if self.is_compressed => Ok(false),
+            Err(error) if loss_of_data(&error).is_some() => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -334,9 +365,10 @@ impl SavedInputs {
         all.iter().rfind(|input| input.restart().is_some())
     }
 
-    /// The last input with this name.
+    /// The last input with this name whose file may be there.
     pub(super) fn last_of(&self, name: &str) -> Option<usize> {
-        self.all.iter().rposition(|input| input.name == name)
+        let is_it = |input: &SavedInput| input.name == name && !input.is_lost();
+        self.all.iter().rposition(is_it)
     }
 
     /// The numbers of the files that were read.
@@ -415,8 +447,9 @@ impl SavedInputs {
         let mut found = Vec::new();
         for (likeness, index) in likely.into_iter().take(MOST_COMPARED) {
             let input = &self.all[index];
-            if (likeness > Likeness::Content || !input.is_still_there(detection)?)
-                && input.is_in(&file, &found_file, detection)?
+            if input.may_be_in(&file, &found_file)?
+                && (likeness > Likeness::Content || !input.is_still_there()?)
+                && input.is_in(path, &found_file, detection)?
             {
                 found.push((index, likeness));
                 // Thousands of files may begin alike.
@@ -456,15 +489,14 @@ impl SavedInputs {
         &mut self,
         index: usize,
         position: InputPosition,
+        digest: Option<ContentDigest>,
         file: &File,
-        detection: Detection,
     ) -> io::Result<()> {
         let input = &mut self.all[index];
         if !input.is_compressed {
             input.before = Sample::in_front_of(position.bytes, file)?;
         }
-        let mut plain = PlainBytes::new(file.try_clone()?, detection, None);
-        input.digest = Some(ContentDigest::of_first(position.bytes, &mut plain)?);
+        input.digest = digest;
         input.restart.position = position;
         input.end = None;
         input.unended = 0;
@@ -473,13 +505,7 @@ impl SavedInputs {
 
     /// Forgets these inputs, which cannot go on.
     pub(super) fn forget(&mut self, inputs: &BTreeSet<usize>, opened: &mut [OpenedInput]) {
-        let mut moved = HashMap::new();
-        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
-            if !inputs.contains(&index) {
-                moved.insert(index, self.all.len());
-                self.all.push(input);
-            }
-        }
+        let moved = self.remove(inputs);
         for input in opened {
             input.known = input.known.and_then(|known| moved.get(&known).copied());
         }
@@ -527,11 +553,7 @@ impl SavedInputs {
             .collect();
         // What had the number of one of these files before is gone, and may have been copied.
         self.all = known.into_iter().flatten().collect();
-        for input in &mut self.all {
-            if files.contains(&input.identity.file) {
-                input.identity.lose_file();
-            }
-        }
+        self.lose(|file| files.contains(file));
         for (input, saved) in opened.into_iter().zip(of_run) {
             self.of_sources.insert(input.source, self.all.len());
             self.all.push(saved);
@@ -565,11 +587,7 @@ impl SavedInputs {
             self.current = Some((source, known));
             return false;
         }
-        for input in &mut self.all {
-            if input.identity.file == identity.file {
-                input.identity.lose_file();
-            }
-        }
+        self.lose(|file| *file == identity.file);
         self.current = Some((source, self.all.len()));
         let name = name();
         let path = absolute(Path::new(&name));
@@ -577,6 +595,49 @@ impl SavedInputs {
         self.all
             .push(SavedInput::new(&name, &FoundFile::of(opened)));
         true
+    }
+
+    /// Notes that these files are others now. Copies of what they had are found by the content, of
+    /// the latest ones: a log that is truncated in place makes one more each time.
+    fn lose(&mut self, are_others: impl Fn(&FileId) -> bool) {
+        let mut lost = 0;
+        for input in self.all.iter_mut().rev() {
+            if are_others(&input.identity.file) {
+                input.identity.lose_file();
+            }
+            lost += usize::from(input.is_lost());
+        }
+        let mut excess = lost.saturating_sub(MOST_LOST);
+        if excess == 0 {
+            return;
+        }
+        let mut forgotten = BTreeSet::new();
+        for (index, input) in self.all.iter().enumerate() {
+            if input.is_lost() && excess > 0 {
+                forgotten.insert(index);
+                excess -= 1;
+            }
+        }
+        let moved = self.remove(&forgotten);
+        self.of_sources.retain(|_, index| match moved.get(index) {
+            Some(new) => {
+                *index = *new;
+                true
+            }
+            None => false,
+        });
+    }
+
+    /// Removes these inputs. Returns the indices of the others by those before.
+    fn remove(&mut self, inputs: &BTreeSet<usize>) -> HashMap<usize, usize> {
+        let mut moved = HashMap::new();
+        for (index, input) in std::mem::take(&mut self.all).into_iter().enumerate() {
+            if !inputs.contains(&index) {
+                moved.insert(index, self.all.len());
+                self.all.push(input);
+            }
+        }
+        moved
     }
 
     /// Notes what is done of the input of a chunk that was delivered: records and bytes, and lines
@@ -599,6 +660,7 @@ impl SavedInputs {
         };
         input.end = chunk.input.file.end;
         input.unended = chunk.input.file.unended;
+        input.is_broken = chunk.input.file.is_broken;
         input.left_at = chunk.input.file.left_at.map(|(length, _)| length);
         // A chunk that closes its input may have no bytes.
         if chunk.bytes.filled == 0 {
@@ -608,6 +670,7 @@ impl SavedInputs {
         input.digest = (input.digest.take().zip(chunk.input.file.digest.as_ref())).and_then(
             |(mut digest, next)| {
                 digest.add(next);
+                debug_assert_eq!(digest.bytes, position.bytes, "bytes without a digest");
                 (digest.bytes == position.bytes).then_some(digest)
             },
         );
@@ -629,8 +692,8 @@ impl SavedInputs {
 }
 
 impl SavedInput {
-    /// Whether a file of its name has its content.
-    fn is_still_there(&self, detection: Detection) -> io::Result<bool> {
+    /// Whether a file of its name has its content, by its start and its end.
+    fn is_still_there(&self) -> io::Result<bool> {
         // Opening a pipe could end its writer.
         if !fs::metadata(&self.name).is_ok_and(|metadata| metadata.is_file()) {
             return Ok(false);
@@ -642,6 +705,6 @@ impl SavedInput {
             return Ok(false);
         };
         let has_start = self.identity.start.is_at(0, &file)?;
-        Ok(has_start && self.is_in(&file, &FoundFile::of(&opened), detection)?)
+        Ok(has_start && self.may_be_in(&file, &FoundFile::of(&opened))?)
     }
 }

@@ -13,11 +13,12 @@ use echoless_records::failure::{self, Failure, without_controls, write_stderr};
 use echoless_records::files::rotated::{
     Between, LEFT_COMPRESSED, LOOKS, Sibling, UNORDERED, unreadable,
 };
-use echoless_records::files::{FileId, RotatedBefore, Source};
+use echoless_records::files::{ContentDigest, FileId, RotatedBefore, Source};
 use echoless_records::restart::{EarlierFile, InputPosition, InputRestart, StreamRestart};
 
 use super::inputs::{
-    AwaitedInput, Likeness, OpenedInput, Recognised, SavedInput, SavedInputs, absolute,
+    AwaitedInput, Likeness, MOST_READ_AGAIN, OpenedInput, Recognised, SavedInput, SavedInputs,
+    absolute, digest_of,
 };
 use crate::config::{Content, DedupConfig, StateConfig};
 
@@ -272,32 +273,46 @@ fn complete_last_record(
         records,
         bytes: position,
     } = saved.restart.position;
-    let mut plain = PlainBytes::new(own, detection, None).from(position);
-    let mut more = [0; 2];
-    let filled = (plain.fill(&mut more)).map_err(Failure::file(name.as_str()))?;
-    let ended = match (terminator, &more[..filled]) {
-        (b"\0", [0, ..]) | (b"\n" | b"\r\n", [b'\n', ..]) => Some(1),
-        (b"\r\n", b"\r\n") => Some(2),
+    let mut plain = PlainBytes::new(own, detection, None).from(position.saturating_sub(1));
+    let mut around = [0; 3];
+    let filled = (plain.fill(&mut around)).map_err(Failure::file(name.as_str()))?;
+    // The last byte of the record, and what follows.
+    let ended = match (terminator, &around[..filled]) {
+        _ if saved.is_broken => None,
+        (b"\0", [_, 0, ..]) | (b"\n" | b"\r\n", [_, b'\n', ..]) | (b"\n\n", [b'\n', b'\n', ..]) => {
+            Some(1)
+        }
+        (b"\r\n", [_, b'\r', b'\n']) | (b"\n\n", [_, b'\n', b'\n']) => Some(2),
         _ => None,
     };
+    let mut digest = saved.digest.clone();
     let position = match ended {
-        Some(terminator) => InputPosition {
-            records,
-            bytes: position + terminator,
-        },
+        Some(terminator) => {
+            if let Some(digest) = &mut digest {
+                digest.add(&ContentDigest::of(&around[1..=terminator]));
+            }
+            InputPosition {
+                records,
+                bytes: position + terminator as u64,
+            }
+        }
         None => {
             let start = position.saturating_sub(bytes);
             failure::warn(&format!(
-                "{name}: its last record had no newline when it was read up to byte {position}, \
-                 and has grown: it is read again, from byte {start} on"
+                "{name}: its last record had no end when it was read up to byte {position}, and \
+                 has grown: it is read again, from byte {start} on"
             ));
+            digest = match start <= MOST_READ_AGAIN {
+                true => digest_of(path, start, detection).ok(),
+                false => None,
+            };
             InputPosition {
                 records: records.saturating_sub(1),
                 bytes: start,
             }
         }
     };
-    let moved = inputs.set_position(index, position, &file, detection);
+    let moved = inputs.set_position(index, position, digest, &file);
     moved.map_err(Failure::file(name))
 }
 
@@ -468,7 +483,7 @@ impl<'a> Following<'a> {
             .clone()
             .filter(|index| inputs[*index].name == name)
             // What it lacked was told when another file got its number.
-            .filter(|index| inputs[*index].file() != FileId::NONE || is_found(index))
+            .filter(|index| !inputs[*index].is_lost() || is_found(index))
             .collect();
         if read.is_empty() {
             let has_name = |index: &usize| {
