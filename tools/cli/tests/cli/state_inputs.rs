@@ -154,8 +154,10 @@ fn the_end_of_a_known_file_is_not_left() {
     assert_eq!(folder.read("out"), "c\n");
 }
 
+type Bytes = &'static [u8];
+
 /// Options, an input that ends inside of a record, what follows there, and the records of both.
-const BROKEN: [(&str, &[u8], &[u8], &[u8]); 6] = [
+const BROKEN: [(&str, Bytes, Bytes, Bytes); 6] = [
     (
         "--format fixed:4",
         b"aaaabbbbcc",
