@@ -200,7 +200,7 @@ fn a_filter_is_saved_while_its_clock_moves() {
     });
 }
 
-/// Ends the loops of other threads, also if a test fails: else it would wait for them for ever.
+/// Ends the loops of other threads, also if a test fails: else it would wait for them forever.
 struct EndsOthers<'a>(&'a AtomicBool);
 
 impl Drop for EndsOthers<'_> {

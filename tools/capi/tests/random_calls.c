@@ -873,7 +873,7 @@ void calls_from_bytes(const char *temporary, const uint8_t *bytes, size_t length
 
 void calls_from_bytes(const char *temporary, const uint8_t *bytes, size_t length) {
     folder = temporary, input = bytes, input_left = length;
-    /* An input makes the same calls whatever was before it. */
+    /* The calls of an input do not depend on those before it. */
     count_stale = 0;
     for (step = 0; input_left > 0; step++) one_step();
     drop_all();

@@ -124,7 +124,7 @@ impl Position {
         let next = match self.left {
             0 | 1 => None,
             left => {
-                // A frame that is the next one of itself would come for ever.
+                // A frame that is its own successor would repeat forever.
                 let next = u32_at(frame, NEXT)? as usize;
                 let at = self.at.checked_add(next).filter(|_| next >= FRAME_HEADER);
                 let at = at.ok_or_else(contradiction)?;
@@ -282,7 +282,7 @@ pub(crate) mod tests {
         bound_frames(block);
     }
 
-    /// A count of frames that lies must not take for ever.
+    /// A count of frames that lies must not take forever.
     pub(crate) fn bound_frames(block: &mut [u8]) {
         if let Some(count) = block.get(FRAMES..FRAMES + 4)
             && u32::from_ne_bytes(*count.first_chunk().unwrap()) > 1000

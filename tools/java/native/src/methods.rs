@@ -1,7 +1,7 @@
 //! The native methods. Their names and types are those that Java expects; what an object does with
 //! the arguments is in `echoless-foreign`.
 // Java gives the names and the arguments.
-#![allow(non_snake_case, clippy::too_many_arguments)]
+#![allow(non_snake_case)]
 
 use std::cell::RefCell;
 

@@ -2,11 +2,14 @@
 
 use std::fs::{File, Metadata};
 use std::io;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
+use super::inputs::open_without_waiting;
+use crate::compression::codec::Detection;
 use crate::compression::reader::PlainBytes;
 use crate::reading::{self, CHUNK_BYTES};
 
@@ -90,7 +93,7 @@ impl Sample {
 }
 
 /// The first bytes of a file as a checksum to which more are added, by a later run as well. It
-/// tells content that was changed from what it was; whoever crafts content can keep it.
+/// tells changed content from what it was, unless the change was crafted to keep it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentDigest {
     /// The number of bytes.
@@ -117,11 +120,28 @@ impl ContentDigest {
         self.bytes += next.bytes;
     }
 
+    /// So many first bytes of a file, decompressed, or all; `None` if its path has another one now.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its data is damaged or not decoded.
+    pub fn of_file(
+        path: &Path,
+        id: FileId,
+        bytes: u64,
+        detection: Detection,
+    ) -> io::Result<Option<Self>> {
+        // An open file of its own, as clones of one share their position.
+        let Some(file) = open_same(path, id)? else {
+            return Ok(None);
+        };
+        Self::of_first(bytes, &mut PlainBytes::new(file, detection, None)).map(Some)
+    }
+
     /// The first bytes that are read, so many or all.
     ///
     /// # Errors
     /// If the file cannot be read, or its data is damaged or not decoded.
-    pub fn of_first(bytes: u64, plain: &mut PlainBytes) -> io::Result<Self> {
+    fn of_first(bytes: u64, plain: &mut PlainBytes) -> io::Result<Self> {
         let mut digest = Self::default();
         let mut buffer = vec![0; CHUNK_BYTES];
         while digest.bytes < bytes {
@@ -162,18 +182,28 @@ impl InputIdentity {
     }
 }
 
-/// A regular file as it is when it is opened.
-#[derive(Debug, Clone)]
-pub struct OpenedFile {
+/// A regular file as it was found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FoundFile {
     /// Which file it is, and how it starts.
+    #[serde(flatten)]
     pub identity: InputIdentity,
-    /// The bytes of the sample of its start.
-    pub start: Vec<u8>,
     /// The length in bytes.
+    #[serde(default)]
     pub length: u64,
     /// When it was changed last, since 1970: a change behind this look has another time. `None` if
     /// that may not be so, as it was changed just now, or the system does not tell.
+    #[serde(default)]
     pub modified: Option<Duration>,
+}
+
+/// A regular file as it is when it is opened.
+#[derive(Debug, Clone)]
+pub struct OpenedFile {
+    /// Which file it is.
+    pub found: FoundFile,
+    /// The bytes of the sample of its start.
+    pub start: Vec<u8>,
 }
 
 /// How long ago a change must be for the next one to have another time. Clocks of file systems tick
@@ -191,17 +221,18 @@ impl OpenedFile {
             return Ok(None);
         };
         let start = start_of(file)?;
-        Ok(Some(Self {
-            identity: InputIdentity {
-                file: id,
-                created: (metadata.created().ok())
-                    .and_then(|created| created.duration_since(UNIX_EPOCH).ok()),
-                start: Sample::of(&start),
-            },
-            start,
+        let identity = InputIdentity {
+            file: id,
+            created: (metadata.created().ok())
+                .and_then(|created| created.duration_since(UNIX_EPOCH).ok()),
+            start: Sample::of(&start),
+        };
+        let found = FoundFile {
+            identity,
             length: metadata.len(),
             modified: modified_before(&metadata, SystemTime::now()),
-        }))
+        };
+        Ok(Some(Self { found, start }))
     }
 }
 
@@ -315,6 +346,19 @@ impl FileBirth {
     }
 }
 
+/// Opens a file, if it still has its path.
+pub(super) fn open_same(path: &Path, id: FileId) -> io::Result<Option<File>> {
+    // Something else may have its name by now.
+    match open_without_waiting(path) {
+        Ok(file) => {
+            let is_same = FileId::of(&file.metadata()?) == Some(id);
+            Ok(is_same.then_some(file))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The first bytes of a file, as many as a sample has at most.
 fn start_of(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; SAMPLE_BYTES];
@@ -334,7 +378,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::compression::codec::Detection;
 
     proptest! {
         #[test]

@@ -11,8 +11,8 @@ mod targets;
 
 pub use descriptors::check_stdout;
 pub use identity::{
-    ContentDigest, ContentSample, FileBirth, FileId, InputIdentity, OpenedFile, SAMPLE_BYTES,
-    Sample,
+    ContentDigest, ContentSample, FileBirth, FileId, FoundFile, InputIdentity, OpenedFile,
+    SAMPLE_BYTES, Sample,
 };
 pub use inputs::Source;
 pub use rotated::{RotatedBefore, folder_of};

@@ -11,8 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::identity::{ContentSample, FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample};
-use super::inputs::open_without_waiting;
+use super::identity::{
+    ContentSample, FileId, InputIdentity, OpenedFile, SAMPLE_BYTES, Sample, open_same,
+};
 use crate::compression::codec::Detection;
 use crate::compression::reader::PlainBytes;
 use crate::failure;
@@ -244,15 +245,7 @@ impl Sibling {
     /// # Errors
     /// If the file is there and cannot be opened.
     pub fn open(&self) -> io::Result<Option<File>> {
-        // Something else may have its name by now.
-        match open_without_waiting(&self.path) {
-            Ok(file) => {
-                let is_same = FileId::of(&file.metadata()?) == Some(self.id);
-                Ok(is_same.then_some(file))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        open_same(&self.path, self.id)
     }
 
     /// Which file it is, without its content.
@@ -490,7 +483,7 @@ impl KnownFile {
     fn of(sibling: &Sibling) -> Option<Self> {
         let file = sibling.open().ok()??;
         Some(Self {
-            identity: OpenedFile::of(&file).ok()??.identity,
+            identity: OpenedFile::of(&file).ok()??.found.identity,
             content: ContentSample::of(&file, u64::MAX).ok()?,
         })
     }
@@ -526,7 +519,7 @@ impl RotatedBefore {
         let is_it = |KnownFile { identity, .. }: &KnownFile| {
             let start = opened.start.get(..identity.start.bytes);
             identity.file.number() == sibling.id.number()
-                && !identity.is_of_another_time(&opened.identity)
+                && !identity.is_of_another_time(&opened.found.identity)
                 && start.is_some_and(|start| Sample::of(start) == identity.start)
         };
         if self.0.iter().any(is_it) {

@@ -239,7 +239,7 @@ fn pass_before<F: RunPart>(
     }
 }
 
-/// How long a key counts as seen; `None` is for ever.
+/// How long a key counts as seen; `None` is forever.
 pub(super) fn set_window(config: &DedupConfig) -> Option<SetWindow> {
     config.window.as_ref().map(|window| SetWindow {
         ticks: window.ticks,

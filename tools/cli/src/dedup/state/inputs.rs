@@ -4,16 +4,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{self, Path};
-use std::time::Duration;
 
 use echoless_records::chunk::Chunk;
 use echoless_records::compression::codec::Detection;
-use echoless_records::compression::reader::{PlainBytes, loss_of_data};
+use echoless_records::compression::reader::loss_of_data;
 use echoless_records::failure::Failure;
 use echoless_records::files::rotated::are_related;
 use echoless_records::files::{
-    ContentDigest, ContentSample, FileId, InputIdentity, OpenedFile, RotatedBefore, SAMPLE_BYTES,
-    Sample,
+    ContentDigest, ContentSample, FileId, FoundFile, InputIdentity, OpenedFile, RotatedBefore,
+    SAMPLE_BYTES, Sample,
 };
 use echoless_records::restart::{InputPosition, InputRestart};
 use serde::{Deserialize, Serialize};
@@ -37,14 +36,9 @@ pub(super) const MOST_READ_AGAIN: u64 = 1 << 30;
 pub(crate) struct SavedInput {
     /// Its name when it was read last.
     pub(crate) name: String,
+    /// Which file it is, as it was when it was opened.
     #[serde(flatten)]
-    identity: InputIdentity,
-    /// Its length when it was opened.
-    #[serde(default)]
-    length: u64,
-    /// When it had been changed last by then, if the next change has another time.
-    #[serde(default)]
-    modified: Option<Duration>,
+    found: FoundFile,
     is_compressed: bool,
     /// The bytes in front of the position, decompressed.
     before: Sample,
@@ -84,22 +78,6 @@ pub(super) fn absolute(path: &Path) -> String {
     absolute.as_deref().unwrap_or(path).display().to_string()
 }
 
-/// The digest of the first bytes of a file, decompressed.
-///
-/// # Errors
-/// If the file cannot be read, or its data is damaged or not decoded.
-pub(super) fn digest_of(
-    path: &Path,
-    bytes: u64,
-    detection: Detection,
-) -> io::Result<ContentDigest> {
-    // A file of its own, as clones of one share their position.
-    ContentDigest::of_first(
-        bytes,
-        &mut PlainBytes::new(File::open(path)?, detection, None),
-    )
-}
-
 /// Inputs that a file may be: the index of each, and how likely it is.
 type Candidates = Vec<(usize, Likeness)>;
 
@@ -121,9 +99,7 @@ impl SavedInput {
     fn new(name: &str, file: &FoundFile) -> Self {
         Self {
             name: name.into(),
-            identity: file.identity.clone(),
-            length: file.length,
-            modified: file.modified,
+            found: file.clone(),
             is_compressed: false,
             before: Sample::default(),
             digest: Some(ContentDigest::default()),
@@ -134,13 +110,6 @@ impl SavedInput {
             left_at: None,
             in_run: true,
         }
-    }
-
-    /// It is this file now.
-    fn is_now(&mut self, file: &FoundFile) {
-        self.identity = file.identity.clone();
-        self.length = file.length;
-        self.modified = file.modified;
     }
 
     /// Where it goes on; `None` if nothing of it is done.
@@ -160,25 +129,25 @@ impl SavedInput {
 
     /// Whether another file has its number.
     pub(super) fn is_lost(&self) -> bool {
-        self.identity.file == FileId::NONE
+        self.found.identity.file == FileId::NONE
     }
 
     /// Which file it was.
     pub(super) const fn file(&self) -> FileId {
-        self.identity.file
+        self.found.identity.file
     }
 
     /// Whether it was this file, which may have changed since.
     fn was(&self, found: &FoundFile) -> bool {
-        found.identity.file == self.identity.file
-            && !self.identity.is_of_another_time(&found.identity)
+        found.identity.file == self.found.identity.file
+            && !self.found.identity.is_of_another_time(&found.identity)
     }
 
     /// Whether a file that begins like this one may have the rest of what was read of it: by the
     /// length, and by the bytes in front of the position.
     fn may_be_in(&self, file: &File, found: &FoundFile) -> io::Result<bool> {
         if self.is_compressed {
-            let length_then = self.end.unwrap_or(self.length);
+            let length_then = self.end.unwrap_or(self.found.length);
             return Ok(match (self.was(found), &self.digest) {
                 (true, _) => self.end <= Some(found.length),
                 (false, Some(_)) => length_then <= found.length,
@@ -194,14 +163,14 @@ impl SavedInput {
     /// Whether a file that [may have it](Self::may_be_in) has all of what was read of it.
     fn is_in(&self, path: &Path, found: &FoundFile, detection: Detection) -> io::Result<bool> {
         let is_file = self.was(found);
-        let is_unchanged = self.modified.is_some() && self.modified == found.modified;
-        if is_file && is_unchanged && self.length == found.length {
+        let is_unchanged = self.found.modified.is_some() && self.found.modified == found.modified;
+        if is_file && is_unchanged && self.found.length == found.length {
             return Ok(true);
         }
         let Some(digest) = &self.digest else {
             return Ok(true);
         };
-        let has_grown = found.length > self.length.max(self.end.unwrap_or(0));
+        let has_grown = found.length > self.found.length.max(self.end.unwrap_or(0));
         if is_file && has_grown && !self.is_compressed && digest.bytes > MOST_READ_AGAIN {
             return Ok(true);
         }
@@ -209,8 +178,8 @@ impl SavedInput {
             true => detection,
             false => Detection::Off,
         };
-        match digest_of(path, digest.bytes, detection) {
-            Ok(content) => Ok(content == *digest),
+        match ContentDigest::of_file(path, found.identity.file, digest.bytes, detection) {
+            Ok(content) => Ok(content.as_ref() == Some(digest)),
             // What cannot be decompressed is not what was.
             Err(error) if loss_of_data(&error).is_some() => Ok(false),
             Err(error) => Err(error),
@@ -219,13 +188,13 @@ impl SavedInput {
 
     /// How far a file with this content is this one.
     fn likeness(&self, now: &InputIdentity, path: &Path) -> Option<Likeness> {
-        let samples = [&self.identity.start, &self.before];
+        let samples = [&self.found.identity.start, &self.before];
         let is_certain = samples.iter().any(|sample| sample.bytes == SAMPLE_BYTES);
-        let is_empty = self.identity.start.bytes == 0;
+        let is_empty = self.found.identity.start.bytes == 0;
         let has_name = path == Path::new(&self.name);
-        let is_other = self.identity.is_of_another_time(now);
-        let has_number = !is_other && now.file.number() == self.identity.file.number();
-        if !is_other && now.file == self.identity.file {
+        let is_other = self.found.identity.is_of_another_time(now);
+        let has_number = !is_other && now.file.number() == self.found.identity.file.number();
+        if !is_other && now.file == self.found.identity.file {
             Some(Likeness::File)
         } else if has_number && (!is_empty || has_name) {
             Some(Likeness::Number)
@@ -260,30 +229,10 @@ impl SavedInput {
     pub(super) fn content(&self) -> Option<ContentSample> {
         (!self.is_compressed).then(|| ContentSample {
             length: self.restart.position.bytes,
-            start: self.identity.start.clone(),
+            start: self.found.identity.start.clone(),
             end: self.before.clone(),
             digest: self.digest.clone(),
         })
-    }
-}
-
-/// A regular file as it was found.
-#[derive(Debug, Clone)]
-pub(super) struct FoundFile {
-    pub(super) identity: InputIdentity,
-    /// The length in bytes.
-    pub(super) length: u64,
-    /// As [`OpenedFile::modified`].
-    modified: Option<Duration>,
-}
-
-impl FoundFile {
-    fn of(opened: &OpenedFile) -> Self {
-        Self {
-            identity: opened.identity.clone(),
-            length: opened.length,
-            modified: opened.modified,
-        }
     }
 }
 
@@ -373,7 +322,7 @@ impl SavedInputs {
 
     /// The numbers of the files that were read.
     pub(super) fn numbers(&self) -> HashSet<u64> {
-        let files = self.all.iter().map(|input| input.identity.file);
+        let files = self.all.iter().map(|input| input.found.identity.file);
         let files = files.filter(|file| *file != FileId::NONE);
         files.map(FileId::number).collect()
     }
@@ -388,7 +337,10 @@ impl SavedInputs {
     ) -> Result<Vec<Option<Recognised>>, Failure> {
         let mut starts: HashMap<&Sample, Vec<usize>> = HashMap::new();
         for (index, input) in self.all.iter().enumerate() {
-            starts.entry(&input.identity.start).or_default().push(index);
+            starts
+                .entry(&input.found.identity.start)
+                .or_default()
+                .push(index);
         }
         let lengths: BTreeSet<usize> = starts.keys().map(|sample| sample.bytes).collect();
         let (mut files, mut likely) = (Vec::new(), Vec::new());
@@ -433,7 +385,7 @@ impl SavedInputs {
         let Some(opened) = OpenedFile::of(&file)? else {
             return Ok(None);
         };
-        let (found_file, start) = (FoundFile::of(&opened), opened.start);
+        let (found_file, start) = (opened.found, opened.start);
         // The likeliest first, and of equal ones the latest.
         let mut likely = Vec::new();
         for bytes in lengths.iter().filter(|bytes| **bytes <= start.len()) {
@@ -470,7 +422,7 @@ impl SavedInputs {
     pub(super) fn with_start(&self, plain: &[u8]) -> impl Iterator<Item = &SavedInput> {
         let sample = Sample::of(plain);
         self.all.iter().filter(move |input| {
-            let start = &input.identity.start;
+            let start = &input.found.identity.start;
             let is_text = !input.is_compressed && start.bytes > 0;
             is_text && start.bytes == sample.bytes && sample == *start
         })
@@ -479,7 +431,7 @@ impl SavedInputs {
     /// Notes which file an input is now: its number then may be that of another file.
     pub(super) fn note_file(&mut self, found: &Recognised) {
         if let Some((index, _)) = found.known {
-            self.all[index].is_now(&found.file);
+            self.all[index].found = found.file.clone();
         }
     }
 
@@ -499,7 +451,7 @@ impl SavedInputs {
         input.digest = digest;
         input.restart.position = position;
         input.end = None;
-        input.unended = 0;
+        (input.unended, input.is_broken) = (0, false);
         Ok(())
     }
 
@@ -542,9 +494,7 @@ impl SavedInputs {
                 };
                 SavedInput {
                     name: fresh.name,
-                    identity: fresh.identity,
-                    length: fresh.length,
-                    modified: fresh.modified,
+                    found: fresh.found,
                     is_compressed: before.is_compressed || input.is_compressed,
                     in_run: true,
                     ..before
@@ -567,12 +517,12 @@ impl SavedInputs {
         let Some(opened) = &chunk.input.file.opened else {
             return false;
         };
-        let identity = &opened.identity;
+        let identity = &opened.found.identity;
         let source = chunk.input.source;
         let position = chunk.input.restart.map(|restart| restart.position);
         let position = position.unwrap_or_default();
         let is_it = |input: &SavedInput| {
-            let is_file = input.in_run && input.identity.file == identity.file;
+            let is_file = input.in_run && input.found.identity.file == identity.file;
             is_file && input.restart.position == position
         };
         let of_source = self.of_sources.get(&source).copied();
@@ -583,7 +533,7 @@ impl SavedInputs {
         if let Some(known) = known {
             let input = &mut self.all[known];
             // It may have grown since the start of the run.
-            input.is_now(&FoundFile::of(opened));
+            input.found = opened.found.clone();
             self.current = Some((source, known));
             return false;
         }
@@ -592,33 +542,25 @@ impl SavedInputs {
         let name = name();
         let path = absolute(Path::new(&name));
         self.awaited.take_if(|awaited| awaited.path == path);
-        self.all
-            .push(SavedInput::new(&name, &FoundFile::of(opened)));
+        self.all.push(SavedInput::new(&name, &opened.found));
         true
     }
 
     /// Notes that these files are others now. Copies of what they had are found by the content, of
     /// the latest ones: a log that is truncated in place makes one more each time.
     fn lose(&mut self, are_others: impl Fn(&FileId) -> bool) {
-        let mut lost = 0;
-        for input in self.all.iter_mut().rev() {
-            if are_others(&input.identity.file) {
-                input.identity.lose_file();
+        let mut lost = Vec::new();
+        for (index, input) in self.all.iter_mut().enumerate() {
+            if are_others(&input.file()) {
+                input.found.identity.lose_file();
             }
-            lost += usize::from(input.is_lost());
+            lost.extend(input.is_lost().then_some(index));
         }
-        let mut excess = lost.saturating_sub(MOST_LOST);
-        if excess == 0 {
+        lost.truncate(lost.len().saturating_sub(MOST_LOST));
+        if lost.is_empty() {
             return;
         }
-        let mut forgotten = BTreeSet::new();
-        for (index, input) in self.all.iter().enumerate() {
-            if input.is_lost() && excess > 0 {
-                forgotten.insert(index);
-                excess -= 1;
-            }
-        }
-        let moved = self.remove(&forgotten);
+        let moved = self.remove(&lost.into_iter().collect());
         self.of_sources.retain(|_, index| match moved.get(index) {
             Some(new) => {
                 *index = *new;
@@ -686,7 +628,7 @@ impl SavedInputs {
         {
             let more = &bytes[has..bytes.len().min(has + SAMPLE_BYTES - known)];
             self.start.extend_from_slice(more);
-            input.identity.start = Sample::of(&self.start);
+            input.found.identity.start = Sample::of(&self.start);
         }
     }
 }
@@ -704,7 +646,7 @@ impl SavedInput {
         let Some(opened) = OpenedFile::of(&file)? else {
             return Ok(false);
         };
-        let has_start = self.identity.start.is_at(0, &file)?;
-        Ok(has_start && self.may_be_in(&file, &FoundFile::of(&opened))?)
+        let has_start = self.found.identity.start.is_at(0, &file)?;
+        Ok(has_start && self.may_be_in(&file, &opened.found)?)
     }
 }

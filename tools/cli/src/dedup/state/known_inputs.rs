@@ -18,7 +18,7 @@ use echoless_records::restart::{EarlierFile, InputPosition, InputRestart, Stream
 
 use super::inputs::{
     AwaitedInput, Likeness, MOST_READ_AGAIN, OpenedInput, Recognised, SavedInput, SavedInputs,
-    absolute, digest_of,
+    absolute,
 };
 use crate::config::{Content, DedupConfig, StateConfig};
 
@@ -303,7 +303,9 @@ fn complete_last_record(
                  has grown: it is read again, from byte {start} on"
             ));
             digest = match start <= MOST_READ_AGAIN {
-                true => digest_of(path, start, detection).ok(),
+                true => ContentDigest::of_file(path, found.file.identity.file, start, detection)
+                    .ok()
+                    .flatten(),
                 false => None,
             };
             InputPosition {
