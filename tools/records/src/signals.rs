@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -47,8 +48,12 @@ pub enum Asked {
     ToStop,
 }
 
-/// Access to the handlers of the signals, which stay for the rest of the process. A second
-/// signal of the same kind ends the process at once, as if it were not caught.
+/// How long signals are one request. `timeout` sends its signal to its child and then to the group,
+/// and a closed terminal is told to a shell and by it.
+const ONE_REQUEST: Duration = Duration::from_millis(200);
+
+/// Access to the handlers of the signals, which stay for the rest of the process. A signal that
+/// comes later than 0.2 seconds after the first ends the process at once, as if it were not caught.
 #[derive(Debug, Clone, Copy)]
 pub struct Signals {
     handlers: &'static Handlers,
@@ -59,8 +64,10 @@ pub struct Signals {
 #[derive(Debug)]
 struct Handlers {
     caught: Vec<(i32, Arc<AtomicBool>)>,
-    /// Becomes readable when a signal arrives, and stays so until that was taken.
+    /// Becomes readable when a signal arrives, and stays so.
     wakeup: UnixStream,
+    /// Whether the signals that arrived have ended what they end.
+    taken: AtomicBool,
 }
 
 impl Signals {
@@ -92,28 +99,25 @@ impl Signals {
 
     /// The number of the signal that arrived, if one did.
     pub fn caught(&self) -> Option<u8> {
+        if self.is_taken() {
+            return None;
+        }
         // Relaxed: the flag is all that the handler publishes.
         let arrived = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
         let (signal, _) = self.handlers.caught.iter().find(arrived)?;
         u8::try_from(*signal).ok()
     }
 
-    /// As [`caught`](Self::caught), for the only thread. What comes now is not ended by this
-    /// signal.
-    ///
-    /// # Errors
-    /// That of the system.
-    pub fn take(&self) -> io::Result<Option<u8>> {
-        let Some(signal) = self.caught() else {
-            return Ok(None);
-        };
-        // The handler writes a byte behind the flag.
-        (&self.handlers.wakeup).read_exact(&mut [0])?;
-        let taken = |(number, _): &&(i32, _)| *number == i32::from(signal);
-        if let Some((_, flag)) = self.handlers.caught.iter().find(taken) {
-            flag.store(false, Ordering::Relaxed);
-        }
-        Ok(Some(signal))
+    /// As [`caught`](Self::caught). What comes from now on is not ended by a signal, unless that
+    /// ends the process.
+    pub fn take(&self) -> Option<u8> {
+        let signal = self.caught()?;
+        self.handlers.taken.store(true, Ordering::Relaxed);
+        Some(signal)
+    }
+
+    fn is_taken(&self) -> bool {
+        self.handlers.taken.load(Ordering::Relaxed)
     }
 
     /// Waits until `file` has data or ends, or a signal arrives.
@@ -136,6 +140,7 @@ impl Signals {
         longest: Option<Duration>,
         heeds_signals: bool,
     ) -> io::Result<Readiness> {
+        let heeds_signals = heeds_signals && !self.is_taken();
         // A span that does not fit is as good as none.
         let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
         let wakeup = PollFd::new(&self.handlers.wakeup, PollFlags::IN);
@@ -160,14 +165,8 @@ impl Signals {
 
     /// Waits so long, or until a signal arrives. Returns whether one did.
     pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
-        let timeout = Timespec::try_from(pause).ok();
-        let mut wakeup = [PollFd::new(&self.handlers.wakeup, PollFlags::IN)];
-        match poll(&mut wakeup, timeout.as_ref()) {
-            Ok(ready) => Ok(ready > 0),
-            // Shorter than that is no harm.
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let readiness = self.wait_for_any(&[], Some(pause), true)?;
+        Ok(readiness == Readiness::Signal)
     }
 }
 
@@ -262,6 +261,8 @@ fn ignored_signals() -> u64 {
 impl Handlers {
     fn install() -> io::Result<Self> {
         let (wakeup, sender) = UnixStream::pair()?;
+        let (mut requests, request) = UnixStream::pair()?;
+        let ends_at_once = Arc::new(AtomicBool::new(false));
         let ignored = ignored_signals();
         let ends = [SIGINT, SIGTERM, SIGHUP].into_iter();
         let caught: Vec<_> = ends
@@ -269,14 +270,22 @@ impl Handlers {
             .map(|signal| (signal, Arc::default()))
             .collect();
         for (signal, arrived) in &caught {
-            // Handlers run in the order of registration: at the first signal the flag is not
-            // set yet, so the default action is skipped.
-            let before = Arc::default();
-            flag::register_conditional_default(*signal, Arc::clone(&before))?;
-            flag::register(*signal, before)?;
+            flag::register_conditional_default(*signal, Arc::clone(&ends_at_once))?;
             flag::register(*signal, Arc::clone(arrived))?;
             low_level::pipe::register(*signal, sender.try_clone()?)?;
+            low_level::pipe::register(*signal, request.try_clone()?)?;
         }
-        Ok(Self { caught, wakeup })
+        let wait = move || {
+            while requests.read_exact(&mut [0]).is_ok() {
+                thread::sleep(ONE_REQUEST);
+                ends_at_once.store(true, Ordering::Relaxed);
+            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(wait)?;
+        Ok(Self {
+            caught,
+            wakeup,
+            taken: AtomicBool::new(false),
+        })
     }
 }

@@ -85,7 +85,7 @@ impl Rereading {
             let signals = Signals::catch().map_err(Failure::file("signals"))?;
             sources[index] = sources[index].spool(folder, signals)?;
             self.check(&sources[index])?;
-            self.ended_by = signals.take().map_err(Failure::file("signals"))?;
+            self.ended_by = signals.take();
             if self.ended_by.is_some() {
                 sources.truncate(index + 1);
                 break;

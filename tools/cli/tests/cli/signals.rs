@@ -44,6 +44,35 @@ fn after_a_signal_the_run_completes() {
     }
 }
 
+/// `timeout` sends its signal to its child and then to the whole group.
+#[test]
+fn signals_that_come_together_are_one_and_a_later_one_ends_the_process() {
+    let directory = tempfile::tempdir().unwrap();
+    for second in ["-TERM", "-INT"] {
+        let (child, _stdin) = started("dedup -m 64k", "a\na\nb\n", "a\nb\n");
+        send(&child, "-TERM");
+        send(&child, second);
+        let output = child.wait_with_output().unwrap();
+        assert!([Some(143), Some(130)].contains(&output.status.code()));
+        let summary = String::from_utf8(output.stderr).unwrap();
+        assert!(summary.contains("3 records"), "{summary}");
+    }
+    // Nobody reads what it writes, so it cannot end by itself.
+    let lines: String = (0..100_000).map(|number| format!("{number}\n")).collect();
+    let input = file(directory.path(), "input", lines.as_bytes());
+    let args = format!("dedup -m 64k {input}");
+    let (mut child, _stdin) = started(&args, "", "0\n");
+    while child.try_wait().unwrap().is_none() {
+        send(&child, "-TERM");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let status = child.wait().unwrap();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(15)
+    );
+}
+
 /// They could not be read again.
 #[test]
 fn a_signal_ends_pipes_that_are_copied_and_what_came_is_judged() {
@@ -70,6 +99,7 @@ fn a_signal_ends_pipes_that_are_copied_and_what_came_is_judged() {
         while rustix::io::ioctl_fionread(&stdin).unwrap() > 0 {
             std::thread::yield_now();
         }
+        send(&child, "-TERM");
         send(&child, "-TERM");
         let ended = child.wait_with_output().unwrap();
         let told = String::from_utf8(ended.stderr).unwrap();
