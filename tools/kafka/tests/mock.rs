@@ -2,8 +2,6 @@
 //! groups and transactions, but keeps no offsets of transactions, so that restarts need a real
 //! broker (`chaos.rs`).
 
-#![cfg(unix)]
-
 mod support;
 
 use std::collections::BTreeMap;
