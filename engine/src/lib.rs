@@ -91,9 +91,10 @@
 //!   as duplicates.
 //! - To exclude those, keep records that are late out of the filter, or pass them to a filter of
 //!   their own.
-//! - `stamped:window=W,skew=L` judges and records late keys at their own ticks, so it finds all of
-//!   these duplicates and no others. It holds fewer keys than `clocked`. Ordered filters, engines
-//!   and journals judge all keys at the clock.
+//! - `stamped:window=W,skew=L,refresh=false` judges and records late keys at their own ticks, so it
+//!   finds all of these duplicates and no others. With `refresh=true` a key has the tick of its last
+//!   arrival alone, and one that is more than `W` before that passes. It holds fewer keys than
+//!   `clocked`. Ordered filters, engines and journals judge all keys at the clock.
 //!
 //! With `refresh=true`, a duplicate renews its key: the window counts from when the key was last
 //! seen. That suits records that must pass once in a burst of any length, such as alarms, and

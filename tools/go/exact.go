@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"os"
+	"path/filepath"
 	"unsafe"
 )
 
@@ -26,10 +27,10 @@ func NewExact(spec string, options ...Option) (*Exact, error) {
 }
 
 // LoadExact opens a folder as SaveFile has left it, with the position that was saved with it: what
-// was observed since is gone. If there is no folder, errors.Is(err, fs.ErrNotExist) holds; if
-// another filter or process uses it, the code is Busy.
+// was observed since is gone. If there is no folder, or none that a filter was saved in,
+// errors.Is(err, fs.ErrNotExist) holds; if another filter or process uses it, the code is Busy.
 func LoadExact(folder string, options ...Option) (*Exact, []byte, error) {
-	if _, err := os.Stat(folder); err != nil {
+	if _, err := os.Stat(filepath.Join(folder, "filter")); err != nil {
 		return nil, nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
 	}
 	o := gather(options)

@@ -74,8 +74,10 @@ func TestExactSaysWhatIsWrong(t *testing.T) {
 	if _, err := NewExact("clocked:window=60,memory=1MiB"); !errors.Is(err, InvalidSpec) {
 		t.Error(err)
 	}
-	if _, _, err := LoadExact(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
+	for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
+		if _, _, err := LoadExact(folder); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
 	}
 	others := t.TempDir()
 	if err := os.WriteFile(filepath.Join(others, "notes"), nil, 0o600); err != nil {

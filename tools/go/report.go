@@ -33,7 +33,7 @@ type Report struct {
 	// ExpectedFalseDuplicates is an upper bound of the expected number of keys so far that were
 	// reported as duplicates but never seen before.
 	ExpectedFalseDuplicates float64
-	// MissAge is the age, in distinct keys, at which 1 duplicate in 1000 is missed.
+	// MissAge is the age, in distinct keys, up to which at most 1 duplicate in 1000 is missed.
 	MissAge float64
 	// WindowTicks is the window, 0 without one.
 	WindowTicks uint64

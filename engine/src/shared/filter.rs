@@ -279,16 +279,27 @@ impl SharedFilter {
     /// Loads lines into empty ones, from number `first` on, and counts their occupied slots.
     pub(crate) fn load_lines(&mut self, first: usize, lines: &[Line]) {
         let (words, _) = self.words.as_chunks::<8>();
-        let mut taken = 0;
         for (words, line) in words[first..].iter().zip(lines) {
             for (word, value) in words.iter().zip(line.0) {
                 // Relaxed: sharing the filter with other threads orders this before.
                 word.store(value, Ordering::Relaxed);
-                taken += u64::from(self.layout.occupied(value));
             }
         }
-        let evicted = 0;
+        let (taken, evicted) = (self.occupied_slots(lines), 0);
         self.count(0, Counts { taken, evicted });
+    }
+
+    /// Whether the occupied slots are counted where keys take them.
+    pub(crate) const fn counts_slots(&self) -> bool {
+        self.occupied.is_some()
+    }
+
+    /// The slots, or bits, of lines of this filter that are occupied.
+    pub(crate) fn occupied_slots(&self, lines: &[Line]) -> u64 {
+        let words = lines.iter().flat_map(|line| line.0);
+        words
+            .map(|word| u64::from(self.layout.occupied(word)))
+            .sum()
     }
 
     /// Sets the counts and the clock to those of a saved filter.

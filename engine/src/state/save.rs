@@ -1,6 +1,7 @@
 //! Saving: a filter in lines, all its partitions or a part of its lines, or a shared filter, to
 //! bytes.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::ops::Range;
 
@@ -85,7 +86,8 @@ impl SharedFilter {
     /// Other threads can use the filter meanwhile, and none of them waits, also if `output` does.
     /// The state has the keys that were observed before the call (as far as the filter still holds
     /// them), and each key that is observed meanwhile or not: it is not that of one point in
-    /// time. Its counts are those at the end of the call. With a window, its clock is that of the
+    /// time. Its counts are those at the end of the call; with rows, fresh keys that were not evicted
+    /// and are not in the state do not count. With a window, its clock is that of the
     /// beginning, and keys of later ticks are recorded at it. Where `bytes` are a position in an
     /// input, read it before the call: the keys behind it are then observed again, and those of
     /// them that the state has are duplicates.
@@ -120,9 +122,15 @@ impl SharedFilter {
         let spec = SharedSpec::new(self.memory_bytes()).layout(self.layout());
         let tick = self.tick();
         // Behind the lines, so that a key that is observed meanwhile is not in a line alone.
+        let copied = Cell::new(0);
         let progress = || {
             let tally = self.report().tally;
-            let fresh = tally.fresh.unwrap_or(0);
+            let mut fresh = tally.fresh.unwrap_or(0);
+            if self.counts_slots() {
+                // Else their keys would be evicted ones in the restored filter.
+                let taken = tally.cells.map_or(0, |cells| cells.occupied);
+                fresh = fresh.saturating_sub(taken.saturating_sub(copied.get()));
+            }
             Progress {
                 // Duplicates are not counted.
                 observed: fresh,
@@ -134,6 +142,9 @@ impl SharedFilter {
         let header = Header::new(&spec, hasher)?;
         let copy = |lines: &Range<u64>, buffer: &mut [Line]| {
             self.copy_lines(lines.start as usize, tick, buffer);
+            if self.counts_slots() {
+                copied.set(copied.get() + self.occupied_slots(buffer));
+            }
         };
         write_lines(&header, tick, copy, progress, bytes, output)
     }

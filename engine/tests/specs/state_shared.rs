@@ -2,6 +2,7 @@
 //! of filters in lines are.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -228,6 +229,50 @@ fn a_state_counts_no_more_evictions_than_keys_while_threads_observe() {
                 load(&save(&filter)).unwrap();
             }
         });
+    }
+}
+
+/// Observes keys when the first bytes come.
+struct Observing<'a> {
+    filter: &'a SharedFilter,
+    keys: Vec<KeyHash>,
+    written: Vec<u8>,
+}
+
+impl io::Write for Observing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The first lines were copied before.
+        observe(self.filter, &std::mem::take(&mut self.keys));
+        self.written.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn keys_that_a_state_of_rows_lacks_are_no_evicted_ones() {
+    for layout in ["row4x16", "row2x32"] {
+        let filter = spec(&format!("{layout}:memory=3MiB")).build().unwrap();
+        let keys: Vec<KeyHash> = (0..90_000).map(|key| hasher().hash_u64(key)).collect();
+        let (before, during) = keys.split_at(30_000);
+        observe(&filter, before);
+        let mut output = Observing {
+            filter: &filter,
+            keys: during.to_vec(),
+            written: Vec::new(),
+        };
+        filter.save(&hasher(), b"", &mut output).unwrap();
+        let evicted = filter.report().tally.evictions;
+        let restored = load(&output.written).unwrap();
+        let found = keys.iter().filter(|key| restored.contains(**key)).count() as u64;
+        assert!((30_000..90_000).contains(&found), "{found}");
+        let tally = restored.report().tally;
+        assert_eq!(tally.evictions, evicted, "{layout}");
+        // Some keys are found by the fingerprints of others.
+        let fresh = tally.fresh.unwrap() - evicted.unwrap();
+        assert!(fresh <= found && fresh + 100 > found, "{fresh} of {found}");
     }
 }
 

@@ -6,7 +6,7 @@
  * type says how much it reads and writes there, and the one must be apart from the other. Any
  * thread may call any function, unless the kind of the handle says otherwise. After an error
  * nothing has changed, unless the function says otherwise. Before 1.0 the interface may change with
- * every version; the name of the shared library has the whole version. */
+ * every version; the name of the shared library has its first two numbers. */
 
 
 #ifndef ECHOLESS_H
@@ -131,7 +131,7 @@ typedef struct {
     // An upper bound of the expected number of keys so far that were reported as duplicates but
     // never seen before.
     double expected_false_duplicates;
-    // The age, in distinct keys, at which 1 duplicate in 1000 is missed.
+    // The age, in distinct keys, up to which at most 1 duplicate in 1000 is missed.
     double miss_age;
     // The window in ticks, 0 without one.
     uint64_t window_ticks;

@@ -19,7 +19,7 @@ const HEAD: &str = "\
  * type says how much it reads and writes there, and the one must be apart from the other. Any
  * thread may call any function, unless the kind of the handle says otherwise. After an error
  * nothing has changed, unless the function says otherwise. Before 1.0 the interface may change with
- * every version; the name of the shared library has the whole version. */
+ * every version; the name of the shared library has its first two numbers. */
 ";
 
 /// Before the functions that the header defines itself, such as the constructors of keys. They are

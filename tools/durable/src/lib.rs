@@ -89,7 +89,7 @@ pub use journal::{CopiedBlock, Cut, Journal, Opened, WantedBlock, progress_of};
 pub use options::{
     ChangedOption, Decides, LastingOption, check_hasher, check_options, decides, meaning,
 };
-pub use replace_file::{ReplacementFile, replace_file, sync_folder};
+pub use replace_file::{ReplacementFile, is_left_aside, replace_file, sync_folder};
 #[cfg(feature = "journal")]
 pub use segment::{Commit, is_of_journal};
 pub use verified::{DigestSet, Verified};

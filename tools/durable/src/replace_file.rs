@@ -1,6 +1,7 @@
 //! Replacing a file as a whole, so that a crash leaves the old or the new content. Only a regular
 //! file is ever replaced.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -298,6 +299,28 @@ impl Drop for Aside {
     }
 }
 
+const ASIDE_START: &str = ".echoless-";
+const ASIDE_END: &str = ".new";
+
+/// Whether a file of this name is new content that a killed process may have left. Where no other
+/// process replaces files, it can be removed.
+///
+/// # Examples
+/// ```
+/// use echoless_durable::is_left_aside;
+/// assert!(is_left_aside(".echoless-4711-0.new".as_ref()));
+/// assert!(!is_left_aside("filter.new".as_ref()));
+/// ```
+#[must_use]
+pub fn is_left_aside(name: &OsStr) -> bool {
+    let numbers = name.to_str().and_then(|name| {
+        let numbers = name.strip_prefix(ASIDE_START)?.strip_suffix(ASIDE_END)?;
+        numbers.split_once('-')
+    });
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+}
+
 /// Creates a file in the same folder, whose name no other thread and no other process uses. A file
 /// that will get the permissions of an old one is private until then.
 fn create_beside(path: &Path, is_private: bool) -> io::Result<(File, Aside)> {
@@ -316,8 +339,8 @@ fn create_beside(path: &Path, is_private: bool) -> io::Result<(File, Aside)> {
         // Relaxed: only the number must be new.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // Not with the name of the file, which may have the greatest length already.
-        let aside = format!(".echoless-{}-{number}.new", std::process::id());
-        let aside = path.with_file_name(aside);
+        let process = std::process::id();
+        let aside = path.with_file_name(format!("{ASIDE_START}{process}-{number}{ASIDE_END}"));
         match options.open(&aside) {
             Ok(file) => return Ok((file, Aside(aside))),
             // That of a killed process with the same id.

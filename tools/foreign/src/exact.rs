@@ -6,23 +6,31 @@
 //! folder/filter   the filter, how many digests count, their secret, and the bytes of the caller
 //! ```
 //!
-//! The file `filter` is a commit: it is replaced as a whole once its digests are on the disk.
+//! The file `filter` is a commit: it is replaced as a whole once its digests are on the disk. A folder
+//! without it was never saved, whatever the first save has left there.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::hash::BuildHasherDefault;
-use std::io::{BufReader, ErrorKind};
+use std::io::{self, BufReader, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::Arc;
 
 use echoless::hash::{KeyDigest, KeyDigester};
+use echoless::spec::Form;
 use echoless::state::{StateReader, restore_parts};
-use echoless::{Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, Tally, Verdicts};
+use echoless::{
+    Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, SpecError, Tally, Verdicts,
+};
 use echoless_durable::storage::{RealStorage, Storage};
-use echoless_durable::{DigestHasher, DigestSet, DigestStore, KEYS_FOLDER, Kept, Verified};
+use echoless_durable::{
+    DigestHasher, DigestSet, DigestStore, KEYS_FOLDER, Kept, Verified, is_left_aside,
+};
 
 use crate::failure::{Code, Failure};
 use crate::filter::{read_file, spec_of, write_file};
@@ -31,7 +39,8 @@ use crate::keys::{Keys, check_masks, count_ones};
 /// The keys that are judged together: those of them that are looked up share reads of the disk.
 const BLOCK: usize = 1 << 16;
 
-const FILTER_FILE: &str = "filter";
+/// The file that a folder has once a filter was saved in it.
+pub const FILTER_FILE: &str = "filter";
 
 const LOCK_FILE: &str = "lock";
 
@@ -82,6 +91,8 @@ enum KeySet {
 /// The folder that a filter is saved in. It stays locked until this is dropped.
 struct Folder {
     path: PathBuf,
+    /// The process that opened it. A fork has the same lock.
+    process: u32,
     store: DigestStore,
     _lock: Box<dyn Send + Sync>,
 }
@@ -143,7 +154,7 @@ impl Exact {
     /// [`Failure`] as [`FilterSpec::build_lines`] has them, or if the filter has a window or does
     /// not count what it evicts.
     pub fn new(spec: &str, hasher: KeyHasher) -> Result<Self, Failure> {
-        let spec = spec_of(spec)?;
+        let spec = spec_of(spec)?.form(Form::Line);
         let set = KeySet::Memory(HashSet::default());
         Self::of_parts(
             spec.build_lines()?,
@@ -162,9 +173,15 @@ impl Exact {
         secret: [u8; 16],
     ) -> Result<Self, Failure> {
         let of_secret = KeyDigester::keyed(secret);
+        let digester = Digester::new(&of_secret);
+        // Its error has no specification.
+        let judge = Verified::new(filter, set, hasher.clone(), of_secret).map_err(|_| {
+            let allowed = "a filter without a window that counts what it evicts";
+            SpecError::new("spec", spec.to_string(), allowed)
+        })?;
         Ok(Self {
-            digester: Digester::new(&of_secret),
-            judge: Verified::new(filter, set, hasher.clone(), of_secret)?,
+            digester,
+            judge,
             spec,
             hasher,
             secret,
@@ -192,6 +209,8 @@ impl Exact {
         let canonical = fs::metadata(&file).and_then(|_| fs::canonicalize(path));
         let canonical = canonical.map_err(|error| Failure::from(error).of_path(&file))?;
         let lock = lock(&canonical)?;
+        let removed = remove_left_aside(&canonical);
+        removed.map_err(|error| Failure::from(error).of_path(&canonical))?;
         let (filter, spec, bytes) = read_file(&file, |file| {
             let state = StateReader::open(BufReader::new(file))?.limit_memory(memory_limit)?;
             state.check(*state.spec(), &hasher)?;
@@ -206,7 +225,14 @@ impl Exact {
         };
         let digester = KeyDigester::keyed(secret);
         let set = KeySet::Folder(Folder {
-            store: open_store(&canonical, &digester, count)?,
+            process: process::id(),
+            store: DigestStore::open(
+                Arc::new(RealStorage),
+                &canonical.join(KEYS_FOLDER),
+                &digester,
+                Kept::Digest,
+                count,
+            )?,
             path: canonical,
             _lock: lock,
         });
@@ -394,7 +420,13 @@ impl Exact {
         })
     }
 
-    fn check_usable(&self) -> Result<(), Failure> {
+    fn check_usable(&mut self) -> Result<(), Failure> {
+        if let KeySet::Folder(folder) = self.judge.set_mut()
+            && folder.process != process::id()
+        {
+            let text = "the process is a fork of the one that opened the folder";
+            return Err(Failure::new(Code::Forked, text).of_path(&folder.path));
+        }
         if self.has_failed {
             let text = "the filter has failed before: load it as it was last saved";
             return Err(Failure::new(Code::Io, text));
@@ -410,29 +442,46 @@ impl Folder {
         RealStorage.create_folder(path).map_err(of_path)?;
         let path = fs::canonicalize(path).map_err(of_path)?;
         let check = || {
-            let mut names = RealStorage.list(&path).map_err(of_path)?.into_iter();
-            // The first save may have failed before.
-            match names.find(|name| name != LOCK_FILE && name != KEYS_FOLDER) {
-                None => Ok(()),
-                Some(_) => {
-                    let allowed = "a new folder, or an empty one; what was saved is loaded first";
-                    Err(Failure::argument("folder", path.display(), allowed))
-                }
+            let names = RealStorage.list(&path).map_err(of_path)?;
+            // A first save that failed, or was killed, has left a lock and more.
+            let is_own =
+                |name: &OsString| name == LOCK_FILE || name == KEYS_FOLDER || is_left_aside(name);
+            let is_begun = names.iter().any(|name| name == LOCK_FILE) && names.iter().all(is_own);
+            if names.is_empty() || is_begun {
+                return Ok(());
             }
+            let allowed = "a new folder, or an empty one; what was saved is loaded first";
+            Err(Failure::argument("folder", path.display(), allowed))
         };
         // Before the lock, which would make a file in any folder, and under it.
         check()?;
         let lock = lock(&path)?;
         check()?;
+        remove_left_aside(&path).map_err(of_path)?;
         if let Some(around) = path.parent() {
             RealStorage.sync_folder(around).map_err(of_path)?;
         }
         Ok(Self {
-            store: open_store(&path, digester, 0)?,
+            process: process::id(),
+            store: DigestStore::create(
+                Arc::new(RealStorage),
+                &path.join(KEYS_FOLDER),
+                digester,
+                Kept::Digest,
+            )?,
             path,
             _lock: lock,
         })
     }
+}
+
+/// Removes the files that killed saves have left in a folder, which is locked.
+fn remove_left_aside(folder: &Path) -> io::Result<()> {
+    let mut left = RealStorage.list(folder)?.into_iter();
+    left.try_for_each(|name| match is_left_aside(&name) {
+        true => RealStorage.remove(&folder.join(name)),
+        false => Ok(()),
+    })
 }
 
 fn lock(folder: &Path) -> Result<Box<dyn Send + Sync>, Failure> {
@@ -445,22 +494,6 @@ fn lock(folder: &Path) -> Result<Box<dyn Send + Sync>, Failure> {
         };
         failure.of_path(folder)
     })
-}
-
-fn open_store(
-    folder: &Path,
-    digester: &KeyDigester,
-    committed: u64,
-) -> Result<DigestStore, Failure> {
-    let storage = Arc::new(RealStorage);
-    let keys = folder.join(KEYS_FOLDER);
-    Ok(DigestStore::open(
-        storage,
-        &keys,
-        digester,
-        Kept::Digest,
-        committed,
-    )?)
 }
 
 /// The number of digests, their secret and the bytes of the caller.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use echoless::spec::Form;
 use echoless::state::{StateError, StateReader, restore_parts};
 use echoless::{FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, Report};
 
@@ -120,7 +121,7 @@ impl Object {
             Kind::Exact => Self::exact(Exact::new(spec, hasher)?),
             Kind::Shared => Self::Shared(Box::new(Shared::new(spec, hasher)?)),
             Kind::Ordered | Kind::Engine => {
-                let spec = spec_of(spec)?;
+                let spec = spec_of(spec)?.form(Form::Line);
                 Self::divided(kind, spec.build_line_partitions(partitions)?, spec, hasher)?
             }
         })

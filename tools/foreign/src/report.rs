@@ -31,7 +31,7 @@ pub struct ReportFields {
     /// An upper bound of the expected number of keys so far that were reported as duplicates but
     /// never seen before.
     pub expected_false_duplicates: f64,
-    /// The age, in distinct keys, at which 1 duplicate in 1000 is missed.
+    /// The age, in distinct keys, up to which at most 1 duplicate in 1000 is missed.
     pub miss_age: f64,
     /// The window in ticks, 0 without one.
     pub window_ticks: u64,
@@ -53,7 +53,8 @@ impl From<&Report> for ReportFields {
             expected_fpr: rate(report.expected_fpr),
             most_fpr: rate(report.most_fpr),
             expected_false_duplicates: rate(report.expected_false_duplicates),
-            miss_age: rate(report.miss_age.map(|age| age.age)),
+            // How many keys are in the window is not known here.
+            miss_age: rate(report.miss_age.map(|age| age.least)),
             window_ticks: report.window.map_or(0, |window| window.ticks),
         }
     }

@@ -197,7 +197,7 @@ fn what_has_no_digest_or_no_folder_is_an_error() {
         assert!(
             failure
                 .text
-                .ends_with("expected one without a window that counts what it evicts")
+                .ends_with("expected a filter without a window that counts what it evicts")
         );
     }
     let failure = Object::new(Kind::Exact, SPEC, hasher(), 2).unwrap_err();
@@ -220,6 +220,53 @@ fn what_has_no_digest_or_no_folder_is_an_error() {
     assert_eq!(fs::read(folder.join("notes")).unwrap(), b"theirs");
     assert_eq!(object.call(Call::advance, 9).unwrap(), 0);
     assert_eq!(object.call(Call::memory_bytes, 0).unwrap(), 256);
+}
+
+/// What it leaves is that of a save without the file `filter`.
+#[test]
+fn a_folder_is_as_new_after_a_first_save_that_was_killed() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("state");
+    let texts = Texts::new(&(0..3000).collect::<Vec<_>>());
+    let duplicates = |object: &Object| {
+        let found = judged(texts.keys(), |keys, words| object.observe(keys, words));
+        found.iter().filter(|bit| **bit).count()
+    };
+    let killed = exact(SPEC).unwrap();
+    assert_eq!(duplicates(&killed), 0);
+    save(&killed, &folder, b"").unwrap();
+    drop(killed);
+    fs::rename(folder.join("filter"), folder.join(".echoless-4711-0.new")).unwrap();
+    let keys = folder.join("keys");
+    let run = fs::read_dir(&keys).unwrap().next().unwrap().unwrap().path();
+    let cut = &fs::read(&run).unwrap()[..99];
+    fs::write(run.with_extension("run.new"), cut).unwrap();
+    let failure = load(&folder).unwrap_err();
+    assert_eq!(failure.code, Code::Io);
+    assert!(failure.text.contains("state/filter: "), "{failure}");
+
+    let object = exact(SPEC).unwrap();
+    // A folder of others may have such names.
+    for others in ["keys", ".echoless-4711-0.new"] {
+        let folder = temporary.path().join(format!("of others {others}"));
+        fs::create_dir_all(folder.join(others)).unwrap();
+        assert!(save(&object, &folder, b"").is_err());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+    assert_eq!(duplicates(&object), 0);
+    save(&object, &folder, b"here").unwrap();
+    drop(object);
+    let mut names: Vec<_> = fs::read_dir(&folder).unwrap().collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    let (bytes, object) = load(&folder).unwrap();
+    assert_eq!((&bytes[..], duplicates(&object)), (&b"here"[..], 3000));
+    // A later save that was killed.
+    drop(object);
+    fs::write(folder.join(".echoless-4712-1.new"), cut).unwrap();
+    let (bytes, _object) = load(&folder).unwrap();
+    assert_eq!(bytes, b"here");
+    names = fs::read_dir(&folder).unwrap().collect();
+    assert_eq!(names.len(), 3, "{names:?}");
 }
 
 #[test]

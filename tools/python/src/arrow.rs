@@ -193,6 +193,12 @@ fn check_struct(array: &FFI_ArrowArray, data_type: &DataType) -> PyResult<()> {
     };
     // The bitmap of nulls, and others.
     let (buffers, is_exact) = match data_type {
+        // Polars has one, which the specification has not.
+        DataType::Null if array.num_buffers() > 0 => {
+            let allowed = "a type of values, as by cast(polars.String)";
+            return Err(wrong_type("keys", "Null of polars", allowed));
+        }
+        DataType::Null => (0, true),
         DataType::Struct(_) => (1, true),
         DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => {
             (3, true)
@@ -208,7 +214,8 @@ fn check_struct(array: &FFI_ArrowArray, data_type: &DataType) -> PyResult<()> {
     if rows > 0 && buffers > 1 && array.buffer(1).is_null() {
         return wrong("missing buffer");
     }
-    if array.null_count_opt().is_some_and(|count| count > 0) && array.buffer(0).is_null() {
+    let has_nulls = array.null_count_opt().is_some_and(|count| count > 0);
+    if has_nulls && buffers > 0 && array.buffer(0).is_null() {
         return wrong("missing bitmap of nulls");
     }
     match (data_type, array.dictionary()) {

@@ -156,6 +156,11 @@ impl Column {
                     values: Arc::new(Self::of_arrow(dictionary.values())?),
                 }
             }
+            // No value is there, so they are of any type.
+            DataType::Null => Values::Numbers {
+                numbers: vec![0; len].into(),
+                meaning: Meaning::Signed,
+            },
             other => return Err(no_key(other)),
         };
         // The nulls of a dictionary are among its rows or its values.
@@ -384,7 +389,8 @@ pub(crate) fn check_type(data_type: &DataType) -> PyResult<()> {
         | DataType::LargeUtf8
         | DataType::LargeBinary
         | DataType::Utf8View
-        | DataType::BinaryView => Ok(()),
+        | DataType::BinaryView
+        | DataType::Null => Ok(()),
         other => Err(no_key(other)),
     }
 }

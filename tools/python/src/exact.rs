@@ -56,6 +56,7 @@ impl ExactFilter {
     }
 
     /// Opens a folder as it was last saved, which no other filter or process may use meanwhile.
+    /// ``FileNotFoundError`` if no filter was ever saved in it.
     /// Seed and secret must be those of the filter that was saved. ``data`` has the bytes that were
     /// saved with it. ``memory_limit`` rejects filters of more bytes, for folders from others.
     #[staticmethod]

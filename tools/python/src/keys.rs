@@ -5,7 +5,7 @@ use echoless::{KeyHash, KeyHasher};
 use echoless_foreign::{Digester, Failure, Keys, hash_all};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyRange, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyRange, PyString, PyTuple};
 
 use crate::columns::{Column, Piece, Values, piece_of_column, pieces_of_arrow, rows};
 use crate::errors::{invalid, reserve, shown, wrong_type};
@@ -103,11 +103,16 @@ impl Input {
             let values = &pandas::values(object)?;
             let form = Form::of(object);
             if numpy::is_array(values) {
-                let piece = match numpy::import(values)? {
-                    Array::Column(column) => piece_of_column(column, 0)?,
-                    Array::Objects(list) => hash_each(&list, hashing)?,
+                let pieces = if let Some(fields) = numpy::fields(values)? {
+                    let columns = fields.iter().map(column_of).collect::<PyResult<Vec<_>>>()?;
+                    rows(&columns)?
+                } else {
+                    vec![match numpy::import(values)? {
+                        Array::Column(column) => piece_of_column(column, 0)?,
+                        Array::Objects(list) => hash_each(&list, hashing)?,
+                    }]
                 };
-                (vec![piece], Form::Numpy)
+                (pieces, Form::Numpy)
             } else if let Some(arrays) = arrow::import(values)? {
                 (pieces_of_arrow(&arrays)?, form)
             } else if let Some((columns, form)) = columns_of(values)? {
@@ -235,14 +240,14 @@ enum Field<'py> {
 
 impl<'py> Field<'py> {
     fn of(field: &Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(if field.is_none() {
-            Self::Missing
-        } else if let Ok(bytes) = field.cast::<PyBytes>() {
+        Ok(if let Ok(bytes) = field.cast::<PyBytes>() {
             Self::Bytes(bytes.clone())
         } else if let Ok(text) = field.cast::<PyString>() {
             Self::Text(text.clone())
         } else if let Ok(bytes) = field.cast::<PyByteArray>() {
             Self::Copied(bytes.to_vec())
+        } else if is_missing(field)? {
+            Self::Missing
         } else {
             let (number, meaning) = number(field)?;
             Self::Number(number, meaning, [0; WIDE])
@@ -258,6 +263,14 @@ impl<'py> Field<'py> {
             Self::Text(text) => Some(text.to_str()?.as_bytes()),
         })
     }
+}
+
+/// Whether an object stands for a value that is not there.
+fn is_missing(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if let Ok(number) = object.cast::<PyFloat>() {
+        return Ok(number.value().is_nan());
+    }
+    Ok(object.is_none() || pandas::is_missing(object)?)
 }
 
 fn hash_fields(fields: &Bound<'_, PyTuple>, hasher: &KeyHasher) -> PyResult<KeyHash> {

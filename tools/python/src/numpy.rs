@@ -63,6 +63,18 @@ fn length(array: &Bound<'_, PyAny>) -> PyResult<usize> {
     }
 }
 
+/// The fields of a structured array, as arrays.
+pub(crate) fn fields<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    let names = attribute(array, "dtype")?.getattr("names")?;
+    if names.is_none() || has_mask(array)? {
+        return Ok(None);
+    }
+    let class = ndarray(array.py())?;
+    let field = |name: Bound<'py, PyAny>| class.call_method1("__getitem__", (array, name));
+    let fields = names.try_iter()?.map(|name| field(name?));
+    fields.collect::<PyResult<_>>().map(Some)
+}
+
 /// The column of an array of one dimension. A value that is masked, or no time (`NaT`), is a null.
 pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let len = length(array)?;
@@ -71,11 +83,13 @@ pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let width: usize = dtype.getattr("itemsize")?.extract()?;
     let is_native: bool = dtype.getattr("isnative")?.extract()?;
     let reject = || Err(wrong_type("keys", format!("array of {dtype}"), ALLOWED));
-    if !is_native || dtype.getattr("hasobject")?.extract::<bool>()? && kind != "O" {
+    // Fields are columns; their bytes may have gaps.
+    let has_fields = !dtype.getattr("names")?.is_none();
+    if has_fields || !is_native || dtype.getattr("hasobject")?.extract::<bool>()? && !has_items(&kind) {
         return reject();
     }
     let nulls = mask(array, len)?;
-    if matches!(&*kind, "U" | "O" | "T") {
+    if has_items(&kind) {
         let list = method(array, "tolist")?;
         let list = list.cast_into::<PyList>()?;
         for row in nulls.iter().flat_map(masked_rows) {
@@ -113,6 +127,11 @@ pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     };
     let values = Values::Numbers { numbers, meaning };
     Ok(Array::Column(Column::new(values, nulls, len)))
+}
+
+/// Whether the elements of an array of this kind are read as objects.
+fn has_items(kind: &str) -> bool {
+    matches!(kind, "U" | "O" | "T")
 }
 
 /// `NaT` of numpy.
@@ -170,15 +189,18 @@ fn unit(dtype: &Bound<'_, PyAny>) -> PyResult<u64> {
     unit.ok_or_else(|| wrong_type("times", dtype, "units from W to ns, and less than a year"))
 }
 
+fn has_mask(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = MASKED.import(array.py(), "numpy.ma", "MaskedArray")?;
+    array.get_type().is_subclass(class)
+}
+
 /// The values that are not masked, if the array has a mask.
 fn mask(array: &Bound<'_, PyAny>, len: usize) -> PyResult<Option<NullBuffer>> {
-    static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let py = array.py();
-    let class = MASKED.import(py, "numpy.ma", "MaskedArray")?;
-    if !array.get_type().is_subclass(class)? {
+    if !has_mask(array)? {
         return Ok(None);
     }
-    let module = py.import("numpy.ma")?;
+    let module = array.py().import("numpy.ma")?;
     let mask = module.call_method1("getmask", (array,))?;
     if mask.is(&module.getattr("nomask")?) {
         return Ok(None);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{RwLock, TryLockError};
 
 use echoless::KeyHasher;
-use echoless_foreign::{Call, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT};
+use echoless_foreign::{Call, FILTER_FILE, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT};
 use echoless_stream::Unit;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -73,12 +73,19 @@ impl AnyFilter {
         settings: Settings<'_>,
         memory_limit: Option<u64>,
     ) -> PyResult<Self> {
-        let file = File::open(path).map_err(|error| raise_of_path(path, &error))?;
+        let opened = match kind {
+            // The path is a folder, which has that once it was saved.
+            Kind::Exact => path.join(FILTER_FILE),
+            _ => path.to_owned(),
+        };
+        // A named pipe waits for its writer, which may be a thread of this process.
+        let file = py.detach(|| File::open(&opened));
+        let file = file.map_err(|error| raise_of_path(&opened, &error))?;
         let hasher = hasher(settings.seed, settings.secret)?;
         let limit = memory_limit.unwrap_or(u64::MAX);
         let loaded = py.detach(|| {
             let from = match kind {
-                // The path is a folder. Its failures have paths.
+                // Its failures have paths.
                 Kind::Exact => Source::File(path.to_owned()),
                 _ => Source::Streams(vec![Box::new(file)]),
             };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use echoless::KeyHasher;
 use echoless_stream::{Unit, nanoseconds};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyInt, PyString};
 
 use crate::errors::{invalid, shown, wrong_type};
 
@@ -69,7 +69,9 @@ pub(crate) fn window(
     };
     let allowed = "a number of ticks, text such as \"10m\" (ms, s, m, h, d), or a timedelta";
     let Some(nanoseconds) = nanoseconds else {
-        return Err(if window.is_instance_of::<PyString>() {
+        // Negative ones, and text of no time.
+        let has_type = window.is_instance_of::<PyString>() || window.is_instance_of::<PyInt>();
+        return Err(if has_type || window.hasattr("total_seconds")? {
             invalid("window", window, allowed)
         } else {
             wrong_type("window", shown(window), allowed)

@@ -90,37 +90,42 @@ impl OrderedFilter {
             return Err(invalid("data", "bytes", "none beside a position"));
         }
         let raised = Mutex::new(None);
-        let call = |function: &Option<Py<PyAny>>, default: &[u8]| {
-            let Some(function) = function else {
-                return Ok(default.to_vec());
+        let failed_by = |error| {
+            if let Ok(mut raised) = raised.lock() {
+                *raised = Some(error);
+            }
+            Failure::new(Code::Io, "a function raised an exception")
+        };
+        let lock = || {
+            // What it returns, such as the `True` of a lock, says nothing.
+            let called = Python::attach(|py| before.as_ref().map(|it| it.call0(py)).transpose());
+            called.map(drop).map_err(failed_by)
+        };
+        let read = || {
+            let Some(position) = &position else {
+                return Ok(data.unwrap_or_default().to_vec());
             };
             let called = Python::attach(|py| {
-                let returned = function.call0(py)?;
+                let returned = position.call0(py)?;
                 match returned.is_none(py) {
                     true => Ok(Vec::new()),
                     false => returned.extract::<Vec<u8>>(py),
                 }
             });
-            called.map_err(|error| {
-                if let Ok(mut raised) = raised.lock() {
-                    *raised = Some(error);
-                }
-                Failure::new(Code::Io, "a function raised an exception")
-            })
+            called.map_err(failed_by)
         };
         let saved = slf.as_super().get().using(|object| {
             let saved = slf.py().detach(|| {
                 let failed = Mutex::new(None);
                 let cut = Cut {
                     before: Box::new(|| {
-                        if let (Err(failure), Ok(mut failed)) = (call(&before, b""), failed.lock())
-                        {
+                        if let (Err(failure), Ok(mut failed)) = (lock(), failed.lock()) {
                             *failed = Some(failure);
                         }
                     }),
                     position: Box::new(|| match failed.lock().ok().and_then(|mut it| it.take()) {
                         Some(failure) => Err(failure),
-                        None => call(&position, data.unwrap_or_default()),
+                        None => read(),
                     }),
                 };
                 object.save_at(Target::File(path), cut)

@@ -4,22 +4,43 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
-/// The class of a module, if a program has imported it, and the object is of it by its type, not by
-/// its `__class__`. Methods of pyarrow do not check their object.
+/// What a module has by this name, if a program has imported it.
+fn imported<'py>(
+    py: Python<'py>,
+    module: &str,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    let module = modules.call_method1("get", (module,))?;
+    if module.is_none() {
+        return Ok(None);
+    }
+    module.getattr_opt(name)
+}
+
+/// The class of a module, if the object is of it by its type, not by its `__class__`. Methods of
+/// pyarrow do not check their object.
 pub(crate) fn class_of<'py>(
     object: &Bound<'py, PyAny>,
     module: &str,
     name: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let modules = object.py().import("sys")?.getattr("modules")?;
-    let module = modules.call_method1("get", (module,))?;
-    if module.is_none() {
-        return Ok(None);
+    let class = imported(object.py(), module, name)?;
+    Ok(match class {
+        Some(class) if object.get_type().is_subclass(&class)? => Some(class),
+        _ => None,
+    })
+}
+
+/// Whether an object is `NA` or `NaT`.
+pub(crate) fn is_missing(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for name in ["NA", "NaT"] {
+        let missing = imported(object.py(), "pandas", name)?;
+        if missing.is_some_and(|missing| object.is(&missing)) {
+            return Ok(true);
+        }
     }
-    let Some(class) = module.getattr_opt(name)? else {
-        return Ok(None);
-    };
-    Ok(object.get_type().is_subclass(&class)?.then_some(class))
+    Ok(false)
 }
 
 /// Whether an object is of a class of a module.
@@ -46,15 +67,17 @@ pub(crate) fn values<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
     let array = py
         .import("pyarrow")
         .and_then(|arrow| arrow.call_method1("array", (object,)));
-    match array {
-        // Objects of several types, or numbers that are too large: they are read one by one.
-        Err(error) if kind.is_some() && error.is_instance_of::<PyException>(py) => {
-            let objects = object.call_method1("to_numpy", ("object",))?;
-            let masked = py.import("numpy.ma")?.getattr("MaskedArray")?;
-            masked.call1((objects, object.call_method0("isna")?))
-        }
-        array => array,
+    // Objects of several types, tuples, or numbers that are too large: they are read one by one.
+    let are_read_alone = match &array {
+        Err(error) => error.is_instance_of::<PyException>(py),
+        Ok(array) => is_of(array, "pyarrow", "ListArray")?,
+    };
+    if kind.is_none() || !are_read_alone {
+        return array;
     }
+    let objects = object.call_method1("to_numpy", ("object",))?;
+    let masked = py.import("numpy.ma")?.getattr("MaskedArray")?;
+    masked.call1((objects, object.call_method0("isna")?))
 }
 
 /// The kind of a type of numpy.

@@ -111,18 +111,19 @@ fn push_ticks(column: &Column, tick: Option<Unit>, ticks: &mut Vec<u64>) -> PyRe
         let allowed = "integers, or a filter that knows its tick: window=\"10m\", or tick=\"s\"";
         return Err(invalid("times", "values with a unit", allowed));
     };
-    if unit <= nanoseconds {
+    if nanoseconds % unit == 0 {
         let units = nanoseconds / unit;
         ticks.extend(numbers.iter().map(|time| time / units));
-    } else {
-        let factor = unit / nanoseconds;
-        for (row, time) in numbers.iter().enumerate() {
-            let Some(time) = time.checked_mul(factor) else {
-                let value = format!("{time} at row {}", first + row);
-                return Err(invalid("times", value, "fewer than 2^64 ticks"));
-            };
-            ticks.push(time);
-        }
+        return Ok(());
+    }
+    for (row, time) in numbers.iter().enumerate() {
+        // Units such as those of `M8[400us]` are no part of a tick.
+        let passed = u128::from(*time) * u128::from(unit) / u128::from(nanoseconds);
+        let Ok(passed) = u64::try_from(passed) else {
+            let value = format!("{time} at row {}", first + row);
+            return Err(invalid("times", value, "fewer than 2^64 ticks"));
+        };
+        ticks.push(passed);
     }
     Ok(())
 }

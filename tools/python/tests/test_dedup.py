@@ -79,10 +79,19 @@ def test_a_batch_of_one_reads_nothing_ahead():
 
 
 def test_arguments_that_do_not_go_together():
-    for kwargs in [{"batch": 0}, {"window": "10m"}, {"filter": Filter(memory=64), "fpr": 0.1}]:
+    for kwargs in [
+        {"batch": 0},
+        {"window": "10m"},
+        {"filter": Filter(memory=64), "fpr": 0.1},
+        {"filter": Filter(memory=64, window=2)},
+    ]:
         # At the call, and not at the first item.
         with pytest.raises(ValueError):
             dedup([], **kwargs)
+    items = dedup("aab", window=2, time={"a": 1}.get)
+    assert next(items) == "a"
+    with pytest.raises(TypeError, match="time=None"):
+        next(items)
 
 
 def test_the_command_is_missing(tmp_path):

@@ -215,6 +215,25 @@ def test_values_that_are_missing_are_no_keys_and_missing_fields():
         again = new()
         again.observe_one((None, 7))
         assert np.asarray(again.observe(columns)).tolist() == [False, True], name
+    missing = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT]
+    assert new().observe([(value, 7) for value in missing]).tolist() == [False] + [True] * 4
+    columns = [np.array(missing, object), np.array([7] * 5)]
+    assert new().observe(columns).tolist() == [False] + [True] * 4
+
+
+def test_columns_without_any_value_have_a_type_of_their_own():
+    nothing = pd.Series([None, None], dtype=object)
+    for column in [pa.nulls(2), pl.Series([None, None], dtype=pl.String), nothing]:
+        assert np.asarray(new().observe([column, np.array([7, 7])])).tolist() == [False, True]
+        with pytest.raises(ValueError, match="null at row 0"):
+            new().observe(column)
+    none = pd.DataFrame({"a": pd.Series(["x"], dtype=object), "b": [1]}).iloc[:0]
+    for keys in [pa.array([]), pd.Series([], dtype=object), none, none["a"]]:
+        assert len(new().observe(keys)) == 0
+    with pytest.raises(TypeError, match="invalid keys=Null of polars: expected a type of values"):
+        new().observe(pl.Series([None]))
+    filter = new(window=5)
+    assert len(filter.observe(pa.array([], pa.string()), times=pa.array([]))) == 0
 
 
 def test_the_index_of_a_frame_is_no_field():
@@ -267,6 +286,25 @@ def test_rows_are_equal_in_all_forms():
         assert not np.asarray(filter.observe(form)).any(), name
         for other, again in forms.items():
             assert np.asarray(filter.contains(again)).all(), (name, other)
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_rows_of_structured_arrays_have_their_fields(align):
+    rows = [(7, b"x", 9), (7, b"x", 9), (7, b"y", 9), (-7, b"x", 9)]
+    dtype = np.dtype([("a", "i1"), ("b", "S3"), ("c", "u8")], align=align)
+    array = np.frombuffer(bytes(range(100)) * dtype.itemsize, dtype)[:4].copy()
+    for name, column in zip("abc", zip(*rows)):
+        array[name] = column
+    for keys in [array, array[::-1][::-1], np.rec.array(array)]:
+        assert new().observe(keys).tolist() == new().observe(rows).tolist()
+    filter = new()
+    filter.observe(rows)
+    assert filter.contains(array).all()
+    for dtype in [[("a", "f8")], [("a", [("b", "i8")])]]:
+        with pytest.raises(TypeError, match="invalid keys=array of"):
+            new().observe(np.zeros(2, dtype))
+    with pytest.raises(TypeError, match="invalid keys=array of"):
+        new().observe([array, array])
 
 
 def test_objects_that_are_not_their_values_are_no_keys():

@@ -81,6 +81,25 @@ def test_a_stream_without_errors():
     assert list(dedup(numbers, filter=ExactFilter(SPEC))) == list(dict.fromkeys(numbers))
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_leaves_the_folder_alone(tmp_path):
+    exact = ExactFilter(SPEC)
+    exact.observe(["a"])
+    exact.save(tmp_path / "calls")
+    child = os.fork()
+    if child == 0:
+        try:
+            exact.observe(["b"])
+        except RuntimeError as error:
+            os._exit(7 if "fork" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert exact.observe(["a", "b"]).tolist() == [True, False]
+    exact.save(tmp_path / "calls")
+    exact.close()
+    assert ExactFilter.load(tmp_path / "calls").observe(["a", "b"]).tolist() == [True, True]
+
+
 def test_what_is_wrong_is_an_error(tmp_path):
     exact = ExactFilter(memory="64KiB")
     assert "memory=64KiB" in exact.spec and repr(exact).startswith("ExactFilter(")
@@ -89,7 +108,7 @@ def test_what_is_wrong_is_an_error(tmp_path):
         (lambda: ExactFilter(), ValueError, "invalid spec"),
         (lambda: ExactFilter("clocked:window=60,memory=1MiB"), ValueError, "without a window"),
         (lambda: ExactFilter.load(tmp_path / "none"), FileNotFoundError, "none"),
-        (lambda: ExactFilter.load(tmp_path), OSError, "filter"),
+        (lambda: ExactFilter.load(tmp_path), FileNotFoundError, "filter"),
         (lambda: exact.observe([1.5]), TypeError, "float"),
         (lambda: exact.observe(["c", None]), TypeError, "None"),
     ]:

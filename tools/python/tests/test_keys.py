@@ -3,6 +3,7 @@
 import datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,10 +89,15 @@ def test_arrays_with_gaps_and_of_other_alignment():
 
 
 def test_text_and_object_arrays():
-    for dtype in ["U", "O"]:
+    for dtype in ["U", "O", np.dtypes.StringDType()]:
         filter = new()
         assert filter.observe(np.array(["a", "b", "a"], dtype)).tolist() == [False, False, True]
         assert filter.observe("b")
+
+
+def test_a_series_of_tuples_has_their_fields():
+    for rows in [[(1, 2), (1, 3), (1, 2)], [("x", "a"), ("x", "b"), ("x", "a")]]:
+        assert new().observe(pd.Series(rows)).tolist() == [False, False, True]
 
 
 def test_columns_are_fields():
@@ -135,6 +141,19 @@ def test_windows():
             assert filter.tick == (tick or "ms")
             assert filter.observe(["a", "a"], times=times).tolist() == [False, True]
             assert not filter.observe(["a"], times=np.array([20 * 3600], "M8[s]"))[0]
+
+
+@pytest.mark.parametrize("tick", ["ns", "us", "ms", "s"])
+def test_times_of_any_unit_are_whole_ticks(tick):
+    ticks_of_second = {"ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}[tick]
+    for unit in ["ns", "7us", "400us", "1500us", "ms", "3s", "m", "W"]:
+        for value in [0, 1, 333, 1001]:
+            times = np.array([value], f"M8[{unit}]")
+            passed = int(times.astype("M8[ns]").astype("int64")[0]) * ticks_of_second // 10**9
+            filter = Filter("stamped:window=1,memory=1KiB", tick=tick)
+            filter.observe(["a"], times=times)
+            assert filter.observe_one("a", passed + 1), (unit, value)
+            assert not filter.observe_one("a", passed + 3), (unit, value)
 
 
 def test_seeds_and_secrets_change_the_hashes():

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -28,6 +29,8 @@ def new(**options):
         (lambda: Filter(memory="1MiB", fpr=float("nan")), ValueError, "invalid fpr"),
         (lambda: Filter(memory="1MiB", window="soon"), ValueError, "invalid window=soon"),
         (lambda: Filter(memory="1MiB", window=0), ValueError, "invalid window=0"),
+        (lambda: Filter(memory="1MiB", window=-1), ValueError, "invalid window=-1"),
+        (lambda: Filter(memory="1MiB", window=timedelta(-1)), ValueError, "invalid window=-1 day"),
         (lambda: Filter(memory="1MiB", window="1ms", tick="s"), ValueError, "whole ticks of 1 s"),
         (lambda: Filter(memory="1MiB", window=1.5), TypeError, "invalid window=1.5"),
         (lambda: Filter(memory="1MiB", tick="m"), ValueError, "invalid tick"),

@@ -159,6 +159,37 @@ impl DigestStore {
         kept: Kept,
         committed: u64,
     ) -> Result<Self, JournalError> {
+        Self::open_after(storage, folder, digester, kept, committed, |run, store| {
+            run.store == store
+        })
+    }
+
+    /// Opens the set of a folder that has no commit, which is created if necessary. Removes the
+    /// runs in it, of whichever digester: its secret would be in a commit, and without it nobody
+    /// can use them.
+    ///
+    /// # Errors
+    /// [`JournalError::Segments`] if a file has the name of a run and is none;
+    /// [`JournalError::Io`] if the storage fails.
+    pub fn create(
+        storage: Arc<dyn Storage>,
+        folder: &Path,
+        digester: &KeyDigester,
+        kept: Kept,
+    ) -> Result<Self, JournalError> {
+        Self::open_after(storage, folder, digester, kept, 0, |_, _| true)
+    }
+
+    /// Opens a set, and removes the runs that were not committed, if they are those of `is_own`,
+    /// which gets the number of the store, too.
+    fn open_after(
+        storage: Arc<dyn Storage>,
+        folder: &Path,
+        digester: &KeyDigester,
+        kept: Kept,
+        committed: u64,
+        is_own: impl Fn(RunHeader, u64) -> bool,
+    ) -> Result<Self, JournalError> {
         storage.create_folder(folder).at(folder)?;
         if let Some(parent) = folder.parent() {
             storage.sync_folder(parent).at(parent)?;
@@ -170,7 +201,7 @@ impl DigestStore {
             // Another set may have been here.
             let header = RunHeader::read(&*store.storage, path)?;
             let is_aside = path.to_string_lossy().ends_with(ASIDE);
-            if header.map_or(!is_aside, |header| header.store != store.id) {
+            if !header.map_or(is_aside, |header| is_own(header, store.id)) {
                 return Err(of_another_set(path));
             }
             store.storage.remove(path).at(path)?;

@@ -23,7 +23,7 @@ def dedup(
     your own, such as one that was loaded.
 
     ``time`` maps an item to its tick. Without it, a window is a number of items: a key is
-    remembered for the next ``window`` items.
+    remembered for the next ``window`` items, and for up to a fifth of them longer.
 
     Items are read in batches of ``batch``, so the first item is yielded after so many were read.
     For interactive streams, and to stop early with a ``filter`` that goes on elsewhere, use
@@ -45,6 +45,8 @@ def dedup(
         filter = Filter(memory=memory, fpr=fpr, window=window)
     elif window is not None or fpr is not None:
         raise ValueError("invalid window or fpr: expected none beside a filter")
+    elif time is None and filter.report()["window_ticks"]:
+        raise ValueError("invalid filter: expected a function time= beside one with a window")
     counts = time is None and window is not None
     if counts and not isinstance(window, int):
         raise ValueError(
@@ -88,6 +90,8 @@ def _judge(filter, items, keys, times):
         # Nothing was judged. One by one, the exception comes where it belongs.
         for index, item in enumerate(items):
             time = None if times is None else times[index]
+            if time is None and times is not None:
+                raise TypeError("invalid time=None: expected the tick of an item")
             if not filter.observe_one(keys[index], time):
                 yield item
         return

@@ -42,8 +42,9 @@ public final class ExactFilter extends AnyFilter implements Judge {
   }
 
   /**
-   * Opens a folder as it was last saved: what was observed since is gone. A filter of more memory
-   * than {@code memoryLimit} is rejected before it is built.
+   * Opens a folder as it was last saved: what was observed since is gone. One that a filter was saved
+   * in has a file {@code filter}. A filter of more memory than {@code memoryLimit} is rejected before
+   * it is built.
    *
    * @throws EcholessException with {@link Code#BUSY} if another filter or process uses the folder
    */

@@ -17,7 +17,7 @@ package echoless;
  *     window
  * @param expectedFalseDuplicates an upper bound of the expected number of keys so far that were
  *     reported as duplicates but never seen before
- * @param missAge the age, in distinct keys, at which 1 duplicate in 1000 is missed
+ * @param missAge the age, in distinct keys, up to which at most 1 duplicate in 1000 is missed
  * @param windowTicks the window in ticks, 0 without one
  */
 public record Report(
