@@ -203,11 +203,8 @@ mod tests {
     #[test]
     fn streams_with_repeats_are_measured() {
         for name in [
-            "qqhtd",
             "bloom:k=4",
-            "stamped:bits=64",
             "clocked:bits=16,",
-            "dense:",
             "bits=16,refresh=false,dense=true",
         ] {
             let arguments = Arguments {

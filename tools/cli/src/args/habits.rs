@@ -28,9 +28,9 @@ packets -u: --invert writes only the duplicates; packets are written as soon as 
     without an option
 packets -U: packets are written as soon as they are read, also to -o FILE
 packets -c: --count writes only the number of packets; tcpdump -c N selects the first
-packets -s: --snap-safe N compares at most the first N bytes; nothing cuts packets
-packets -i: a live capture comes from standard input: tcpdump -U -i IF -w - | echoless packets -o \
-    FILE
+packets -s: --snap-safe N compares at most the first N bytes; --snap-length N cuts what --interface \
+    captures
+packets -i: --interface IF captures packets, as -i of tcpdump
 packets -F: -o FILE has the format of the input; --compress CODEC compresses it
 packets -k: --from LAYER and --ignore FIELDS define what is compared
 packets -v: --report shows where the copies come from

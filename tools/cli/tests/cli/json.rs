@@ -106,6 +106,8 @@ fn blank_lines_are_no_json() {
         ),
         // Without a key, lines are compared by their bytes.
         "--format jsonl | \n{}\n\n | \n{}\n",
+        // Between values that may have many lines, they never are records.
+        "--format json | {}\n\n[]\n\n{}\n | {}\n\n[]\n\n",
     ]);
 }
 

@@ -126,7 +126,8 @@ fn the_guide_lists_the_statistics() {
     folder
         .dedup("--known-state saved -k 2 --stats other in")
         .text();
-    for (name, value) in written("other").into_iter().chain(written("of_state")) {
+    folder.dedup("--exact -k 2 --stats exact in").text();
+    for (name, value) in ["other", "of_state", "exact"].into_iter().flat_map(written) {
         stats.entry(name).or_insert(value);
     }
     let written: Vec<&String> = stats.keys().collect();
@@ -138,6 +139,7 @@ fn the_guide_lists_the_statistics() {
             "number" => value.is_f64(),
             "string" => value.is_string(),
             "boolean" => value.is_boolean(),
+            "object" => value.is_object(),
             other => panic!("{other}"),
         };
         assert!(agrees || value.is_null(), "{name}: {value} is no {kind}");

@@ -122,6 +122,9 @@ fn states_of_other_programs_are_shown() {
     assert!(!shown.contains("observed"), "{shown}");
     assert!(shown.contains("\ndata       4 bytes of another program\n"));
     assert!(run("state show lines").contains("\ndata       10 bytes of another program\n"));
+    run("state import lines other");
+    let text = "other: another program has written it";
+    folder.echoless("dedup --state other -m 64KiB").fails(text);
     let json: Value = serde_json::from_str(&run("state show --json shared")).unwrap();
     let found = ["spec", "observed", "caller", "run"].map(|name| &json[name]);
     let expected = [

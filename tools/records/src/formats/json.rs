@@ -17,8 +17,8 @@ use crate::chunk::Chunk;
 use crate::fault::Problem;
 use crate::field_set::{FieldBytes, FieldSet, MissingField, Selected};
 use crate::format::{
-    CommentSupport, Edge, Extent, FieldNames, Format, FormatFacts, LastEnd, LastTerminator, Pieces,
-    TagStyle,
+    BlankLineReading, CommentSupport, Edge, Extent, FieldNames, Format, FormatFacts, LastEnd,
+    LastTerminator, Pieces, TagStyle,
 };
 use crate::json::find::Node;
 use crate::json::framing::{FirstLine, ValueScan, count_values};
@@ -43,6 +43,7 @@ pub(super) const JSONL: FormatName = FormatName {
             spans_lines: false,
             counts_in_parts: true,
             comments: CommentSupport::Typed,
+            blank_lines: BlankLineReading::SkippedWithFields,
             ..values.facts.clone()
         };
         let format = Arc::new(JsonLines {
@@ -130,6 +131,8 @@ impl JsonValues {
             // Whether a bracket in the middle of a file opens a record is not known.
             counts_in_parts: false,
             spaces_are_blank: true,
+            // Between values, they are no values.
+            blank_lines: BlankLineReading::Skipped,
             tag_style: Some(TagStyle::Member),
             field_names: FieldNames::Listed(paths.iter().map(name).collect()),
             extent: Extent::Unsaid,

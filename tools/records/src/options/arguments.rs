@@ -140,7 +140,8 @@ pub struct RecordArgs {
     pub(crate) max_chars: Option<String>,
 
     /// How to treat a blank line: pass it on without a verdict, as a faulty record, or as a record
-    /// [default: skip in CSV and JSON where fields are selected, else keep]
+    /// [default: skip between JSON values and paragraphs, and where fields of CSV or JSON lines are
+    /// selected, else keep]
     #[arg(long, value_enum, value_name = "skip|error|keep")]
     pub(crate) blank_lines: Option<BlankLines>,
 

@@ -65,11 +65,13 @@ impl Restart {
         let (progress, mut commit) = match &opened.commit {
             None => (Progress::default(), SavedRun::new(state.options.clone())),
             Some(saved) => {
-                let commit =
-                    SavedRun::decode(&saved.bytes).map_err(|problem| Failure::Capture {
-                        name: state.folder.display().to_string(),
-                        problem,
-                    })?;
+                let others = || "another program has written it".to_owned();
+                let commit = SavedRun::of_state(&saved.bytes);
+                let commit = commit.and_then(|commit| commit.ok_or_else(others));
+                let commit = commit.map_err(|problem| Failure::Capture {
+                    name: state.folder.display().to_string(),
+                    problem,
+                })?;
                 let place = format!("the state {}", state.folder.display());
                 check_options(&state.options, &commit.options, &place)?;
                 (saved.progress, commit)
