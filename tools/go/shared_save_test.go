@@ -8,7 +8,7 @@ import (
 
 // A shared filter is saved while goroutines use and save it.
 func TestASharedFilterIsUsedWhileItIsSaved(t *testing.T) {
-	shared, err := NewShared("row4x16:memory=16MiB")
+	shared, err := NewShared("row4x16:memory=2MiB")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestASharedFilterIsUsedWhileItIsSaved(t *testing.T) {
 		savers.Add(1)
 		go func() {
 			defer savers.Done()
-			for range 20 {
+			for range 10 {
 				if err := shared.SaveFile(path, []byte("line 2")); err != nil {
 					t.Error(err)
 				}
