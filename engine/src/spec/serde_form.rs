@@ -1,6 +1,5 @@
 //! Specifications in files (serde): a table of `filter`, the options and `adapters` as in the text
-//! form (`"horizontal:slices=8"`), or the whole text form as one string; that alone for shared
-//! filters.
+//! form (`"horizontal:slices=8"`), or the whole text form as one string.
 
 use std::fmt;
 
@@ -10,7 +9,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::filter::FilterSpec;
 use crate::options::Options;
-use crate::shared::SharedSpec;
 
 impl Serialize for FilterSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -114,18 +112,5 @@ impl Visitor<'_> for OptionVisitor {
 
     fn visit_f64<E>(self, value: f64) -> Result<OptionText, E> {
         Ok(OptionText(value.to_string()))
-    }
-}
-
-impl Serialize for SharedSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for SharedSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(D::Error::custom)
     }
 }
