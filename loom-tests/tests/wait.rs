@@ -180,7 +180,7 @@ fn hint_wakes_who_waits_for_it() {
                     doorbell.hint();
                 })
             };
-            reader.wait_while(Wait::Shared, || {
+            reader.wait_while(None, Wait::Shared, || {
                 let seen = |change: usize| changes[change].load(Ordering::Acquire);
                 match (seen(0), seen(1)) {
                     (true, true) => None,
