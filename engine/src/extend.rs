@@ -44,7 +44,7 @@
 use std::ptr;
 use std::sync::OnceLock;
 
-pub use crate::filters::adapters::layers::{Built, Layers};
+pub use crate::filters::adapters::layers::Layers;
 pub use crate::filters::adapters::{AdapterRow, BuildAdapter, CheckLines};
 pub use crate::filters::lines::fingerprint::rows::{self, MOST_SLOTS};
 pub use crate::filters::lines::fingerprint::spec::build as build_lines;
@@ -52,7 +52,7 @@ pub use crate::filters::lines::rule::Rule;
 pub use crate::filters::lines::{Clock, LineAllocation, LinePlan};
 pub use crate::filters::row::{BuildLines, BuildScattered, FilterRow, Head, Named, OptionRow};
 pub use crate::filters::units::{self, Units};
-pub use crate::filters::{SliceCounts, Sliced, SlicedFilter};
+pub use crate::filters::{SliceCounts, Sliced};
 pub use crate::isa::{DetectedKernel, HotLoop, TargetIsa};
 pub use crate::kernels::{Bucket, LineOps, Outcome, Slot, SlotOps, Token, scalar::Scalar, select};
 #[cfg(target_arch = "x86_64")]

@@ -132,7 +132,7 @@
 //!
 //! | feature | adds | crates |
 //! |---|---|---|
-//! | `serde` | specifications, [`KeyHash`] and reports in files | `serde` and its own |
+//! | `serde` | specifications in files | `serde` and its own |
 //! | `threads` | [`assembly`], [`transport`]: filters split over threads | `crossbeam-queue` |
 //! | `pinning` | `threads`, and workers on cores of their own | `core_affinity` and its own |
 //!
@@ -159,8 +159,6 @@ mod options;
 mod partition;
 mod report;
 mod routing;
-#[cfg(feature = "serde")]
-mod serde_report;
 pub mod shared;
 mod size;
 pub mod spec;

@@ -5,13 +5,11 @@
 //! returns a [`Tally`], and the estimates of a [`Report`] are computed from the sum of the tallies.
 //! The report of a partitioned filter equals that of the undivided one, bit for bit.
 
-use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
 use crate::isa::Kernel;
 use crate::kernels::LookAhead;
-use crate::size::format_bytes;
 
 /// How many cells of a filter are occupied. A cell is a bit, a counter or a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,8 +215,7 @@ pub enum AgeOrigin {
 }
 
 /// Counters and error estimates of a filter. A value is `None` if the filter cannot estimate it.
-/// Displayed as one line for logs: counts, fill, expected FPR, age of misses, window and memory, as
-/// far as they are known. The default has no counters and no estimates.
+/// The default has no counters and no estimates.
 ///
 /// # Examples
 /// ```
@@ -232,11 +229,6 @@ pub enum AgeOrigin {
 /// // One of 2^14 lines of 16 slots holds one fingerprint.
 /// assert_eq!(report.fill(), Some(1.0 / f64::from(16 << 14)));
 /// assert!(report.expected_fpr < Some(1e-8));
-/// assert_eq!(
-///     report.to_string(),
-///     "observed 1, fresh 1, evicted 0, fill 3.8e-6, expected FPR 1.4e-14, 1 duplicate in 1000 \
-///      missed at 1.0e5 distinct keys since last seen, memory 1MiB"
-/// );
 /// # Ok::<(), echoless::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -306,59 +298,6 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally {
-            observed,
-            fresh,
-            evictions,
-            unavailable,
-            ..
-        } = self.tally;
-        for (name, count) in [
-            ("observed", observed),
-            ("fresh", fresh),
-            ("evicted", evictions),
-            ("unavailable", unavailable),
-            ("expired", self.expired),
-        ] {
-            if let Some(count) = count {
-                write!(out, "{name} {count}, ")?;
-            }
-        }
-        if let Some(fill) = self.fill().filter(|fill| fill.is_finite()) {
-            if fill > 0.0 && fill < 1e-3 {
-                write!(out, "fill {fill:.1e}")?;
-            } else {
-                // Rounded down: only a full filter has 1.000.
-                write!(out, "fill {:.3}", (fill * 1e3).floor() / 1e3)?;
-            }
-            if let Some(error) = self.sample_error {
-                write!(out, " (from a sample, \u{b1}{:.1e})", error.fill)?;
-            }
-            write!(out, ", ")?;
-        }
-        if let Some(rate) = self.expected_fpr {
-            write!(out, "expected FPR {rate:.1e}, ")?;
-        }
-        if let Some(MissAge { age, since, .. }) = self.miss_age {
-            let since = match since {
-                AgeOrigin::LastSeen => "last seen",
-                AgeOrigin::Recorded => "recorded",
-            };
-            let keys = "distinct keys since";
-            write!(
-                out,
-                "1 duplicate in 1000 missed at {age:.1e} {keys} {since}, "
-            )?;
-        }
-        if let Some(Window { ticks, granule, .. }) = self.window {
-            write!(out, "window {ticks} ticks, granule {granule}, ")?;
-        }
-        write!(out, "memory {}", format_bytes(self.tally.memory_bytes))
-    }
-}
-
 /// The window of a filter, in ticks of the caller's clock.
 ///
 /// At an age of `ticks` or less a key is remembered, unless its line was full and it was evicted.
@@ -397,47 +336,5 @@ impl Window {
     #[must_use]
     pub const fn new(ticks: u64, granule: u64) -> Self {
         Self { ticks, granule }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_is_displayed_without_what_is_not_known() {
-        let mut report = Report::new(Tally::new(3 << 20));
-        assert_eq!(report.to_string(), "memory 3MiB");
-        report.tally.unavailable = Some(7);
-        report.tally.cells = Some(Cells::new(1, 2));
-        report.expired = Some(8);
-        report.window = Some(Window::new(600, 60));
-        report.miss_age = Some(MissAge::new(1234.0, AgeOrigin::Recorded));
-        assert_eq!(
-            report.to_string(),
-            "unavailable 7, expired 8, fill 0.500, 1 duplicate in 1000 missed at 1.2e3 distinct \
-             keys since recorded, window 600 ticks, granule 60, memory 3MiB"
-        );
-        let mut report = Report::new(Tally::new(3 << 20));
-        report.tally.cells = Some(Cells::new(1, 2));
-        report.sample_error = Some(SampleError {
-            fill: 1.23e-4,
-            expected_fpr: 1e-6,
-        });
-        assert_eq!(
-            report.to_string(),
-            "fill 0.500 (from a sample, \u{b1}1.2e-4), memory 3MiB"
-        );
-        for (occupied, total, fill) in [
-            (0, 8, "fill 0.000, "),
-            (1, 1 << 20, "fill 9.5e-7, "),
-            (9996, 10_000, "fill 0.999, "),
-            (8, 8, "fill 1.000, "),
-            (0, 0, ""),
-        ] {
-            let mut report = Report::default();
-            report.tally.cells = Some(Cells::new(occupied, total));
-            assert_eq!(report.to_string(), format!("{fill}memory 0B"));
-        }
     }
 }

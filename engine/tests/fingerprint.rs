@@ -295,37 +295,29 @@ fn impossible_specifications_are_rejected() {
 }
 
 #[test]
-fn specifications_are_their_texts() {
-    let rates = [1e-8, 3.25e-3, 1e-12].map(|rate| FingerprintSpec::new(1 << 20).max_fpr(rate));
-    let widths = shapes().map(|(width, replacement)| spec(100, width, replacement));
-    for spec in rates.into_iter().chain(widths) {
-        let text = spec.to_string();
-        assert_eq!(text.parse().as_ref(), Ok(&spec), "{text}");
-        #[cfg(feature = "serde")]
-        {
-            let json = serde_json::to_string(&spec).unwrap();
-            assert_eq!(json, format!("\"{text}\""));
-            let parsed: FingerprintSpec = serde_json::from_str(&json).unwrap();
-            assert_eq!(parsed, spec);
-        }
-    }
-    assert_eq!(
-        "fingerprint:memory=1MiB".parse(),
-        Ok(FingerprintSpec::new(1 << 20))
-    );
-    // A rate has no effect beside a width, whichever is set first.
+fn texts_of_rates_and_widths_are_those_specifications() {
     let spec = FingerprintSpec::new(1 << 20);
-    let last = spec.slot_width(SlotWidth::Bits32).max_fpr(1e-3);
-    let first = spec.max_fpr(1e-3).slot_width(SlotWidth::Bits32);
-    for spec in [first, last] {
-        assert_eq!("fingerprint:bits=32,memory=1MiB".parse(), Ok(spec));
-        assert_eq!(spec.to_string().parse(), Ok(spec));
+    let wide = spec.slot_width(SlotWidth::Bits32);
+    for (text, spec) in [
+        ("memory=1MiB", spec),
+        ("fpr=3.25e-3,memory=1MiB", spec.max_fpr(3.25e-3)),
+        ("fpr=1e-12,memory=1MiB", spec.max_fpr(1e-12)),
+        ("bits=32,memory=1MiB", wide),
+        // A rate has no effect beside a width, whichever is set first.
+        ("bits=32,memory=1MiB", wide.max_fpr(1e-3)),
+        (
+            "bits=32,memory=1MiB",
+            spec.max_fpr(1e-3).slot_width(SlotWidth::Bits32),
+        ),
+        (
+            "replacement=qqhtd,memory=1MiB",
+            spec.replacement(Replacement::Qqhtd),
+        ),
+    ] {
+        let parsed = format!("fingerprint:{text}").parse();
+        assert_eq!(parsed, FilterSpec::try_from(&spec), "{text}");
     }
     for (text, message) in [
-        (
-            "rows:memory=64",
-            "invalid filter=rows: expected one of fingerprint",
-        ),
         (
             "fingerprint",
             "missing memory: expected a size such as 64MiB",
@@ -355,11 +347,11 @@ fn specifications_are_their_texts() {
             "invalid option=k: expected one of bits, fpr, replacement, dense, window, memory",
         ),
     ] {
-        let error = text.parse::<FingerprintSpec>().unwrap_err();
+        let error = text.parse::<FilterSpec>().unwrap_err();
         assert_eq!(error.to_string(), message);
     }
     let error = "fingerprint:fpr=1e-30,memory=1MiB"
-        .parse::<FingerprintSpec>()
+        .parse::<FilterSpec>()
         .unwrap_err();
     assert!(
         error
@@ -371,26 +363,33 @@ fn specifications_are_their_texts() {
 /// The names of dense filters and of those with a window, the texts of both, and what they reject.
 #[test]
 fn dense_filters_and_windows_are_named_filters() {
-    for (text, named) in [
+    let spec = FingerprintSpec::new(1 << 20);
+    let fifo = spec
+        .max_fpr(1e-3)
+        .replacement(Replacement::Fifo)
+        .dense(true);
+    for (spec, text, named) in [
         (
+            fifo,
             "fingerprint:fpr=1e-3,replacement=fifo,dense=true,memory=1MiB",
             "dense:replacement=fifo,bits=16,memory=1MiB",
         ),
         (
+            FingerprintSpec::new(8191).dense(true),
             "fingerprint:fpr=1e-8,replacement=lru,dense=true,memory=8191B",
             "dense:replacement=lru,bits=32,memory=4KiB",
         ),
         (
+            spec.slot_width(SlotWidth::Bits64).window(600),
             "fingerprint:bits=64,replacement=lru,window=600,memory=1MiB",
             "clocked:window=600,refresh=true,bits=64,dense=false,memory=1MiB",
         ),
         (
+            fifo.window(600),
             "fingerprint:fpr=1e-3,replacement=fifo,dense=true,window=600,memory=1MiB",
             "clocked:window=600,refresh=false,bits=16,dense=true,memory=1MiB",
         ),
     ] {
-        let spec: FingerprintSpec = text.parse().unwrap();
-        assert_eq!(spec.to_string(), text);
         let named: FilterSpec = named.parse().unwrap();
         assert_eq!(FilterSpec::try_from(&spec), Ok(named), "{text}");
         assert_eq!(text.parse::<FilterSpec>(), Ok(named), "{text}");

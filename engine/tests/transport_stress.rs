@@ -88,9 +88,8 @@ fn serve(
                 };
                 let result = answer(state, &message.keys[..message.len]);
                 inbox.release(1);
-                outbox
-                    .try_push(result)
-                    .expect("the client pops every answer");
+                let pushed = outbox.push_batch([result]);
+                pushed.expect("the client pops every answer");
                 served += 1;
             }
         }
@@ -125,6 +124,7 @@ fn request(
                 message.len = keys.len();
                 message.keys[..keys.len()].copy_from_slice(&keys);
                 message.publish();
+                outbox.notify();
                 sent[server] += 1;
             }
             answers[server].extend(inbox.drain());
@@ -189,15 +189,16 @@ fn answers_equal_those_of_one_thread() {
 fn a_panic_at_one_end_is_an_error_at_the_other() {
     let (mut client, mut server) = (Parker::new(), Parker::new());
     let (mut requests, mut inbox) = between::<u64>(&client, &server, 2);
-    let (outbox, mut answers) = between::<u64>(&server, &client, 2);
+    let (outbox, answers) = between::<u64>(&server, &client, 2);
     let serving = thread::spawn(move || {
         let _outbox = outbox;
         server.wait_until(Wait::Shared, || inbox.is_ready());
-        assert_ne!(inbox.try_pop(), Ok(13), "this request panics on purpose");
+        let request = inbox.drain().next();
+        assert_ne!(request, Some(13), "this request panics on purpose");
     });
-    requests.try_push(13).unwrap();
+    requests.push_batch([13]).unwrap();
     client.wait_until(Wait::Shared, || answers.is_ready());
-    assert_eq!(answers.try_pop(), Err(PopError::Closed));
+    assert_eq!(answers.peek(0).err(), Some(PopError::Closed));
     client.wait_until(Wait::Shared, || requests.is_closed());
     assert!(serving.join().is_err());
 }

@@ -11,6 +11,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use echoless::transport::{Consumer, PopError, Producer, PushError};
 use loom::model::Builder;
 
 pub use exact::{Exact, PANICS, duplicates, expected, key, unknown};
@@ -53,6 +54,28 @@ pub fn check(property: &str, preemptions: Preemptions, model: impl Fn() + Send +
         "{property}: preemptions {preemptions:?}, branches at most {BRANCHES}: {executions} executions",
     )
     .ok();
+}
+
+/// Pushes one item, as a port pushes a message.
+///
+/// # Errors
+/// If the ring is full or closed.
+pub fn push<T>(producer: &mut Producer<T>, item: T) -> Result<(), PushError> {
+    let mut slot = producer.vacant()?;
+    *slot = item;
+    slot.publish();
+    producer.notify();
+    Ok(())
+}
+
+/// Pops one item, as a partition server pops a message.
+///
+/// # Errors
+/// If the ring is empty, or empty and closed.
+pub fn pop<T: Copy>(consumer: &mut Consumer<T>) -> Result<T, PopError> {
+    let item = *consumer.peek(0)?;
+    consumer.release(1);
+    Ok(item)
 }
 
 /// An outcome that must occur in at least one execution; otherwise the model checks less than it

@@ -4,7 +4,7 @@
 #![cfg(loom)]
 
 use echoless::transport::{Consumer, PopError, Producer, PushError, ring};
-use echoless_loom::{Preemptions, Sometimes, check};
+use echoless_loom::{Preemptions, Sometimes, check, pop, push};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -14,8 +14,8 @@ use loom::thread;
 fn model<T: Default + 'static, P: 'static, C: 'static>(
     property: &str,
     capacity: usize,
-    push: fn(Producer<T>) -> P,
-    pop: fn(Consumer<T>) -> C,
+    produce: fn(Producer<T>) -> P,
+    consume: fn(Consumer<T>) -> C,
     verify: fn(P, C),
 ) {
     let bounded = move || ring::bounded(capacity).expect("a small power of two");
@@ -24,8 +24,8 @@ fn model<T: Default + 'static, P: 'static, C: 'static>(
         Preemptions::Any,
         move || {
             let (producer, consumer) = bounded();
-            let popping = thread::spawn(move || pop(consumer));
-            let pushed = push(producer);
+            let popping = thread::spawn(move || consume(consumer));
+            let pushed = produce(producer);
             verify(pushed, popping.join().unwrap());
         },
     );
@@ -34,8 +34,8 @@ fn model<T: Default + 'static, P: 'static, C: 'static>(
         Preemptions::Any,
         move || {
             let (producer, consumer) = bounded();
-            let pushing = thread::spawn(move || push(producer));
-            let popped = pop(consumer);
+            let pushing = thread::spawn(move || produce(producer));
+            let popped = consume(consumer);
             verify(pushing.join().unwrap(), popped);
         },
     );
@@ -50,26 +50,25 @@ fn ring_fifo() {
         4,
         |mut producer| {
             for item in 1..=3_u64 {
-                assert_eq!(producer.try_push(item), Ok(()), "there is room for all");
+                assert_eq!(push(&mut producer, item), Ok(()), "there is room for all");
             }
             producer
         },
         |mut consumer| {
-            let popped: Vec<u64> = (0..3).filter_map(|_| consumer.try_pop().ok()).collect();
+            let popped: Vec<u64> = (0..3).filter_map(|_| pop(&mut consumer).ok()).collect();
             (consumer, popped)
         },
         |producer, (mut consumer, mut popped)| {
             popped.extend(consumer.drain());
             assert_eq!(popped, [1, 2, 3]);
-            assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+            assert_eq!(pop(&mut consumer), Err(PopError::Empty));
             drop(producer);
-            assert_eq!(consumer.try_pop(), Err(PopError::Closed));
+            assert_eq!(pop(&mut consumer), Err(PopError::Closed));
         },
     );
 }
 
-/// Slots are reused without loss; Full only if the ring is full, and the error returns the item (2
-/// slots, 4 items).
+/// Slots are reused without loss; Full only if the ring is full (2 slots, 4 items).
 #[test]
 fn ring_wrap_around() {
     static SLOTS_REUSED: Sometimes = Sometimes::new();
@@ -79,14 +78,14 @@ fn ring_wrap_around() {
         2,
         |mut producer| {
             let mut items = 0..4_u64;
-            let rejected = items.find_map(|item| producer.try_push(item).err());
+            let rejected = items.find_map(|item| push(&mut producer, item).err());
             if let Some(error) = rejected {
-                assert_eq!(error, PushError::Full(items.start - 1));
+                assert_eq!(error, PushError::Full);
             }
             (producer, rejected.map_or(4, |_| items.start - 1))
         },
         |mut consumer| {
-            let popped: Vec<u64> = (0..3).filter_map(|_| consumer.try_pop().ok()).collect();
+            let popped: Vec<u64> = (0..3).filter_map(|_| pop(&mut consumer).ok()).collect();
             (consumer, popped)
         },
         |(_producer, pushed), (mut consumer, mut popped)| {
@@ -115,6 +114,7 @@ fn ring_in_place() {
                 };
                 *slot = [item, 10 * item];
                 slot.publish();
+                producer.notify();
             }
             (producer, 3)
         },
@@ -153,14 +153,14 @@ fn ring_close_vs_push() {
         "ring_close_vs_push",
         2,
         |mut producer| {
-            let first = producer.try_push(1_u64);
-            let second = producer.try_push(2);
+            let first = push(&mut producer, 1_u64);
+            let second = push(&mut producer, 2);
             (producer, first, second)
         },
-        |mut consumer| consumer.try_pop(),
+        |mut consumer| pop(&mut consumer),
         |(mut producer, first, second), popped| {
-            assert!(matches!(first, Ok(()) | Err(PushError::Closed(1))));
-            assert!(matches!(second, Ok(()) | Err(PushError::Closed(2))));
+            assert!(matches!(first, Ok(()) | Err(PushError::Closed)));
+            assert!(matches!(second, Ok(()) | Err(PushError::Closed)));
             assert!(
                 first.is_ok() || second.is_err(),
                 "a closed ring stays closed"
@@ -169,8 +169,8 @@ fn ring_close_vs_push() {
                 Ok(item) => assert_eq!((item, first), (1, Ok(()))),
                 Err(error) => assert_eq!(error, PopError::Empty),
             }
-            assert_eq!(producer.try_push(3), Err(PushError::Closed(3)));
-            assert_eq!(producer.push_batch([4]), Err(PushError::Closed(())));
+            assert_eq!(push(&mut producer, 3), Err(PushError::Closed));
+            assert_eq!(producer.push_batch([4]), Err(PushError::Closed));
             BOTH_PUSHED.note(second.is_ok());
             NONE_PUSHED.note(first.is_err());
             POPPED.note(popped.is_ok());
@@ -189,13 +189,13 @@ fn ring_close_vs_pop() {
         "ring_close_vs_pop",
         2,
         |mut producer| {
-            assert_eq!(producer.try_push(1_u64), Ok(()));
-            assert_eq!(producer.try_push(2), Ok(()));
+            assert_eq!(push(&mut producer, 1_u64), Ok(()));
+            assert_eq!(push(&mut producer, 2), Ok(()));
         },
         |mut consumer| {
             let mut popped = Vec::new();
             loop {
-                match consumer.try_pop() {
+                match pop(&mut consumer) {
                     Ok(item) => popped.push(item),
                     Err(PopError::Empty) => {
                         WAITED.note(true);
@@ -207,7 +207,7 @@ fn ring_close_vs_pop() {
         },
         |(), (mut consumer, popped)| {
             assert_eq!(popped, [1, 2], "pushed items come before Closed");
-            assert_eq!(consumer.try_pop(), Err(PopError::Closed));
+            assert_eq!(pop(&mut consumer), Err(PopError::Closed));
         },
     );
     WAITED.assert();
@@ -224,13 +224,13 @@ fn ring_consumer_close_then_pop() {
         2,
         |mut producer| {
             let pushed = (1..=2_u64)
-                .take_while(|item| producer.try_push(*item).is_ok())
+                .take_while(|item| push(&mut producer, *item).is_ok())
                 .count();
             (producer, pushed as u64)
         },
         |mut consumer| {
             consumer.close();
-            let popped: Vec<u64> = std::iter::from_fn(|| consumer.try_pop().ok()).collect();
+            let popped: Vec<u64> = std::iter::from_fn(|| pop(&mut consumer).ok()).collect();
             assert_eq!(
                 consumer.peek(0).err().unwrap_or(PopError::Closed),
                 PopError::Closed
@@ -243,7 +243,7 @@ fn ring_consumer_close_then_pop() {
             NONE_PUSHED.note(pushed == 0);
             popped.extend(late);
             assert_eq!(popped, (1..=pushed).collect::<Vec<_>>(), "no item is lost");
-            assert_eq!(producer.try_push(3), Err(PushError::Closed(3)));
+            assert_eq!(push(&mut producer, 3), Err(PushError::Closed));
         },
     );
     AFTER_CLOSED.assert();
@@ -299,22 +299,17 @@ fn drop_drains() {
             let witness = Arc::new(());
             let mut pushed = 0;
             for _ in 0..3 {
-                match producer.try_push(Some(Arc::clone(&witness))) {
-                    Ok(()) => pushed += 1,
-                    Err(PushError::Full(item) | PushError::Closed(item)) => {
-                        assert!(item.is_some_and(|item| Arc::ptr_eq(&item, &witness)));
-                    }
-                }
+                let item = Some(Arc::clone(&witness));
+                pushed += usize::from(push(&mut producer, item).is_ok());
             }
             (witness, pushed)
         },
         |mut consumer| {
-            consumer
-                .try_pop()
-                .map(|item| item.expect("an item was pushed"))
+            let popped = consumer.drain().next();
+            popped.map(|item| item.expect("an item was pushed"))
         },
         |(witness, pushed), popped| {
-            let held = usize::from(popped.is_ok());
+            let held = usize::from(popped.is_some());
             assert_eq!(
                 Arc::strong_count(&witness),
                 1 + held,

@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use echoless::{KeyHash, SharedFilter, SharedLayout, SharedSpec, Verdict, Verdicts};
+use echoless::{Batch, KeyHash, SharedFilter, SharedLayout, SharedSpec, Verdict, Verdicts};
 use echoless_loom::{Preemptions, Sometimes, check, duplicates as duplicates_of};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
@@ -44,13 +44,13 @@ impl Outcome {
     fn of(filter: &SharedFilter, duplicates: Vec<Vec<bool>>) -> Self {
         // The word itself is private. Compare what depends on it: the fill, the keys it holds, and
         // its reaction to further keys.
-        let mut word = vec![filter.expected_fpr().to_bits()];
+        let mut word = vec![filter.report().expected_fpr.unwrap().to_bits()];
         for key in (1..12).map(KeyHash::from_uniform) {
             word.push(u64::from(filter.contains(key)));
         }
         for key in (100..105).map(KeyHash::from_uniform) {
             filter.observe_one(key);
-            word.push(filter.expected_fpr().to_bits());
+            word.push(filter.report().expected_fpr.unwrap().to_bits());
         }
         Self { duplicates, word }
     }
@@ -347,7 +347,7 @@ fn window_one_fresh_at_two_clocks() {
         0,
         |filter| {
             let mut verdicts = Verdicts::new();
-            filter.observe_at(&[B], &[256], &mut verdicts);
+            filter.observe(Batch::at_each(&[B], &[256]), &mut verdicts);
             verdicts.is_duplicate(0)
         },
         |filter| is_duplicate(filter, B),
@@ -447,7 +447,7 @@ fn window_sweep_vs_observe() {
 fn window_two_threads_move_the_clock() {
     let observe_at = |filter: &SharedFilter, tick| {
         let mut verdicts = Verdicts::new();
-        filter.observe_at(&[A], &[tick], &mut verdicts);
+        filter.observe(Batch::at_each(&[A], &[tick]), &mut verdicts);
         verdicts.is_duplicate(0)
     };
     with_a_clock(

@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, Wake, Waker};
 
 use echoless::transport::{Attention, Consumer, Parker, PopError, Producer, Wait, ring};
-use echoless_loom::{Preemptions, Sometimes, check};
+use echoless_loom::{Preemptions, Sometimes, check, pop, push};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -27,8 +27,8 @@ fn between<T: Default>(
 /// A thread that pushes 7 and 8, and returns its end of the ring.
 fn push_two(mut producer: Producer<u64>) -> thread::JoinHandle<Producer<u64>> {
     thread::spawn(move || {
-        assert_eq!(producer.try_push(7), Ok(()));
-        assert_eq!(producer.try_push(8), Ok(()));
+        assert_eq!(push(&mut producer, 7), Ok(()));
+        assert_eq!(push(&mut producer, 8), Ok(()));
         producer
     })
 }
@@ -42,9 +42,9 @@ fn wait_no_lost_wakeup() {
         let pushing = push_two(producer);
         for item in [7, 8] {
             reader.wait_until(Wait::Shared, || consumer.is_ready());
-            assert_eq!(consumer.try_pop(), Ok(item));
+            assert_eq!(pop(&mut consumer), Ok(item));
         }
-        assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+        assert_eq!(pop(&mut consumer), Err(PopError::Empty));
         drop(pushing.join().unwrap());
     });
 }
@@ -59,7 +59,7 @@ fn wait_for_several_items() {
         producer.wake_when_awaited();
         let pushing = thread::spawn(move || {
             for item in 1..=3 {
-                assert_eq!(producer.try_push(item), Ok(()));
+                assert_eq!(push(&mut producer, item), Ok(()));
             }
             // Its close would wake the reader.
             producer
@@ -70,7 +70,7 @@ fn wait_for_several_items() {
             consumer.wake_when(Some(count));
             reader.wait_until(Wait::Shared, || consumer.has(count));
             for item in next..next + count as u64 {
-                assert_eq!(consumer.try_pop(), Ok(item));
+                assert_eq!(pop(&mut consumer), Ok(item));
             }
             next += count as u64;
         }
@@ -87,15 +87,15 @@ fn wait_for_room() {
         let pushing = thread::spawn(move || {
             for item in 1..=3 {
                 writer.wait_until(Wait::Shared, || producer.is_ready());
-                assert_eq!(producer.try_push(item), Ok(()));
+                assert_eq!(push(&mut producer, item), Ok(()));
             }
         });
         for item in 1..=3 {
             reader.wait_until(Wait::Shared, || consumer.is_ready());
-            assert_eq!(consumer.try_pop(), Ok(item));
+            assert_eq!(pop(&mut consumer), Ok(item));
         }
         reader.wait_until(Wait::Shared, || consumer.is_ready());
-        assert_eq!(consumer.try_pop(), Err(PopError::Closed));
+        assert_eq!(pop(&mut consumer), Err(PopError::Closed));
         pushing.join().unwrap();
     });
 }
@@ -108,18 +108,18 @@ fn close_wakes() {
         let (mut writer, mut reader) = (Parker::new(), Parker::new());
         let (mut full, unread) = between::<u64>(&writer, &reader, 1);
         let (unwritten, mut empty) = between::<u64>(&writer, &reader, 1);
-        assert_eq!(full.try_push(1), Ok(()));
+        assert_eq!(push(&mut full, 1), Ok(()));
         let writing = thread::spawn(move || {
             drop(unwritten);
             writer.wait_until(Wait::Shared, || full.is_ready());
-            full.try_push(2)
+            push(&mut full, 2)
         });
         reader.wait_until(Wait::Shared, || empty.is_ready());
-        assert_eq!(empty.try_pop(), Err(PopError::Closed));
+        assert_eq!(pop(&mut empty), Err(PopError::Closed));
         drop(unread);
         assert_eq!(
             writing.join().unwrap(),
-            Err(echoless::transport::PushError::Closed(2))
+            Err(echoless::transport::PushError::Closed)
         );
     });
 }
@@ -133,11 +133,11 @@ fn doorbell_many_wakers() {
         let (mut one, mut from_one) = between(&writer, &reader, 1);
         let (mut two, mut from_two) = between(&writer, &reader, 1);
         let first = thread::spawn(move || {
-            assert_eq!(one.try_push(1), Ok(()));
+            assert_eq!(push(&mut one, 1), Ok(()));
             one
         });
         let second = thread::spawn(move || {
-            assert_eq!(two.try_push(2), Ok(()));
+            assert_eq!(push(&mut two, 2), Ok(()));
             two
         });
         let mut popped = [None, None];
@@ -147,8 +147,8 @@ fn doorbell_many_wakers() {
             reader.wait_until(Wait::Shared, || {
                 (waits_for_one && from_one.is_ready()) || (waits_for_two && from_two.is_ready())
             });
-            popped[0] = popped[0].or_else(|| from_one.try_pop().ok());
-            popped[1] = popped[1].or_else(|| from_two.try_pop().ok());
+            popped[0] = popped[0].or_else(|| pop(&mut from_one).ok());
+            popped[1] = popped[1].or_else(|| pop(&mut from_two).ok());
         }
         assert_eq!(popped, [Some(1), Some(2)]);
         drop((first.join().unwrap(), second.join().unwrap()));
@@ -180,7 +180,7 @@ fn hint_wakes_who_waits_for_it() {
                     doorbell.hint();
                 })
             };
-            reader.wait_while(Wait::Shared, || {
+            reader.wait_while(None, Wait::Shared, || {
                 let seen = |change: usize| changes[change].load(Ordering::Acquire);
                 match (seen(0), seen(1)) {
                     (true, true) => None,
@@ -207,9 +207,9 @@ fn task_no_lost_wakeup() {
                     (!consumer.is_ready()).then_some(Attention::Wakes)
                 })
             }));
-            assert_eq!(consumer.try_pop(), Ok(item));
+            assert_eq!(pop(&mut consumer), Ok(item));
         }
-        assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+        assert_eq!(pop(&mut consumer), Err(PopError::Empty));
         drop(reader);
         drop(pushing.join().unwrap());
     });
@@ -272,7 +272,7 @@ fn thread_waits_after_a_task() {
         let (writer, mut reader) = (Parker::new(), Parker::new());
         let (mut producer, mut consumer) = between(&writer, &reader, 1);
         let pushing = thread::spawn(move || {
-            assert_eq!(producer.try_push(7), Ok(()));
+            assert_eq!(push(&mut producer, 7), Ok(()));
             producer
         });
         loom::future::block_on(poll_fn(|context| {
@@ -283,7 +283,7 @@ fn thread_waits_after_a_task() {
             std::task::Poll::Ready(())
         }));
         reader.wait_until(Wait::Shared, || consumer.is_ready());
-        assert_eq!(consumer.try_pop(), Ok(7));
+        assert_eq!(pop(&mut consumer), Ok(7));
         drop(pushing.join().unwrap());
     });
 }
@@ -316,7 +316,7 @@ fn request_response() {
                 drop(message);
                 inbox.release(1);
                 server.wait_until(Wait::Shared, || outbox.is_ready());
-                assert_eq!(outbox.try_push(mask), Ok(()));
+                assert_eq!(push(&mut outbox, mask), Ok(()));
             }
         });
         let batches: [&[u64]; 3] = [&[5, 6], &[6], &[7, 5]];
@@ -327,15 +327,16 @@ fn request_response() {
             message.len = keys.len();
             message.keys[..keys.len()].copy_from_slice(keys);
             message.publish();
+            requests.notify();
             answers.extend(masks.drain());
         }
         while answers.len() < batches.len() {
             port.wait_until(Wait::Shared, || masks.is_ready());
-            answers.push(masks.try_pop().expect("the ring has a mask"));
+            answers.push(pop(&mut masks).expect("the ring has a mask"));
         }
         assert_eq!(answers, [0b00, 0b1, 0b10]);
         drop(requests);
         assert_eq!(serving.join().unwrap(), [5, 6, 6, 7, 5]);
-        assert_eq!(masks.try_pop(), Err(PopError::Closed));
+        assert_eq!(pop(&mut masks), Err(PopError::Closed));
     });
 }

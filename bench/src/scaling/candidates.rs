@@ -224,7 +224,8 @@ pub(super) fn shared(
         kind,
         threads,
         move |batches| {
-            let before = filter.expected_fpr();
+            let rate = || filter.report().expected_fpr.unwrap_or(0.0);
+            let before = rate();
             let (duplicates, forgotten) = (AtomicU64::new(0), AtomicU64::new(0));
             let timing = on_threads(streams.iter_mut().collect(), |_, stream: &mut Stream| {
                 let mut verdicts = Verdicts::new();
@@ -252,7 +253,7 @@ pub(super) fn shared(
             let duplicates = duplicates.into_inner();
             match kind {
                 StreamKind::Distinct => {
-                    check_rate(duplicates, keys, before, filter.expected_fpr())?;
+                    check_rate(duplicates, keys, before, rate())?;
                 }
                 // Over all threads and rounds, exactly one verdict is Fresh.
                 StreamKind::Hot => {

@@ -132,7 +132,7 @@ impl Setting<'_> {
         let runs = (seeds.end - seeds.start) as f64;
         let mut sums = Sums::default();
         for seed in seeds {
-            let mut filter = self.spec.build_sliced()?;
+            let mut filter = self.spec.build()?;
             let keys = self.input.hashes(seed);
             let mut inserted = Vec::new();
             for event in &self.input.distinct {
@@ -140,7 +140,7 @@ impl Setting<'_> {
                     inserted.push(*event as usize);
                 }
             }
-            let slices = filter.slices_mut();
+            let slices = filter.slices_mut().ok_or("no slices")?;
             for slice in (0..SLICES).filter(|slice| slice % RANGE < self.failed) {
                 slices.fail(&[slice as usize])?;
             }

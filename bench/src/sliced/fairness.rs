@@ -62,9 +62,9 @@ impl Setting<'_> {
         let runs = (seeds.end - seeds.start) as f64;
         let (mut evenness, mut largest) = (0.0, 0.0);
         for seed in seeds {
-            let mut filter = self.spec.build_sliced()?;
+            let mut filter = self.spec.build()?;
             filter.observe(&self.input.keys(seed), &mut Verdicts::new());
-            let slices = filter.slices();
+            let slices = filter.slices().ok_or("no slices")?;
             evenness += fairness(slices.loads()) / runs;
             largest += largest_fraction(slices.loads()) / runs;
         }

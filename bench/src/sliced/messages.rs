@@ -94,10 +94,10 @@ impl Setting<'_> {
     }
 
     fn rows(&self, seed: u64) -> Result<[Row; 2], Failure> {
-        let mut filter = self.spec.build_sliced()?;
+        let mut filter = self.spec.build()?;
         filter.observe(&self.input.keys(seed), &mut Verdicts::new());
         let cells = filter.tally().cells.ok_or("no cells")?.total;
-        let counts = filter.slices().counts();
+        let counts = filter.slices().ok_or("no slices")?.counts();
         let (probed, messages) = self.formulas(cells);
         let arrivals = counts.observed as f64;
         let row = |measure, count: u64| Row {

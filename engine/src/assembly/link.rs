@@ -192,11 +192,11 @@ impl PortLink {
         match self.requests.vacant() {
             Ok(mut slot) => {
                 slot.write(tick, looks_up, keys);
-                slot.publish_without_notify();
+                slot.publish();
                 Ok(())
             }
             Err(error) => {
-                check!(error == PushError::Closed(()), "a request without room");
+                check!(error == PushError::Closed, "a request without room");
                 Err(self.closed_error())
             }
         }

@@ -33,10 +33,8 @@ pub(super) struct OwnedFilter<F> {
     /// the first one.
     clock: Option<u64>,
     state: Arc<PartitionState<F>>,
-    /// While the filter is saved. A filter that is lost or taken out ends it.
+    /// While the filter is saved. The loss of the filter ends it.
     recorder: Option<Box<Recorder>>,
-    /// Whether a filter panicked here.
-    was_lost: bool,
 }
 
 /// Marks the partition as lost if the thread of its owner unwinds, so that peers can distinguish a
@@ -61,7 +59,6 @@ impl<F: Filter> OwnedFilter<F> {
             clock: None,
             state,
             recorder: None,
-            was_lost: false,
         }
     }
 
@@ -173,13 +170,6 @@ impl<F: Filter> OwnedFilter<F> {
         self.filter.as_ref()
     }
 
-    /// The filter, to be [put back](Self::put_back). None if the partition is lost.
-    pub(super) fn take(&mut self) -> Option<F> {
-        self.present()?;
-        self.end_recording();
-        self.filter.take()
-    }
-
     /// The clock of the stream; 0 before the first tick.
     pub(super) fn clock(&self) -> u64 {
         self.clock.unwrap_or(0)
@@ -187,7 +177,6 @@ impl<F: Filter> OwnedFilter<F> {
 
     /// Records what the filter observes from now on.
     pub(super) fn record(&mut self, recorder: Recorder) {
-        self.was_lost = false;
         self.recorder = Some(Box::new(recorder));
     }
 
@@ -196,20 +185,11 @@ impl<F: Filter> OwnedFilter<F> {
         self.recorder.as_deref_mut()
     }
 
-    /// Whether a filter panicked since the recorder began.
-    pub(super) const fn was_lost(&self) -> bool {
-        self.was_lost
-    }
-
-    /// Takes back the filter that was [taken](Self::take).
-    pub(super) fn put_back(&mut self, filter: F) {
-        self.filter = Some(filter);
-    }
-
     /// The filter, or the message of its panic if the partition is lost.
     pub(super) fn into_filter(mut self) -> Result<F, String> {
         loop {
-            if let Some(filter) = self.take() {
+            self.present();
+            if let Some(filter) = self.filter.take() {
                 return Ok(filter);
             }
             // None: a filter was left meanwhile.
@@ -227,7 +207,6 @@ impl<F: Filter> OwnedFilter<F> {
         let filter = self.filter.take();
         contain(|| drop(filter));
         self.recorder = None;
-        self.was_lost = true;
         self.state.record_panic(panic);
     }
 }

@@ -21,11 +21,6 @@ pub struct EngineCounts {
     pub unknown: u64,
 }
 
-#[cfg(feature = "serde")]
-crate::serde_report::as_struct! {
-    EngineCounts { judged, duplicates, unknown }
-}
-
 impl Sum for EngineCounts {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
         counts.fold(Self::default(), |sum, counts| Self {

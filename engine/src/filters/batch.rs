@@ -19,6 +19,17 @@ pub enum Ticks<'a> {
     Each(&'a [u64]),
 }
 
+impl Ticks<'_> {
+    /// The tick of the last key, if there is one.
+    pub(crate) fn last(self) -> Option<u64> {
+        match self {
+            Self::Unmoved => None,
+            Self::One(tick) => Some(tick),
+            Self::Each(ticks) => ticks.last().copied(),
+        }
+    }
+}
+
 /// Some keys in the order of the stream, and [when](Ticks) they are judged.
 ///
 /// A batch without keys at a tick moves the clock and does nothing else. So a filter that passes
@@ -153,6 +164,18 @@ impl<'a> Batch<'a> {
 
 impl<'a> From<&'a [KeyHash]> for Batch<'a> {
     fn from(keys: &'a [KeyHash]) -> Self {
+        Self::new(keys)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [KeyHash; N]> for Batch<'a> {
+    fn from(keys: &'a [KeyHash; N]) -> Self {
+        Self::new(keys)
+    }
+}
+
+impl<'a> From<&'a Vec<KeyHash>> for Batch<'a> {
+    fn from(keys: &'a Vec<KeyHash>) -> Self {
         Self::new(keys)
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::batch::Batch;
+use super::sliced::Sliced;
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 use crate::verdicts::{Verdict, Verdicts};
@@ -14,7 +15,8 @@ use crate::verdicts::{Verdict, Verdicts};
 /// keys and their ticks, and every other observation, the clock included, goes through it. So a
 /// filter around another one forwards the required methods, and nothing else can be forgotten:
 /// [`prefetch`](Self::prefetch), [`contains_each`](Self::contains_each) and
-/// [`memory_bytes`](Self::memory_bytes) only make a filter faster, and nothing implements the rest.
+/// [`memory_bytes`](Self::memory_bytes) only make a filter faster, [`slices`](Self::slices) are those
+/// of few filters, and nothing implements the rest.
 ///
 /// A filter is `Send` and `Sync`, so threads can own one, call [`contains`](Self::contains) of the
 /// same one, and pass the errors that return filters on as `Box<dyn Error + Send + Sync>`.
@@ -116,6 +118,16 @@ pub trait Filter: Send + Sync {
     /// ```
     fn provide_memory(&self, _share: usize, _shares: usize) {}
 
+    /// The slices of the filter, if it is made of slices that can fail.
+    fn slices(&self) -> Option<&dyn Sliced> {
+        None
+    }
+
+    /// As [`slices`](Self::slices), to fail and restore them.
+    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+        None
+    }
+
     /// Whether each key [would be a duplicate now](Self::contains), for the batch as it is: a key
     /// that occurs twice in it is not a duplicate for that. Changes nothing. Resizes `verdicts` to
     /// the batch.
@@ -215,19 +227,19 @@ pub fn report_of<F: Filter>(partitions: &[F]) -> Report {
 macro_rules! forward {
     (
         &self: $(fn $name:ident($($value:ident: $type:ty),*) $(-> $result:ty)?;)*
-        &mut self: $(fn $mut_name:ident($($mut_value:ident: $mut_type:ty),*);)*
+        &mut self: $(fn $mut_name:ident($($mut_value:ident: $mut_type:ty),*) $(-> $mut_result:ty)?;)*
     ) => {
         $(fn $name(&self, $($value: $type),*) $(-> $result)? {
             (**self).$name($($value),*)
         })*
-        $(fn $mut_name(&mut self, $($mut_value: $mut_type),*) {
-            (**self).$mut_name($($mut_value),*);
+        $(fn $mut_name(&mut self, $($mut_value: $mut_type),*) $(-> $mut_result)? {
+            (**self).$mut_name($($mut_value),*)
         })*
     };
 }
 pub(super) use forward;
 
-/// What is passed on to the filter behind a pointer: what is required, and what makes it faster.
+/// What is passed on to the filter behind a pointer: all that a filter may implement.
 macro_rules! forward_to_pointee {
     () => {
         forward! {
@@ -239,9 +251,11 @@ macro_rules! forward_to_pointee {
             fn prefetch(keys: &[KeyHash]);
             fn provide_memory(share: usize, shares: usize);
             fn contains_each(keys: &[KeyHash], verdicts: &mut Verdicts);
+            fn slices() -> Option<&dyn Sliced>;
             &mut self:
             fn observe_batch(batch: Batch<'_>, duplicates: &mut [u64]);
             fn clear();
+            fn slices_mut() -> Option<&mut dyn Sliced>;
         }
     };
 }

@@ -18,4 +18,4 @@ pub use batch::{Batch, Ticks};
 pub use filter::{Filter, report_of};
 pub use replacement::Replacement;
 pub use row::{Facts, Form};
-pub use sliced::{SliceCounts, Sliced, SlicedFilter};
+pub use sliced::{SliceCounts, Sliced};

@@ -41,9 +41,6 @@ pub(super) trait ReplacementPolicy: Copy + fmt::Debug + Send + Sync + 'static {
     /// The moment from which distinct keys bring a key closer to its eviction. `None` if copies of
     /// other keys do so, too.
     const AGE_ORIGIN: Option<AgeOrigin>;
-    /// Whether a duplicate renews its key in the lines with a window that follow this policy.
-    /// `None` if there are none.
-    const REFRESH: Option<bool>;
 
     /// The slots that move up, as a run of bits from bit 0 on; all of them if `found` is 0. Bit `i`
     /// of `found` is set if slot `i` of the `slots` slots (at most 64) holds the key's fingerprint.
@@ -72,7 +69,6 @@ impl ReplacementPolicy for Fifo {
     const RECORDS_DUPLICATES: bool = false;
     const CHANGED_BY_DUPLICATES: bool = false;
     const AGE_ORIGIN: Option<AgeOrigin> = Some(AgeOrigin::Recorded);
-    const REFRESH: Option<bool> = Some(false);
 
     #[inline(always)]
     fn moved(found: u64, slots: u32) -> u64 {
@@ -97,7 +93,6 @@ impl ReplacementPolicy for Lru {
     const FILTER: &'static str = "rowlru";
     const RECORDS_DUPLICATES: bool = false;
     const AGE_ORIGIN: Option<AgeOrigin> = Some(AgeOrigin::LastSeen);
-    const REFRESH: Option<bool> = Some(true);
 
     #[inline(always)]
     fn moved(found: u64, _slots: u32) -> u64 {
@@ -115,7 +110,6 @@ impl ReplacementPolicy for Qqhtd {
     const FILTER: &'static str = "qqhtd";
     const RECORDS_DUPLICATES: bool = true;
     const AGE_ORIGIN: Option<AgeOrigin> = None;
-    const REFRESH: Option<bool> = None;
 
     #[inline(always)]
     fn moved(_found: u64, _slots: u32) -> u64 {
@@ -186,14 +180,6 @@ macro_rules! policies {
             pub const fn records_duplicates(self) -> bool {
                 match self {
                     $(Self::$policy => $policy::RECORDS_DUPLICATES,)*
-                }
-            }
-
-            /// Whether a duplicate renews its key in the lines with a window that follow the
-            /// policy; `None` if there are none.
-            pub(crate) const fn refresh(self) -> Option<bool> {
-                match self {
-                    $(Self::$policy => $policy::REFRESH,)*
                 }
             }
 

@@ -1,39 +1,9 @@
 //! Slices that fail and are restored while the filter is in use, and the counters of a sliced
 //! filter.
 
-use std::fmt;
-
-use super::filter::Filter;
 use crate::error::SpecError;
 
-/// A filter with slices that can fail.
-/// [`FilterSpec::build_sliced`](crate::FilterSpec::build_sliced) builds one.
-pub trait SlicedFilter: Filter {
-    /// The slices of the filter.
-    fn slices(&self) -> &dyn Sliced;
-
-    /// The slices of the filter, to fail and restore them.
-    fn slices_mut(&mut self) -> &mut dyn Sliced;
-}
-
-impl<F: SlicedFilter + ?Sized> SlicedFilter for Box<F> {
-    fn slices(&self) -> &dyn Sliced {
-        (**self).slices()
-    }
-
-    fn slices_mut(&mut self) -> &mut dyn Sliced {
-        (**self).slices_mut()
-    }
-}
-
-impl fmt::Debug for dyn SlicedFilter {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let filter: &dyn Filter = self;
-        filter.fmt(formatter)
-    }
-}
-
-/// The slices of a [`SlicedFilter`].
+/// The [slices](crate::Filter::slices) of a filter.
 ///
 /// A slice is named by a path: `[2]` is slice 2, and in a diced filter `[2, 5]` is piece 5 of slice
 /// 2. A slice that fails loses its keys, and the policy of the filter decides the keys that need

@@ -82,14 +82,14 @@ use crate::verdicts::{Verdict, Verdicts};
 /// ```
 /// With a window of 600 ticks:
 /// ```
-/// use echoless::{KeyHasher, SharedSpec, Verdict, Verdicts};
+/// use echoless::{Batch, KeyHasher, SharedSpec, Verdict, Verdicts};
 /// let spec: SharedSpec = "stamped:window=600,refresh=false,memory=1MiB".parse()?;
 /// let filter = spec.build()?;
 /// let keys = [KeyHasher::seeded(0).hash(b"alarm 17"); 3];
 /// let mut verdicts = Verdicts::new();
 /// std::thread::scope(|scope| scope.spawn(|| filter.advance_to(1000)).join().unwrap());
 /// // The second is late: it is judged at the clock.
-/// filter.observe_at(&keys, &[1000, 400, 1600], &mut verdicts);
+/// filter.observe(Batch::at_each(&keys, &[1000, 400, 1600]), &mut verdicts);
 /// assert_eq!(verdicts.to_bools(), [false, true, true]);
 /// // A key may be remembered some ticks longer than the window.
 /// let window = filter.report().window.unwrap();
@@ -168,25 +168,16 @@ impl SharedFilter {
         self.observe_batch(Batch::at(&[], tick), &mut []);
     }
 
-    /// Tests and records a batch in order; `verdicts` is resized to it.
-    pub fn observe(&self, keys: &[KeyHash], verdicts: &mut Verdicts) {
-        verdicts.reset(keys.len());
-        self.observe_batch(Batch::new(keys), verdicts.words_mut());
-    }
-
-    /// Tests and records a batch in order, each key [at its own tick](Batch::at_each); `verdicts`
-    /// is resized to it.
-    ///
-    /// # Panics
-    /// If `ticks` is not as long as `keys`.
-    pub fn observe_at(&self, keys: &[KeyHash], ticks: &[u64], verdicts: &mut Verdicts) {
-        let batch = Batch::at_each(keys, ticks);
-        verdicts.reset(keys.len());
+    /// Tests and records a batch in order, and moves the clock to its ticks; `verdicts` is resized
+    /// to it.
+    pub fn observe<'b>(&self, batch: impl Into<Batch<'b>>, verdicts: &mut Verdicts) {
+        let batch = batch.into();
+        verdicts.reset(batch.keys().len());
         self.observe_batch(batch, verdicts.words_mut());
     }
 
-    /// Tests and records a batch in order, and moves the clock to its ticks. The bits of
-    /// `duplicates` are those of [`Filter::observe_batch`](crate::Filter::observe_batch).
+    /// As [`observe`](Self::observe). The bits of `duplicates` are those of
+    /// [`Filter::observe_batch`](crate::Filter::observe_batch).
     ///
     /// # Panics
     /// If `duplicates` is not `keys.len().div_ceil(64)` words long.

@@ -123,13 +123,6 @@ impl SharedFilter {
         }
     }
 
-    /// The current probability that a key never observed before is a duplicate; see
-    /// [`report`](Self::report) for its cost.
-    #[must_use]
-    pub fn expected_fpr(&self) -> f64 {
-        self.report().expected_fpr.unwrap_or(0.0)
-    }
-
     /// The words of all lines, or of so many, in blocks that are evenly spread: a multiple of
     /// [`BLOCK_LINES`]. Keys spread evenly as well, by their hashes.
     fn sample(&self, most_lines: u64) -> WordSample {

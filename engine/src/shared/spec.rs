@@ -17,8 +17,7 @@ use crate::size::format_bytes;
 /// The text form is the layout and its options: `row4x16:memory=64MiB`, `row2x32:memory=1GiB`,
 /// `stamped:window=600,refresh=true,memory=64MiB`, `bloom:k=4,memory=64MiB` or
 /// `ageing:k=4,memory=64MiB`. `window` and `refresh` are those of the filters in lines, with the
-/// same defaults; `k` is 4 if it is not given. In a file (serde) a specification is this text.
-/// Values are checked when a text is parsed.
+/// same defaults; `k` is 4 if it is not given. Values are checked when a text is parsed.
 ///
 /// # Examples
 /// ```

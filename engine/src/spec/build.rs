@@ -2,10 +2,10 @@
 
 use super::filter::FilterSpec;
 use crate::error::{BuildError, SpecError};
-use crate::filters::adapters::layers::{Built, Layers};
+use crate::filters::adapters::layers::Layers;
 use crate::filters::adapters::tracked::{Tracked, TrackedFraction};
 use crate::filters::lines::LineFilter;
-use crate::filters::{Filter, Form, SlicedFilter};
+use crate::filters::{Filter, Form};
 use crate::partition::Partitioned;
 
 impl FilterSpec {
@@ -15,32 +15,7 @@ impl FilterSpec {
     /// [`BuildError`] if the memory is not set, a value is outside its range, or the memory cannot
     /// be allocated.
     pub fn build(&self) -> Result<Box<dyn Filter>, BuildError> {
-        Ok(self.track(self.needed_layers()?.build()?.into_filter()))
-    }
-
-    /// Builds a filter whose outermost adapter is slices, with access to them.
-    ///
-    /// # Errors
-    /// [`BuildError`] as for [`build`](Self::build), or if the filter has no slices.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::FilterSpec;
-    /// let spec: FilterSpec = "dense:memory=1MiB".parse()?;
-    /// assert!(spec.build_sliced().is_err());
-    /// # Ok::<(), echoless::BuildError>(())
-    /// ```
-    pub fn build_sliced(&self) -> Result<Box<dyn SlicedFilter>, BuildError> {
-        let Built::Sliced(filter) = self.needed_layers()?.build()? else {
-            let adapters = self.adapters.to_string();
-            let allowed = "horizontal or vertical, for a filter with slices";
-            return Err(SpecError::new("adapters", adapters, allowed).into());
-        };
-        Ok(if self.tracked == TrackedFraction::ALL {
-            filter
-        } else {
-            Box::new(Tracked::new(filter, self.tracked))
-        })
+        Ok(self.track(self.needed_layers()?.build()?))
     }
 
     /// Builds the filter as `count` partitions, each a contiguous range of its lines, for one owner

@@ -23,10 +23,10 @@ use crate::isa::Kernel;
 /// with the filter and are those of the whole. Adapters, and filters other than those in lines, are
 /// [registered](crate::extend) by a crate of their own, such as `echoless-papers`.
 ///
-/// The text of a [`FingerprintSpec`](crate::FingerprintSpec), the default filter, is accepted too,
-/// in the same places and with its memory: `fingerprint:fpr=1e-8,memory=64MiB`. Without
-/// `form=line`, `rowlru`, `qqht` and `qqhtd` are small fingerprints of a paper, with false positives
-/// in percent, which are registered, too.
+/// The default filter, a [`FingerprintSpec`](crate::FingerprintSpec), is accepted too, in the same
+/// places and with its memory: `fingerprint:fpr=1e-8,memory=64MiB`. Without `form=line`, `rowlru`,
+/// `qqht` and `qqhtd` are small fingerprints of a paper, with false positives in percent, which are
+/// registered, too.
 ///
 /// In a file (serde) a specification is a table of the same keys, `filter`, and `adapters` (one
 /// text) if there are any, or the text form as one string. In TOML:

@@ -1,8 +1,5 @@
 //! The specification of the default filter: a memory size and the highest false positive rate.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::filter::FilterSpec;
 use crate::error::{BuildError, SpecError};
 use crate::filters::lines::LineFilter;
@@ -13,9 +10,8 @@ use crate::isa::Kernel;
 use crate::kernels::PAGE_LINES;
 use crate::limits::open_fpr;
 use crate::memory::LINE_BYTES;
-use crate::options::{Allowed, Options, Value, names, value_of, write_named};
+use crate::options::{Allowed, Options, Value, names};
 use crate::partition::Partitioned;
-use crate::size::format_bytes;
 use crate::theory::dense::DenseGeometry;
 use crate::theory::fingerprints::{FingerprintGeometry, SlotWidth};
 
@@ -29,10 +25,8 @@ const DEFAULT_FPR: f64 = 1e-8;
 /// name the same filters are `qqht`, `rowlru` and `qqhtd` with `form=line`, `dense`, and `clocked`
 /// with a [window](Self::window); [`FilterSpec`] converts from this type.
 ///
-/// The text form is `fingerprint:fpr=1e-8,replacement=lru,memory=64MiB`, with `bits=32` instead of
-/// `fpr` once a width is set, and with `dense=true` or `window=600` if they are; all but `memory`
-/// may be left out. In a file (serde) a specification is this text. Values are checked when a text
-/// is parsed; a forced kernel is not part of it.
+/// In text it is a [`FilterSpec`], `fingerprint:fpr=1e-8,replacement=lru,memory=64MiB`, or with
+/// `bits=32` instead of `fpr`, `dense=true` or `window=600`; all but `memory` may be left out.
 ///
 /// Source: rows of quotient hash tables (paper 002, section 3), each as wide as a cache line.
 ///
@@ -45,9 +39,6 @@ const DEFAULT_FPR: f64 = 1e-8;
 /// let mut filter = spec.build()?;
 /// assert_eq!(filter.observe_one(key), Verdict::Fresh);
 /// assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-///
-/// let spec: FingerprintSpec = "fingerprint:fpr=1e-3,memory=64MiB".parse()?;
-/// assert_eq!(spec.to_string(), "fingerprint:fpr=1e-3,replacement=lru,memory=64MiB");
 ///
 /// let error = spec.max_fpr(1e-15).geometry().unwrap_err();
 /// assert!(error.to_string().starts_with("invalid fpr=1e-15: expected at least"));
@@ -81,22 +72,17 @@ impl FingerprintSpec {
     }
 
     /// Sets the highest false positive rate, between 0 and 1 (exclusive). It holds with every slot
-    /// occupied. Without effect once a [width](Self::slot_width) is set.
+    /// occupied. Without effect if a [width](Self::slot_width) is set.
     #[must_use]
     pub const fn max_fpr(mut self, rate: f64) -> Self {
-        if self.width.is_none() {
-            self.max_fpr = rate;
-        }
+        self.max_fpr = rate;
         self
     }
 
-    /// Sets the width of a slot. The highest false positive rate has no effect then, whether it was
-    /// set before or is set later.
+    /// Sets the width of a slot. The highest false positive rate has no effect then.
     #[must_use]
     pub const fn slot_width(mut self, width: SlotWidth) -> Self {
         self.width = Some(width);
-        // So that specifications of equal filters and texts are equal.
-        self.max_fpr = DEFAULT_FPR;
         self
     }
 
@@ -196,17 +182,13 @@ impl FingerprintSpec {
     /// The filter of this shape, by name.
     fn named(&self, shape: FingerprintGeometry) -> Result<FilterSpec, SpecError> {
         let replacement = self.replacement;
-        let name = match (self.window, replacement.refresh()) {
-            (Some(_), None) => {
-                let mut timed = Replacement::ALL.to_vec();
-                timed.retain(|policy| policy.refresh().is_some());
-                timed.sort_by_key(|policy| *policy != Replacement::default());
-                let names: Vec<&str> = timed.iter().map(|policy| policy.name()).collect();
-                let allowed = format!("{} with a window", names.join(" or "));
+        let name = match (self.window, replacement) {
+            (Some(_), Replacement::Qqhtd) => {
+                let allowed = "lru or fifo with a window";
                 return Err(SpecError::new("replacement", replacement.name(), allowed));
             }
-            (Some(window), Some(refresh)) => {
-                let dense = self.dense;
+            (Some(window), Replacement::Lru | Replacement::Fifo) => {
+                let (refresh, dense) = (replacement == Replacement::Lru, self.dense);
                 format!("clocked:window={window},refresh={refresh},dense={dense}")
             }
             (None, _) if self.dense => format!("dense:replacement={replacement}"),
@@ -287,6 +269,7 @@ impl FingerprintSpec {
     /// What precedes the options.
     pub(super) const NAME: &'static str = "fingerprint";
 
+    /// The values are checked when the specification becomes a [`FilterSpec`].
     pub(super) fn from_options(mut options: Options) -> Result<Self, SpecError> {
         let named = Named::parse(&HEAD, Form::Line, &mut options)?;
         let memory = options.memory()?;
@@ -294,40 +277,13 @@ impl FingerprintSpec {
         let width = named
             .given("bits")
             .map(|bits| SlotWidth::from_bits(bits as u32));
-        let spec = Self {
+        Ok(Self {
             max_fpr: named.decimal("fpr").unwrap_or(DEFAULT_FPR),
             width: width.transpose()?,
             replacement: named.choice("replacement", &Replacement::NAMED),
             dense: named.flag("dense"),
             window: named.given("window"),
             ..Self::new(memory)
-        };
-        spec.geometry().map(|_| spec)
-    }
-}
-
-impl fmt::Display for FingerprintSpec {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut options = vec![
-            match self.width {
-                Some(width) => ("bits", width.bits().to_string()),
-                None => ("fpr", format!("{:e}", self.max_fpr)),
-            },
-            ("replacement", self.replacement.to_string()),
-        ];
-        options.extend(self.dense.then(|| ("dense", "true".to_owned())));
-        options.extend(self.window.map(|ticks| ("window", ticks.to_string())));
-        options.push(("memory", format_bytes(self.memory_bytes)));
-        write_named(formatter, Self::NAME, &options)
-    }
-}
-
-impl FromStr for FingerprintSpec {
-    type Err = SpecError;
-
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        let (name, options) = text.split_once(':').unwrap_or((text, ""));
-        value_of("filter", &[(Self::NAME, ())], name.trim())?;
-        Self::from_options(Options::parse(options)?)
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! Specifications in files (serde): a table of `filter`, the options and `adapters` as in the text
-//! form (`"horizontal:slices=8"`), or the whole text form as one string; that alone for
-//! fingerprints by a rate, and shared filters.
+//! form (`"horizontal:slices=8"`), or the whole text form as one string.
 
 use std::fmt;
 
@@ -8,10 +7,8 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::FingerprintSpec;
 use super::filter::FilterSpec;
 use crate::options::Options;
-use crate::shared::SharedSpec;
 
 impl Serialize for FilterSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -117,22 +114,3 @@ impl Visitor<'_> for OptionVisitor {
         Ok(OptionText(value.to_string()))
     }
 }
-
-macro_rules! as_text {
-    ($($spec:ty),*) => {$(
-        impl Serialize for $spec {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $spec {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(D::Error::custom)
-            }
-        }
-    )*};
-}
-
-as_text!(FingerprintSpec, SharedSpec);

@@ -135,7 +135,7 @@ impl serde::Serialize for StateSpec {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Lines(spec) => spec.serialize(serializer),
-            Self::Shared(spec) => spec.serialize(serializer),
+            Self::Shared(spec) => serializer.collect_str(spec),
         }
     }
 }

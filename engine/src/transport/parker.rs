@@ -191,24 +191,18 @@ impl Parker {
     /// nothing has changed.
     #[inline]
     pub fn wait_until(&mut self, wait: Wait, mut condition: impl FnMut() -> bool) {
-        self.wait_while(wait, || (!condition()).then_some(Attention::Wakes));
+        self.wait_while(None, wait, || (!condition()).then_some(Attention::Wakes));
     }
 
-    /// Blocks while there is something to wait for: until `attention` returns `None`. It returns
-    /// what this thread is to be woken for, which may differ from one call to the next.
+    /// Blocks while there is something to wait for, until `attention` returns `None`, but not beyond
+    /// the deadline: returns false if there is still something to wait for then. `attention`
+    /// returns what this thread is to be woken for, which may differ from one call to the next.
     ///
     /// As for [`wait_until`](Self::wait_until); but a [hint](Doorbell::hint) is enough after a
     /// change, if every thread that waits for it returns [`Attention::WakesAndHints`].
     #[doc(hidden)] // public only for the model checks
     #[inline]
-    pub fn wait_while(&mut self, wait: Wait, attention: impl FnMut() -> Option<Attention>) {
-        self.wait_while_before(None, wait, attention);
-    }
-
-    /// As [`wait_while`](Self::wait_while), until the deadline at most: returns false if there is
-    /// still something to wait for then.
-    #[inline]
-    pub(crate) fn wait_while_before(
+    pub fn wait_while(
         &mut self,
         deadline: Option<Instant>,
         wait: Wait,

@@ -71,7 +71,8 @@ fn an_ordered_filter_does_not_count_them() {
             assert_eq!(verdicts.count_duplicates(), keys as u64);
             let ticks: Vec<u64> = (0..keys as u64).collect();
             let ticket = handle.ticket();
-            ticket.observe_at(&ticks, &batch, &mut verdicts).unwrap();
+            let batch = Batch::at_each(&batch, &ticks);
+            ticket.observe(batch, &mut verdicts).unwrap();
             assert_eq!(verdicts.count_duplicates(), keys as u64);
             observed += 2 * keys as u64;
             let counts = filter.counts();

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use echoless::{
-    Engine, ExchangeError, KeyHash, LossPolicy, OrderedFilter, Partitioned, Partitioning, Port,
-    Verdicts,
+    Batch, Engine, ExchangeError, KeyHash, LossPolicy, OrderedFilter, Partitioned, Partitioning,
+    Port, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -201,7 +201,7 @@ fn the_payload_of_a_panic_at_the_end_may_panic_again() {
 
     let filter = OrderedFilter::builder(whole()).build();
     let mut handle = filter.handle();
-    let observed = handle.ticket().observe_at(&[1], &[GOOD_KEY], &mut verdicts);
+    let observed = handle.observe(Batch::at(&[GOOD_KEY], 1), &mut verdicts);
     observed.unwrap_err();
     filter.replace(0, unmovable()).unwrap();
     assert_eq!(filter.shutdown().err().unwrap().lost, expected);

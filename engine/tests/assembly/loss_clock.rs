@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use echoless::{
-    Engine, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, LossPolicy, OrderedFilter,
+    Batch, Engine, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, LossPolicy, OrderedFilter,
     OrderedHandle, Partitioning, Port, Verdicts,
 };
 use proptest::prelude::*;
@@ -113,14 +113,16 @@ impl Losing for ByTickets {
     fn look_up(&mut self, tick: u64, keys: &[KeyHash]) -> Option<Bits> {
         let mut verdicts = Verdicts::new();
         let mut ticket = self.1.ticket();
-        ticket.contains_each_at(tick, keys, &mut verdicts).unwrap();
+        let batch = Batch::at(keys, tick);
+        ticket.contains_each(batch, &mut verdicts).unwrap();
         Some(bits(&verdicts))
     }
 
     fn observe(&mut self, ticks: &[u64], keys: &[KeyHash]) -> Bits {
         let mut verdicts = Verdicts::new();
         let ticket = self.1.ticket();
-        ticket.observe_at(ticks, keys, &mut verdicts).unwrap();
+        let batch = Batch::at_each(keys, ticks);
+        ticket.observe(batch, &mut verdicts).unwrap();
         bits(&verdicts)
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use echoless::{
-    Engine, ExchangeError, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, Partitioned,
+    Batch, Engine, ExchangeError, KeyHash, LossPolicy, NotReplaceable, OrderedFilter, Partitioned,
     Partitioning, Verdicts,
 };
 use proptest::prelude::*;
@@ -73,7 +73,7 @@ fn a_panic_at_the_shutdown_is_a_loss() {
     let filter = OrderedFilter::builder(halves.unwrap()).build();
     let mut handle = filter.handle();
     let mut verdicts = Verdicts::new();
-    let lost = handle.ticket().observe_at(&[1], &[LOW], &mut verdicts);
+    let lost = handle.observe(Batch::at(&[LOW], 1), &mut verdicts);
     assert_eq!(lost, Err(ExchangeError::Panicked(0)));
     filter.replace(0, brittle(false)).unwrap();
     let error = filter.shutdown().err().unwrap();

@@ -13,8 +13,8 @@ use echoless::filters::lines::{LineRange, Progress};
 use echoless::memory::Line;
 use echoless::state::{StateError, StateReader, restore_parts};
 use echoless::{
-    ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, Partitioned,
-    Tally, Verdicts, report_of,
+    Batch, ExchangeError, Filter, FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter,
+    Partitioned, Tally, Verdicts, report_of,
 };
 use proptest::prelude::*;
 
@@ -118,11 +118,11 @@ proptest! {
                 *next += 1;
                 let ticket = handle.ticket();
                 drop(next);
-                if has_clock {
-                    ticket.observe_at(ticks, keys, &mut verdicts).unwrap();
-                } else {
-                    ticket.observe(keys, &mut verdicts).unwrap();
-                }
+                let batch = match has_clock {
+                    true => Batch::at_each(keys, ticks),
+                    false => Batch::new(keys),
+                };
+                ticket.observe(batch, &mut verdicts).unwrap();
                 verdicts_of.lock().unwrap()[number] = verdicts.to_bools();
             }
         };
@@ -210,7 +210,7 @@ fn small() -> FilterSpec {
 }
 
 /// The bytes of a state of two partitions.
-fn saved(filter: &OrderedFilter<Lines>) -> Result<Vec<u8>, SaveError> {
+fn saved<F: LineFilter>(filter: &OrderedFilter<F>) -> Result<Vec<u8>, SaveError> {
     let mut file = Vec::new();
     let cut = filter.save(&small(), &hasher(), &mut file, |saver| {
         Ok((saver.ticket(), Vec::new()))
@@ -336,7 +336,10 @@ fn filters_of_another_specification_are_not_saved() {
 }
 
 /// During a save, `with` is called once.
-fn saved_with(filter: &OrderedFilter<Lines>, with: impl FnOnce()) -> Result<(), SaveError> {
+fn saved_with<F: LineFilter>(
+    filter: &OrderedFilter<F>,
+    with: impl FnOnce(),
+) -> Result<(), SaveError> {
     filter.save(&small(), &hasher(), Vec::new(), |saver| {
         with();
         Ok((saver.ticket(), Vec::new()))
@@ -344,17 +347,12 @@ fn saved_with(filter: &OrderedFilter<Lines>, with: impl FnOnce()) -> Result<(), 
 }
 
 #[test]
-fn what_would_change_a_state_unseen_ends_the_save() {
+fn a_second_save_ends_and_neither_it_nor_a_report_ends_the_first() {
     let filter = build(&small(), 3);
-    // A report does not.
     saved_with(&filter, || {
         filter.handle().ticket().report().unwrap();
     })
     .unwrap();
-    let error = saved_with(&filter, || {
-        filter.handle().ticket().with_filters(|_| ()).unwrap();
-    });
-    assert!(matches!(error, Err(SaveError::Changed)), "{error:?}");
     let error = saved_with(&filter, || {
         let error = saved(&filter).unwrap_err();
         assert!(matches!(error, SaveError::Busy), "{error:?}");
@@ -364,7 +362,7 @@ fn what_would_change_a_state_unseen_ends_the_save() {
 }
 
 #[test]
-fn partitions_in_the_wrong_place_or_lost_before_are_not_saved() {
+fn partitions_in_the_wrong_place_are_not_saved() {
     let (_, mut filters) = small().build_line_partitions(2).unwrap().into_parts();
     let partitioning = echoless::Partitioning::new(64, 2).unwrap();
     // The lines of partition 0 in both places: keys of partition 1 panic.
@@ -376,45 +374,6 @@ fn partitions_in_the_wrong_place_or_lost_before_are_not_saved() {
         matches!(error, SaveError::State(StateError::Build(_))),
         "{error}"
     );
-
-    for replaces in [false, true] {
-        let filter = build(&small(), 2);
-        let lose = || {
-            filter
-                .handle()
-                .ticket()
-                .with_filters(|filters| {
-                    filters[1] = small().build_line_partition(0, 2).unwrap();
-                })
-                .unwrap();
-            filter
-                .handle()
-                .observe(&[BAD], &mut Verdicts::new())
-                .unwrap_err();
-        };
-        lose();
-        let error = saved(&filter).unwrap_err();
-        let is_lost =
-            |error: &SaveError| matches!(error, SaveError::Exchange(ExchangeError::Panicked(1)));
-        assert!(is_lost(&error), "{error}");
-        assert!(filter.handle().ticket().report().is_err());
-        let upper = || small().build_line_partition(1, 2).unwrap();
-        filter.replace(1, upper()).unwrap();
-        saved(&filter).unwrap();
-        let error = saved_with(&filter, || {
-            lose();
-            if replaces {
-                filter.replace(1, upper()).unwrap();
-                filter
-                    .handle()
-                    .observe(&[BAD], &mut Verdicts::new())
-                    .unwrap();
-            }
-        })
-        .unwrap_err();
-        // The filter was exchanged before it panicked; the first is what the saver finds.
-        assert!(matches!(error, SaveError::Changed), "{error}");
-    }
 }
 
 const BAD: KeyHash = KeyHash::from_uniform(u64::MAX);
@@ -477,32 +436,39 @@ impl LineFilter for Breakable<Lines> {
     }
 }
 
-/// A partition that is lost between its copy and the cut, whether or not it is replaced.
+/// A partition that is lost before the save, and one that is lost between its copy and the cut,
+/// whether or not it is replaced.
 #[test]
-fn a_partition_that_is_lost_meanwhile_ends_the_save() {
+fn a_partition_that_is_lost_ends_the_save() {
     for replaced in [false, true] {
         let (filter, switches) = breakable(small().build_line_partitions(2).unwrap());
         let filter = OrderedFilter::builder(filter).build();
         let upper = || Breakable {
             inner: small().build_line_partition(1, 2).unwrap(),
-            switch: Arc::default(),
+            switch: Arc::clone(&switches[1]),
         };
-        let error = filter.save(&small(), &hasher(), Vec::new(), |saver| {
+        let lose = || {
             switches[1].store(true, Ordering::Relaxed);
-            filter
-                .handle()
-                .observe(&[BAD], &mut Verdicts::new())
-                .unwrap_err();
+            let lost = filter.handle().observe(&[BAD], &mut Verdicts::new());
+            lost.unwrap_err();
+        };
+        let assert_lost = |error: SaveError| {
+            let is_lost = matches!(error, SaveError::Exchange(ExchangeError::Panicked(1)));
+            assert!(is_lost, "{error}");
+        };
+        lose();
+        assert_lost(saved(&filter).unwrap_err());
+        assert!(filter.handle().ticket().report().is_err());
+        filter.replace(1, upper()).unwrap();
+        let error = saved_with(&filter, || {
+            lose();
             if replaced {
                 filter.replace(1, upper()).unwrap();
+                let observed = filter.handle().observe(&[BAD], &mut Verdicts::new());
+                observed.unwrap();
             }
-            Ok((saver.ticket(), Vec::new()))
         });
-        let error = error.unwrap_err();
-        assert!(
-            matches!(error, SaveError::Exchange(ExchangeError::Panicked(1))),
-            "{error}"
-        );
+        assert_lost(error.unwrap_err());
         if !replaced {
             filter.replace(1, upper()).unwrap();
         }

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use echoless::{
-    ExchangeError, Filter, FilterSpec, KeyHash, LineFilter, OrderedFilter, Partitioned,
-    Partitioning, Report, Verdicts, report_of,
+    Batch, ExchangeError, Filter, FilterSpec, KeyHash, LineFilter, OrderedFilter, Partitioned,
+    Partitioning, Report, Verdicts,
 };
 use proptest::prelude::*;
 
@@ -74,7 +74,7 @@ proptest! {
                 let mut found = Verdicts::new();
                 ticket.contains_each(batch, &mut found).unwrap();
                 ticket.observe(&written(batch, &found), &mut recorded).unwrap();
-                let report = report.with_filters(|filters| report_of(filters)).unwrap();
+                let report = report.report().unwrap();
                 let verdicts = [found.to_bools(), recorded.to_bools()];
                 assert_eq!((verdicts, comparable(&report)), expected[number]);
             }
@@ -106,7 +106,7 @@ proptest! {
                 let mut seen = Vec::new();
                 let mut verdicts = Verdicts::new();
                 ticket
-                    .observe_then(None, batch, &mut verdicts, |partition, part| {
+                    .observe_then(batch, &mut verdicts, |partition, part| {
                         assert_eq!(partition, seen.len());
                         seen.push(part.lines().to_vec());
                     })
@@ -157,12 +157,12 @@ fn a_ticket_looks_at_its_tick() {
     let mut verdicts = Verdicts::new();
     handle
         .ticket()
-        .observe_at(&[5, 5], &[LOW, HIGH], &mut verdicts)
+        .observe(Batch::at(&[LOW, HIGH], 5), &mut verdicts)
         .unwrap();
     for (tick, duplicate) in [(0, true), (15, true), (16, false), (15, false)] {
         let mut ticket = handle.ticket();
         ticket
-            .contains_each_at(tick, &[LOW, HIGH], &mut verdicts)
+            .contains_each(Batch::at(&[LOW, HIGH], tick), &mut verdicts)
             .unwrap();
         assert_eq!(verdicts.to_bools(), [duplicate; 2], "tick {tick}");
     }
@@ -189,10 +189,10 @@ fn a_lookup_that_panics_loses_its_partition() {
     assert!(verdicts.is_empty());
     // The ticket remains, with the surviving partition.
     ticket.observe(&[LOW], &mut verdicts).unwrap();
-    assert_eq!(handle.ticket().with_filters(|_| ()), lost);
+    assert_eq!(handle.ticket().report().map(drop), lost);
     assert_eq!(filter.lost(), [(1, "it cannot look".to_owned())]);
     filter.replace(1, blind()).unwrap();
-    assert_eq!(handle.ticket().with_filters(|filters| filters.len()), Ok(2));
+    handle.ticket().report().unwrap();
     filter.shutdown().unwrap();
 }
 
@@ -209,7 +209,7 @@ fn a_batch_that_unwinds_behind_a_lost_partition_has_no_known_verdicts() {
     let unwound = catch_unwind(AssertUnwindSafe(|| {
         handle
             .ticket()
-            .observe_then(None, &keys, &mut Verdicts::new(), |partition, _| {
+            .observe_then(&keys, &mut Verdicts::new(), |partition, _| {
                 assert_eq!(partition, 1);
                 resume_unwind(Box::new("a reader of the partition"));
             })
@@ -239,33 +239,6 @@ fn a_lookup_of_a_lost_partition_returns_what_is_known() {
     assert_eq!((filter.counts().judged, filter.counts().unknown), (0, 1));
 }
 
-/// The caller's own code panics; the filters stay in use, and no other thread is blocked.
-#[test]
-fn a_panic_beside_the_filters_loses_none() {
-    let filter = OrderedFilter::builder(Exact::partitions(2, None)).build();
-    let mut handle = filter.handle();
-    let mut verdicts = Verdicts::new();
-    handle.observe(&[LOW, HIGH], &mut verdicts).unwrap();
-    let panicked = catch_unwind(AssertUnwindSafe(|| {
-        handle
-            .ticket()
-            .with_filters(|_| resume_unwind(Box::new("outside the filter")))
-    }));
-    assert!(panicked.is_err());
-    filter
-        .handle()
-        .observe(&[LOW, HIGH], &mut verdicts)
-        .unwrap();
-    assert_eq!(verdicts.count_duplicates(), 2);
-    handle
-        .ticket()
-        .with_filters(|filters| filters.iter_mut().for_each(Filter::clear))
-        .unwrap();
-    handle.observe(&[LOW, HIGH], &mut verdicts).unwrap();
-    assert_eq!(verdicts.count_duplicates(), 0);
-    assert!(filter.lost().is_empty());
-}
-
 /// A batch without keys and ticks has a turn at every partition, too; one that is lost is left out.
 #[test]
 fn the_turn_of_an_empty_batch_shows_the_partitions_that_are_not_lost() {
@@ -276,7 +249,7 @@ fn the_turn_of_an_empty_batch_shows_the_partitions_that_are_not_lost() {
         let mut seen = Vec::new();
         let ticket = handle.ticket();
         ticket
-            .observe_then(None, &[], &mut verdicts, |index, _| seen.push(index))
+            .observe_then(&[], &mut verdicts, |index, _| seen.push(index))
             .unwrap();
         assert_eq!(seen, expected);
         handle.observe(&[BAD_KEY], &mut verdicts).unwrap_err();
@@ -292,7 +265,7 @@ fn a_panic_in_a_turn_loses_no_filter() {
         let mut verdicts = Verdicts::new();
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let ticket = handle.ticket();
-            ticket.observe_then(None, &[LOW], &mut verdicts, |_, _| {
+            ticket.observe_then(&[LOW], &mut verdicts, |_, _| {
                 resume_unwind(Box::new("outside the filter"))
             })
         }));
@@ -314,9 +287,13 @@ fn ticks_of_a_batch_hold_in_its_turns() {
     let ticks = [5, 9, 7];
     let ticket = handle.ticket();
     ticket
-        .observe_then(Some(&ticks), &[LOW; 3], &mut verdicts, |_, part| {
-            clocks.push(part.progress().tick);
-        })
+        .observe_then(
+            Batch::at_each(&[LOW; 3], &ticks),
+            &mut verdicts,
+            |_, part| {
+                clocks.push(part.progress().tick);
+            },
+        )
         .unwrap();
     assert_eq!(clocks, [9; 3]);
 }
@@ -327,7 +304,7 @@ fn tickets_find_a_filter_that_was_shut_down() {
     let mut handle = filter.handle();
     filter.shutdown().unwrap();
     let closed = Err(ExchangeError::Disconnected(0));
-    assert_eq!(handle.ticket().with_filters(|_| ()), closed);
+    assert_eq!(handle.ticket().report().map(drop), closed);
     let mut verdicts = Verdicts::new();
     assert_eq!(handle.ticket().contains_each(&[LOW], &mut verdicts), closed);
 }

@@ -68,7 +68,7 @@ fn through_ordered(
             let Some(batch) = batches.get(number) else {
                 return out;
             };
-            ticket.observe(batch, &mut verdicts).unwrap();
+            ticket.observe(*batch, &mut verdicts).unwrap();
             out.push((number, verdicts.to_bools()));
         }
     };

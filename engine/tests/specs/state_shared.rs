@@ -51,7 +51,7 @@ fn observe(filter: &SharedFilter, keys: &[KeyHash]) -> Vec<u64> {
 fn observe_over(filter: &SharedFilter, keys: &[KeyHash], start: u64) -> Vec<u64> {
     let mut verdicts = Verdicts::new();
     let ticks: Vec<u64> = (start..).take(keys.len()).collect();
-    filter.observe_at(keys, &ticks, &mut verdicts);
+    filter.observe(Batch::at_each(keys, &ticks), &mut verdicts);
     verdicts.words().to_vec()
 }
 

@@ -4,25 +4,27 @@
 use std::sync::Mutex;
 use std::thread;
 
-use echoless::{Engine, Filter, FilterSpec, KeyHash, OrderedFilter, Report, Verdicts, report_of};
+use echoless::{
+    Batch, Engine, Filter, FilterSpec, KeyHash, OrderedFilter, Report, Verdicts, report_of,
+};
 use proptest::prelude::*;
 
 use crate::harness::{Arrival, kinds, streams, windows};
 
 /// A batch and the tick that it is submitted at; a tick of 0 or an earlier one moves no clock.
-type Batch = (u64, Vec<KeyHash>);
+type Submitted = (u64, Vec<KeyHash>);
 
 /// One batch for each run of arrivals at one tick.
-fn batches(stream: &[Arrival]) -> Vec<Batch> {
+fn batches(stream: &[Arrival]) -> Vec<Submitted> {
     let runs = stream.chunk_by(|left, right| left.tick == right.tick);
     runs.map(|run| (run[0].tick, run.iter().map(|arrival| arrival.key).collect()))
         .collect()
 }
 
-fn undivided(spec: &FilterSpec, batches: &[Batch]) -> (Vec<Vec<bool>>, Report) {
+fn undivided(spec: &FilterSpec, batches: &[Submitted]) -> (Vec<Vec<bool>>, Report) {
     let mut filter = spec.build().expect("valid");
     let mut verdicts = Verdicts::new();
-    let observe = |(tick, keys): &Batch| {
+    let observe = |(tick, keys): &Submitted| {
         filter.advance_to(*tick);
         filter.observe(keys, &mut verdicts);
         verdicts.to_bools()
@@ -33,7 +35,7 @@ fn undivided(spec: &FilterSpec, batches: &[Batch]) -> (Vec<Vec<bool>>, Report) {
 
 fn through_engine(
     spec: &FilterSpec,
-    batches: &[Batch],
+    batches: &[Submitted],
     workers: usize,
 ) -> (Vec<Vec<bool>>, Report) {
     let parts = spec.build_partitions(workers).expect("enough lines");
@@ -93,7 +95,7 @@ fn through_ordered(
             let Some((number, (ticks, keys))) = next else {
                 return out;
             };
-            let observed = ticket.observe_at(ticks, keys, &mut verdicts);
+            let observed = ticket.observe(Batch::at_each(keys, ticks), &mut verdicts);
             observed.expect("no partition is lost");
             out.push((number, verdicts.to_bools()));
         }
@@ -161,11 +163,10 @@ fn batches_without_a_tick_keep_the_clock() {
             .expect("connected");
             assert!(ports[0].drain(&mut verdicts).expect("connected"));
             assert_eq!(verdicts.to_bools(), [duplicate]);
-            match tick {
-                Some(tick) => handle.ticket().observe_at(&[*tick], keys, &mut verdicts),
-                None => handle.observe(keys, &mut verdicts),
-            }
-            .expect("no partition is lost");
+            let batch = tick.map_or(Batch::new(keys), |tick| Batch::at(keys, tick));
+            handle
+                .observe(batch, &mut verdicts)
+                .expect("no partition is lost");
             assert_eq!(verdicts.to_bools(), [duplicate]);
         }
     }

@@ -253,7 +253,7 @@ fn the_false_positive_rate_is_that_of_the_live_slots() {
         let most = 6.0 * expected.sqrt();
         assert!((found - expected).abs() <= most, "{found} {expected}");
         filter.advance_to(1000 + report.window.expect("timed").granule);
-        assert_eq!(filter.expected_fpr(), 0.0);
+        assert_eq!(filter.report().expected_fpr.unwrap(), 0.0);
         assert!(!absent.iter().any(|key| filter.contains(*key)));
     }
 }
@@ -263,7 +263,7 @@ fn ticks_have_no_effect_without_a_window() {
     let filter = SharedSpec::new(1 << 10).build().expect("valid");
     let key = KeyHash::from_uniform(7);
     let mut verdicts = Verdicts::new();
-    filter.observe_at(&[key; 2], &[5, u64::MAX], &mut verdicts);
+    filter.observe(Batch::at_each(&[key; 2], &[5, u64::MAX]), &mut verdicts);
     assert_eq!(verdicts.to_bools(), [false, true]);
     filter.advance_to(u64::MAX);
     assert_eq!((filter.tick(), filter.report().window), (0, None));
@@ -275,9 +275,12 @@ fn the_last_tick_of_all_is_one_like_others() {
         let filter = build(window, true, 1 << 10);
         let key = KeyHash::from_uniform(7);
         let mut verdicts = Verdicts::new();
-        filter.observe_at(&[key; 3], &[0, u64::MAX, u64::MAX], &mut verdicts);
+        filter.observe(
+            Batch::at_each(&[key; 3], &[0, u64::MAX, u64::MAX]),
+            &mut verdicts,
+        );
         assert_eq!(verdicts.to_bools(), [false, false, true], "{window}");
-        filter.observe_at(&[key; 2], &[u64::MAX, 0], &mut verdicts);
+        filter.observe(Batch::at_each(&[key; 2], &[u64::MAX, 0]), &mut verdicts);
         assert_eq!(verdicts.to_bools(), [true, true], "{window}");
     }
 }
@@ -325,7 +328,7 @@ fn one_thread_gets_fresh_in_a_window() {
                 barrier.wait();
                 let mut fresh = 0;
                 for (keys, ticks) in keys.chunks(70).zip(ticks.chunks(70)) {
-                    filter.observe_at(keys, ticks, &mut verdicts);
+                    filter.observe(Batch::at_each(keys, ticks), &mut verdicts);
                     fresh += keys.len() as u64 - verdicts.count_duplicates();
                 }
                 fresh
@@ -375,7 +378,7 @@ fn verdicts_of_threads_are_those_of_the_stream_but_for_a_phase() {
                 let keys: Vec<KeyHash> =
                     batch.iter().map(|(key, _)| hasher.hash_u64(*key)).collect();
                 let ticks: Vec<u64> = batch.iter().map(|(_, tick)| *tick).collect();
-                filter.observe_at(&keys, &ticks, &mut verdicts);
+                filter.observe(Batch::at_each(&keys, &ticks), &mut verdicts);
                 all.extend(verdicts.to_bools());
             }
         }

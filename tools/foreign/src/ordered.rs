@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use echoless::{
-    FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, OrderedHandle, Partitioned, Report,
-    Ticket, Verdicts,
+    Batch, FilterSpec, KeyHash, KeyHasher, LineFilter, OrderedFilter, OrderedHandle, Partitioned,
+    Report, Ticket, Verdicts,
 };
 use self_cell::{MutBorrow, self_cell};
 
@@ -194,10 +194,11 @@ impl Thread {
         let mut verdicts = std::mem::take(&mut self.verdicts);
         let hashes = hash_all(keys, &self.ordered.hasher, &mut buffer);
         self.take();
-        let passed = self.use_ticket(|ticket| match ticks {
-            Some(ticks) => ticket.observe_at(ticks, hashes, &mut verdicts),
-            None => ticket.observe(hashes, &mut verdicts),
-        });
+        let batch = match ticks {
+            Some(ticks) => Batch::at_each(hashes, ticks),
+            None => Batch::new(hashes),
+        };
+        let passed = self.use_ticket(|ticket| ticket.observe(batch, &mut verdicts));
         let result = match passed {
             Some(Ok(())) => {
                 duplicates.copy_from_slice(verdicts.words());

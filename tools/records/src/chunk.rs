@@ -11,7 +11,7 @@ mod verdicts;
 use std::io;
 use std::ops::Range;
 
-use echoless::{ExchangeError, KeyHash, LineFilter, Ticket, Verdicts};
+use echoless::{Batch, ExchangeError, KeyHash, LineFilter, Ticket, Verdicts};
 
 use self::keys::ChunkClock;
 pub use self::keys::{ChunkKeys, ClockStep, ConditionCounts, NO_TIME};
@@ -192,15 +192,16 @@ impl Chunk {
             self.known.find(known, hashes);
             (hashes, verdicts) = (&self.known.others, &mut self.known.of_others);
         }
+        let batch = match &self.clock.ticks[..] {
+            [] => Batch::new(hashes),
+            ticks => Batch::at_each(hashes, ticks),
+        };
         let observed = if F::HAS_STATE {
             let turn = &mut self.turn;
-            let ticks = (!self.clock.ticks.is_empty()).then_some(&self.clock.ticks[..]);
             let note = |partition, part: &F| part.note(turn, partition);
-            ticket.observe_then(ticks, hashes, verdicts, note)
-        } else if self.clock.ticks.is_empty() {
-            ticket.observe(hashes, verdicts)
+            ticket.observe_then(batch, verdicts, note)
         } else {
-            ticket.observe_at(&self.clock.ticks, hashes, verdicts)
+            ticket.observe(batch, verdicts)
         };
         if !known.is_empty() && observed.is_ok() {
             self.known.join(&mut self.verdicts.of_keys);

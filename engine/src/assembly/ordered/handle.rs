@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::filter::{OrderedState, Passage};
-use super::partition::{InTurn, TakenFilters};
+use super::partition::InTurn;
 use crate::assembly::loss::{ExchangeError, LossPolicy, Unanswered};
 use crate::assembly::owned::OwnedFilter;
 use crate::filters::{Batch, Filter, Ticks};
-use crate::hash::KeyHash;
 use crate::report::Report;
 use crate::routing::RoutedBatch;
 use crate::sync::Arc;
@@ -88,12 +87,12 @@ impl<F: Filter> OrderedHandle<F> {
     /// assert!(verdicts.duplicates().eq([2]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn observe(
+    pub fn observe<'b>(
         &mut self,
-        keys: &[KeyHash],
+        batch: impl Into<Batch<'b>>,
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
-        self.ticket().observe(keys, verdicts)
+        self.ticket().observe(batch, verdicts)
     }
 
     /// What is known of the last batch of this handle, if it failed: the verdicts of the surviving
@@ -142,30 +141,22 @@ impl<F: Filter> OrderedHandle<F> {
 }
 
 impl Buffers {
-    /// Passes a batch through all partitions, at ticks in ascending order, or at the clock as it
-    /// is.
+    /// Passes a batch, whose ticks are in ascending order, through all partitions.
     fn pass<F: Filter>(
         &mut self,
         shared: &OrderedState<F>,
         passage: &mut Passage<'_, F>,
-        ticks: Option<&[u64]>,
-        keys: &[KeyHash],
+        batch: Batch<'_>,
         verdicts: &mut Verdicts,
         mut in_turn: InTurn<'_, F>,
     ) -> Result<(), ExchangeError> {
         self.has_partial = false;
-        // Most batches of a coarse clock have one tick.
-        let batch = match ticks {
-            Some(ticks @ [first, .., last]) if first < last => Batch::at_each(keys, ticks),
-            Some([.., last]) => Batch::at(keys, *last),
-            Some([]) | None => Batch::new(keys),
-        };
-        let last = ticks.and_then(<[u64]>::last).copied();
+        let ticks = batch.ticks();
+        let last = ticks.last();
         if shared.partitions.len() == 1 {
             return self.pass_whole(shared, passage, batch, last, verdicts, in_turn);
         }
         self.batch.route(batch);
-        let ticks = batch.ticks();
         let mut failed = None;
         for index in 0..shared.partitions.len() {
             // Not `as_deref_mut`, whose borrow would have to outlive the loop.
@@ -328,6 +319,11 @@ impl<F: Filter> Ticket<'_, F> {
     /// Observes the batch of this ticket: passes it through all partitions, and blocks at each
     /// until the batches of all lower tickets have passed it.
     ///
+    /// The verdicts are those of the undivided filter, also at ticks: every partition judges each
+    /// of its keys at the clock of the stream, the largest tick of the keys up to it, in this batch
+    /// and in those of lower tickets. Afterwards the clock of every partition is at the largest
+    /// tick of the batch.
+    ///
     /// `verdicts` is empty after an error; [`take_partial`](OrderedHandle::take_partial) has those
     /// that are known.
     ///
@@ -338,46 +334,31 @@ impl<F: Filter> Ticket<'_, F> {
     ///
     /// # Panics
     /// If the batch has 2^31 keys or more.
-    pub fn observe(self, keys: &[KeyHash], verdicts: &mut Verdicts) -> Result<(), ExchangeError> {
-        self.pass(None, keys, verdicts, None)
-    }
-
-    /// As [`observe`](Self::observe), with a tick for each key: the verdicts are those of
-    /// [`Filter::observe_at`] of the undivided filter. Every partition judges each of its keys at
-    /// the clock of the stream, the largest tick of the keys up to it, in this batch and in those
-    /// of lower tickets. Afterwards the clock of every partition is at the largest tick of the
-    /// batch.
-    ///
-    /// # Errors
-    /// As [`observe`](Self::observe).
-    ///
-    /// # Panics
-    /// As [`observe`](Self::observe), and if `ticks` is not as long as `keys`.
     ///
     /// # Examples
     /// ```
-    /// use echoless::{FilterSpec, KeyHasher, OrderedFilter, Verdicts};
+    /// use echoless::{Batch, FilterSpec, KeyHasher, OrderedFilter, Verdicts};
     /// let spec: FilterSpec = "stamped:window=60,memory=1MiB".parse()?;
     /// let mut handle = OrderedFilter::builder(spec.build_partitions(2)?).build().handle();
     /// let key = KeyHasher::seeded(0).hash_u64(7);
     /// let mut verdicts = Verdicts::new();
-    /// handle.ticket().observe_at(&[100, 160, 221], &[key; 3], &mut verdicts)?;
+    /// let batch = [key; 3];
+    /// handle.ticket().observe(Batch::at_each(&batch, &[100, 160, 221]), &mut verdicts)?;
     /// assert_eq!(verdicts.to_bools(), [false, true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn observe_at(
+    pub fn observe<'b>(
         self,
-        ticks: &[u64],
-        keys: &[KeyHash],
+        batch: impl Into<Batch<'b>>,
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
-        self.pass(Some(ticks), keys, verdicts, None)
+        self.pass(batch.into(), verdicts, None)
     }
 
-    /// As [`observe_at`](Self::observe_at), and calls `in_turn` with each partition after its keys
-    /// of the batch are judged, and before those of later tickets are: with its number, and its
-    /// filter at exactly this point of the stream, to copy lines of it for example. Without `ticks`
-    /// as [`observe`](Self::observe).
+    /// As [`observe`](Self::observe), and calls `in_turn` with each partition after its keys of the
+    /// batch are judged, and before those of later tickets are: with its number, and its filter at
+    /// exactly this point of the stream, to copy lines of it for example. A batch without keys has
+    /// a turn at every partition, too.
     ///
     /// The batches of later tickets wait for `in_turn` at this partition. Its panic unwinds to the
     /// caller; the filters stay in use, and later partitions do not get the batch. It is not called
@@ -387,7 +368,7 @@ impl<F: Filter> Ticket<'_, F> {
     /// As [`observe`](Self::observe).
     ///
     /// # Panics
-    /// As [`observe_at`](Self::observe_at).
+    /// As [`observe`](Self::observe).
     ///
     /// # Examples
     /// ```
@@ -396,58 +377,62 @@ impl<F: Filter> Ticket<'_, F> {
     /// let mut handle = OrderedFilter::builder(spec.build_line_partitions(2)?).build().handle();
     /// let keys = ["a", "b"].map(|key| KeyHasher::seeded(0).hash(key));
     /// let mut fresh = Vec::new();
-    /// handle.ticket().observe_then(None, &keys, &mut Verdicts::new(), |partition, filter| {
+    /// handle.ticket().observe_then(&keys, &mut Verdicts::new(), |partition, filter| {
     ///     fresh.push((partition, filter.progress().fresh));
     /// })?;
     /// assert_eq!(fresh.iter().map(|(_, fresh)| fresh).sum::<u64>(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn observe_then(
+    pub fn observe_then<'b>(
         self,
-        ticks: Option<&[u64]>,
-        keys: &[KeyHash],
+        batch: impl Into<Batch<'b>>,
         verdicts: &mut Verdicts,
         mut in_turn: impl FnMut(usize, &F),
     ) -> Result<(), ExchangeError> {
-        self.pass(ticks, keys, verdicts, Some(&mut in_turn))
+        self.pass(batch.into(), verdicts, Some(&mut in_turn))
     }
 
     fn pass(
         mut self,
-        ticks: Option<&[u64]>,
-        keys: &[KeyHash],
+        batch: Batch<'_>,
         verdicts: &mut Verdicts,
         in_turn: InTurn<'_, F>,
     ) -> Result<(), ExchangeError> {
-        if let Some(ticks) = ticks {
-            assert_eq!(ticks.len(), keys.len(), "a tick for each key");
-        }
         verdicts.reset(0);
         let Self {
             passage,
             shared,
             buffers,
         } = &mut self;
-        // A late key is judged at the clock, which keys of other partitions may have moved.
         let mut clock = std::mem::take(&mut buffers.clock);
-        let ticks = match ticks {
-            Some(ticks) if !ticks.is_sorted() => {
+        let ticks = match batch.ticks() {
+            // A late key is judged at the clock, which keys of other partitions may have moved.
+            Ticks::Each(ticks) if !ticks.is_sorted() => {
                 clock.clear();
                 clock.extend(ticks.iter().scan(0, |latest, tick| {
                     *latest = (*latest).max(*tick);
                     Some(*latest)
                 }));
-                Some(&*clock)
+                Ticks::Each(&clock)
             }
             other => other,
         };
-        let passed = buffers.pass(shared, passage, ticks, keys, verdicts, in_turn);
+        let keys = batch.keys();
+        let batch = match ticks {
+            Ticks::Each(ticks @ [first, .., last]) if first < last => Batch::at_each(keys, ticks),
+            // Most batches of a coarse clock have one tick.
+            _ => ticks
+                .last()
+                .map_or(Batch::new(keys), |tick| Batch::at(keys, tick)),
+        };
+        let passed = buffers.pass(shared, passage, batch, verdicts, in_turn);
         buffers.clock = clock;
         passed
     }
 
     /// Whether each key would be a duplicate now, after the batches of all lower tickets; see
-    /// [`Filter::contains_each`]. Records and counts nothing.
+    /// [`Filter::contains_each`]. Records and counts nothing. If the batch has ticks, every
+    /// partition moves its clock to the last of them before.
     ///
     /// All batches of later tickets wait until this ticket is used or dropped, so nothing comes
     /// between this and [`observe`](Self::observe): a thread that writes the fresh records in
@@ -479,37 +464,12 @@ impl<F: Filter> Ticket<'_, F> {
     /// assert_eq!(verdicts.to_bools(), [true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn contains_each(
+    pub fn contains_each<'b>(
         &mut self,
-        keys: &[KeyHash],
+        batch: impl Into<Batch<'b>>,
         verdicts: &mut Verdicts,
     ) -> Result<(), ExchangeError> {
-        self.look_up(None, keys, verdicts)
-    }
-
-    /// As [`contains_each`](Self::contains_each), at a tick: every partition moves its clock to
-    /// `tick` before. An earlier tick has no effect.
-    ///
-    /// # Errors
-    /// As [`observe`](Self::observe). The ticket remains.
-    ///
-    /// # Panics
-    /// As [`observe`](Self::observe).
-    pub fn contains_each_at(
-        &mut self,
-        tick: u64,
-        keys: &[KeyHash],
-        verdicts: &mut Verdicts,
-    ) -> Result<(), ExchangeError> {
-        self.look_up(Some(tick), keys, verdicts)
-    }
-
-    fn look_up(
-        &mut self,
-        tick: Option<u64>,
-        keys: &[KeyHash],
-        verdicts: &mut Verdicts,
-    ) -> Result<(), ExchangeError> {
+        let batch = batch.into();
         verdicts.reset(0);
         let Self {
             passage,
@@ -517,11 +477,12 @@ impl<F: Filter> Ticket<'_, F> {
             buffers,
         } = self;
         buffers.has_partial = false;
-        buffers.batch.route(Batch::new(keys));
+        buffers.batch.route(Batch::new(batch.keys()));
         let kept = passage.keep_turns(&mut buffers.parker, shared.wait);
         let mut failed = None;
         for partition in 0..shared.partitions.len() {
-            failed = failed.or(buffers.look_up(shared, kept, partition, tick));
+            let found = buffers.look_up(shared, kept, partition, batch.ticks().last());
+            failed = failed.or(found);
         }
         buffers.finish(failed, shared.policy, verdicts)
     }
@@ -547,8 +508,7 @@ impl<F: Filter> Ticket<'_, F> {
 
     /// The [report](crate::report_of) of the filter, after the batches of all lower tickets and
     /// before those of all higher ones. Each partition is counted in its turn, which may read all
-    /// of its memory; a filter that is [saved](crate::OrderedFilter::save) is reported on with
-    /// this, and not with [`with_filters`](Self::with_filters).
+    /// of its memory.
     ///
     /// # Errors
     /// [`ExchangeError`] if a partition is lost, with every [`LossPolicy`](crate::LossPolicy), or
@@ -565,41 +525,5 @@ impl<F: Filter> Ticket<'_, F> {
             Ok::<_, ExchangeError>(())
         })?;
         report.ok_or(ExchangeError::Disconnected(0))
-    }
-
-    /// Calls a function with the filters of all partitions, in their order, as they are after the
-    /// batches of all lower tickets and before those of all higher ones: to report on the filter,
-    /// save it or clear it while other threads use it. Their batches wait meanwhile.
-    ///
-    /// A panic of `with` unwinds to the caller. The filters stay in use as `with` left them. A
-    /// [save](crate::OrderedFilter::save) that is under way fails, because `with` may change them.
-    ///
-    /// # Errors
-    /// [`ExchangeError`] if a partition is lost, with every [`LossPolicy`](crate::LossPolicy), or
-    /// the filter was shut down. Then `with` was not called.
-    ///
-    /// # Examples
-    /// ```
-    /// use echoless::{FilterSpec, KeyHasher, OrderedFilter, Verdicts};
-    /// let hasher = KeyHasher::seeded(0);
-    /// let spec: FilterSpec = "fingerprint:fpr=1e-8,memory=1MiB".parse()?;
-    /// let filter = OrderedFilter::builder(spec.build_line_partitions(2)?).build();
-    /// let mut handle = filter.handle();
-    /// handle.observe(&[hasher.hash("a"), hasher.hash("b")], &mut Verdicts::new())?;
-    ///
-    /// let report = handle.ticket().report()?;
-    /// assert_eq!(report.tally.observed, Some(2));
-    ///
-    /// let mut state = Vec::new();
-    /// handle.ticket().with_filters(|filters| spec.save(filters, &hasher, b"", &mut state))??;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn with_filters<T>(mut self, with: impl FnOnce(&mut [F]) -> T) -> Result<T, ExchangeError> {
-        let shared = self.shared;
-        let parker = &mut self.buffers.parker;
-        self.passage.keep_turns(parker, shared.wait)?;
-        // Declared after the ticket, so the filters are back before the turns end.
-        let mut taken = TakenFilters::all(&shared.partitions)?;
-        Ok(with(&mut taken.filters))
     }
 }

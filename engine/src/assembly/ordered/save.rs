@@ -57,8 +57,6 @@ pub enum SaveError {
     /// A partition is lost, or was replaced meanwhile; or the filter was shut down, or the process
     /// was forked.
     Exchange(ExchangeError),
-    /// The filters were passed to [`Ticket::with_filters`], which may have changed them.
-    Changed,
     /// Another thread saves the filter.
     Busy,
     /// More keys came during a write of the output than
@@ -71,10 +69,6 @@ impl fmt::Display for SaveError {
         match self {
             Self::State(error) => error.fmt(f),
             Self::Exchange(error) => write!(f, "cannot save the filter: {error}"),
-            Self::Changed => {
-                let reason = "its partitions were passed to a function that may change them";
-                write!(f, "cannot save the filter: {reason}")
-            }
             Self::Busy => write!(f, "cannot save the filter: another thread saves it"),
             Self::Keys(most) => write!(
                 f,
@@ -91,7 +85,7 @@ impl Error for SaveError {
         match self {
             // Its text is that of the error inside.
             Self::State(error) => error.source(),
-            Self::Exchange(_) | Self::Changed | Self::Busy | Self::Keys(_) => None,
+            Self::Exchange(_) | Self::Busy | Self::Keys(_) => None,
         }
     }
 }
@@ -238,18 +232,12 @@ fn filter<F: LineFilter>(index: usize, owned: &mut OwnedFilter<F>) -> Result<&F,
     owned.present().ok_or(ExchangeError::Panicked(index))
 }
 
-/// The recorder of a partition, which must not have ended.
+/// The recorder of a partition, which ends if the filter is lost.
 fn recorder<F: LineFilter>(
     index: usize,
     owned: &mut OwnedFilter<F>,
-) -> Result<&mut Recorder, SaveError> {
-    let error = if owned.was_lost() {
-        ExchangeError::Panicked(index).into()
-    } else {
-        // It was passed to a function.
-        SaveError::Changed
-    };
-    owned.recorder().ok_or(error)
+) -> Result<&mut Recorder, ExchangeError> {
+    owned.recorder().ok_or(ExchangeError::Panicked(index))
 }
 
 /// The partitions may record. They end when this is dropped, also by a panic of the writer.

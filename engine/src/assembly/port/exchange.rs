@@ -194,7 +194,7 @@ impl Port {
         let attention = || (!is_ready(links, unsent)).then_some(attention);
         let is_over = match parks {
             true => parker.park_while(deadline, self.wait, attention),
-            false => parker.wait_while_before(deadline, self.wait, attention),
+            false => parker.wait_while(deadline, self.wait, attention),
         };
         self.long_waits = match start.elapsed() > LONG_WAIT {
             true => self.long_waits.wrapping_add(1),

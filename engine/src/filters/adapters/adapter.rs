@@ -1,14 +1,14 @@
 //! Rows of the table of adapters.
 
-use super::layers::{Built, Layers};
+use super::layers::Layers;
 use crate::error::{BuildError, SpecError};
 use crate::extend;
 use crate::filters::row::{Head, Named};
-use crate::filters::{Facts, Form};
+use crate::filters::{Facts, Filter, Form};
 use crate::options::{Options, one_of};
 
 /// Builds an adapter and the layers under it.
-pub type Build = fn(&Named, Layers<'_>) -> Result<Built, BuildError>;
+pub type Build = fn(&Named, Layers<'_>) -> Result<Box<dyn Filter>, BuildError>;
 
 /// Checks options against a number of buckets.
 pub type CheckLines = fn(&Named, u64) -> Result<(), SpecError>;

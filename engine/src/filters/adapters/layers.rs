@@ -5,7 +5,7 @@ use super::adapter::AdapterRow;
 use crate::error::{BuildError, SpecError};
 use crate::filters::lines::{LineAllocation, LineFilter, LinePlan, MOST_LINES};
 use crate::filters::row::{BuildLines, FilterRow, Named};
-use crate::filters::{Facts, Filter, Form, Sliced, SlicedFilter};
+use crate::filters::{Facts, Filter, Form};
 use crate::hash::KeyHash;
 use crate::isa::Kernel;
 use crate::memory::LINE_BYTES;
@@ -31,60 +31,6 @@ pub struct Layers<'a> {
     pub seed: u64,
     /// The kernel to run on; the best one if `None`.
     pub kernel: Option<Kernel>,
-}
-
-/// Layers as a filter.
-#[derive(Debug)]
-pub enum Built {
-    /// No slices.
-    Plain(Box<dyn Filter>),
-    /// The outermost layer has slices that can fail.
-    Sliced(Box<dyn SlicedFilter>),
-}
-
-impl Built {
-    /// The filter, without access to slices.
-    #[must_use]
-    pub fn into_filter(self) -> Box<dyn Filter> {
-        match self {
-            Self::Plain(filter) => filter,
-            Self::Sliced(filter) => filter,
-        }
-    }
-
-    /// The filter.
-    #[must_use]
-    pub fn filter(&self) -> &dyn Filter {
-        match self {
-            Self::Plain(filter) => &**filter,
-            Self::Sliced(filter) => &**filter,
-        }
-    }
-
-    /// The filter, to observe keys.
-    pub fn filter_mut(&mut self) -> &mut dyn Filter {
-        match self {
-            Self::Plain(filter) => &mut **filter,
-            Self::Sliced(filter) => &mut **filter,
-        }
-    }
-
-    /// The slices, if the outermost layer has some.
-    #[must_use]
-    pub fn slices(&self) -> Option<&dyn Sliced> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Sliced(filter) => Some(filter.slices()),
-        }
-    }
-
-    /// The slices, to fail and restore them.
-    pub fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Sliced(filter) => Some(filter.slices_mut()),
-        }
-    }
 }
 
 impl<'a> Layers<'a> {
@@ -125,11 +71,11 @@ impl<'a> Layers<'a> {
     }
 
     /// Builds all layers.
-    pub fn build(self) -> Result<Built, BuildError> {
+    pub fn build(self) -> Result<Box<dyn Filter>, BuildError> {
         match (self.split(), self.form) {
             (Some((outer, inner)), _) => (AdapterRow::of(outer).build)(outer, inner),
             (None, Form::Scattered) => match self.row().scattered {
-                Some(build) => build(&self.kind, self.memory, self.seed).map(Built::Plain),
+                Some(build) => build(&self.kind, self.memory, self.seed),
                 None => {
                     let allowed = format!("line, the only form of {}", self.kind.name());
                     Err(SpecError::new("form", "scattered", allowed).into())
@@ -138,7 +84,7 @@ impl<'a> Layers<'a> {
             (None, Form::Line) => {
                 let plan = self.plan()?;
                 let filter = plan.range(0..plan.lines, |lines| self.build_lines(lines))?;
-                Ok(Built::Plain(filter))
+                Ok(filter)
             }
         }
     }

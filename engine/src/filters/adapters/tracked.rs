@@ -2,7 +2,7 @@
 //! then detects the duplicates of some keys well, instead of those of all keys badly.
 
 use crate::error::SpecError;
-use crate::filters::{Batch, Filter, Sliced, SlicedFilter};
+use crate::filters::{Batch, Filter, Sliced};
 use crate::hash::KeyHash;
 use crate::report::{Report, Tally};
 
@@ -178,14 +178,12 @@ impl<F: Filter> Filter for Tracked<F> {
             ..inner
         }
     }
-}
 
-impl<F: SlicedFilter> SlicedFilter for Tracked<F> {
-    fn slices(&self) -> &dyn Sliced {
+    fn slices(&self) -> Option<&dyn Sliced> {
         self.inner.slices()
     }
 
-    fn slices_mut(&mut self) -> &mut dyn Sliced {
+    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
         self.inner.slices_mut()
     }
 }

@@ -170,18 +170,6 @@ impl<T> Consumer<T> {
 }
 
 impl<T: Default> Consumer<T> {
-    /// Pops one item.
-    ///
-    /// # Errors
-    /// If the ring is empty, or empty and closed.
-    #[inline]
-    pub fn try_pop(&mut self) -> Result<T, PopError> {
-        self.check_ready(0)?;
-        let item = self.take(0);
-        self.release(1);
-        Ok(item)
-    }
-
     /// An iterator that pops the items that are in the ring now. Dropping it returns their slots to
     /// the producer, all at once.
     #[inline]

@@ -73,7 +73,7 @@ impl<T> Producer<T> {
     }
 
     /// Wakes the consumer's thread, if it awaits what is published. Must follow
-    /// [`Vacant::publish_without_notify`].
+    /// [`Vacant::publish`].
     #[inline]
     pub fn notify(&self) {
         if let Some(reader) = &self.doorbell {
@@ -101,26 +101,10 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Pushes one item. A push that runs concurrently with the consumer's close may succeed
-    /// although no pop follows; its item is then dropped with the ring.
-    ///
-    /// # Errors
-    /// If the ring is full or closed. The error returns the item.
-    #[inline]
-    pub fn try_push(&mut self, item: T) -> Result<(), PushError<T>> {
-        match self.vacant() {
-            Ok(mut slot) => {
-                *slot = item;
-                slot.publish();
-                Ok(())
-            }
-            Err(error) => Err(error.with(item)),
-        }
-    }
-
     /// Pushes as many of the items as the ring has room for, publishes them all at once, and
     /// returns their number. Takes no item from `items` that it does not push; pass `&mut items` to
-    /// keep the rest.
+    /// keep the rest. A push that runs concurrently with the consumer's close may succeed although
+    /// no pop follows; its items are then dropped with the ring.
     ///
     /// # Errors
     /// If the ring is full or closed. No item was taken.
@@ -174,10 +158,10 @@ impl<T> Producer<T> {
     #[inline]
     fn check_room(&self, wanted: usize) -> Result<usize, PushError> {
         if self.is_closed() {
-            return Err(PushError::Closed(()));
+            return Err(PushError::Closed);
         }
         match self.room(wanted) {
-            0 => Err(PushError::Full(())),
+            0 => Err(PushError::Full),
             room => Ok(room),
         }
     }
@@ -220,23 +204,12 @@ pub struct Vacant<'a, T> {
     slot: MutPtr<T>,
 }
 
-impl<'a, T> Vacant<'a, T> {
-    /// Pushes the value of the slot, and wakes the consumer.
-    #[inline]
-    pub fn publish(self) {
-        self.hand_over().notify();
-    }
-
+impl<T> Vacant<'_, T> {
     /// Pushes the value of the slot without waking the consumer: the fence of a wake costs more
     /// than the rest of a push. A running consumer finds the item, a parked one may stay parked.
     /// Call [`Producer::notify`] after the last of several.
     #[inline]
-    pub fn publish_without_notify(self) {
-        self.hand_over();
-    }
-
-    #[inline]
-    fn hand_over(self) -> &'a Producer<T> {
+    pub fn publish(self) {
         let producer = {
             let Self {
                 producer,
@@ -245,7 +218,6 @@ impl<'a, T> Vacant<'a, T> {
             producer
         };
         producer.publish(1);
-        producer
     }
 }
 

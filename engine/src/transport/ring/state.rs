@@ -3,9 +3,6 @@
 
 #![allow(unsafe_code)] // shares the slots, by the contract of the ring
 
-use std::error::Error;
-use std::fmt;
-
 use crossbeam_utils::CachePadded;
 
 use super::{Consumer, Producer};
@@ -101,33 +98,13 @@ pub(super) fn starting_at<T: Default>(
     ))
 }
 
-/// Why an item was not pushed. The error returns the item.
+/// Why an item was not pushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PushError<T = ()> {
+pub enum PushError {
     /// Every slot holds an item that the consumer has not released.
-    Full(T),
+    Full,
     /// One of the ends was closed or dropped.
-    Closed(T),
-}
-
-impl<T> fmt::Display for PushError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full(_) => "the ring is full",
-            Self::Closed(_) => "the ring is closed",
-        })
-    }
-}
-
-impl<T: fmt::Debug> Error for PushError<T> {}
-
-impl PushError {
-    pub(super) fn with<T>(self, item: T) -> PushError<T> {
-        match self {
-            Self::Full(()) => PushError::Full(item),
-            Self::Closed(()) => PushError::Closed(item),
-        }
-    }
+    Closed,
 }
 
 /// Why no item was popped.
@@ -139,17 +116,6 @@ pub enum PopError {
     /// it, a push that was in progress may still succeed.
     Closed,
 }
-
-impl fmt::Display for PopError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "the ring is empty",
-            Self::Closed => "the ring is closed",
-        })
-    }
-}
-
-impl Error for PopError {}
 
 /// Compares the ring with a `VecDeque`, both ends on one thread. Two threads are covered by the
 /// models of `loom-tests` and by the stress test.
@@ -165,10 +131,8 @@ mod tests {
     /// One call of a user of the ring.
     #[derive(Debug, Clone)]
     enum Action {
-        Push,
         PushBatch(usize),
         WriteInPlace { publish: bool },
-        Pop,
         Drain(usize),
         Peek { ahead: usize, release: bool },
         CloseProducer,
@@ -177,10 +141,10 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Action> {
         prop_oneof![
-            8 => Just(Action::Push),
+            8 => Just(Action::PushBatch(1)),
             4 => (0..12_usize).prop_map(Action::PushBatch),
             4 => any::<bool>().prop_map(|publish| Action::WriteInPlace { publish }),
-            8 => Just(Action::Pop),
+            8 => Just(Action::Drain(1)),
             4 => (0..12_usize).prop_map(Action::Drain),
             4 => (0..9_usize, any::<bool>()).prop_map(|(ahead, release)| Action::Peek { ahead, release }),
             1 => prop_oneof![Just(Action::CloseProducer), Just(Action::CloseConsumer)],
@@ -203,24 +167,17 @@ mod tests {
 
             for step in steps {
                 let expected_push = if closed {
-                    Err(PushError::Closed(()))
+                    Err(PushError::Closed)
                 } else if model.len() == capacity {
-                    Err(PushError::Full(()))
+                    Err(PushError::Full)
                 } else {
                     Ok(())
                 };
                 let expected_pop = if closed { PopError::Closed } else { PopError::Empty };
-                prop_assert_eq!(producer.is_ready(), expected_push != Err(PushError::Full(())));
+                prop_assert_eq!(producer.is_ready(), expected_push != Err(PushError::Full));
                 prop_assert_eq!(consumer.is_ready(), closed || !model.is_empty());
 
                 match step {
-                    Action::Push => {
-                        prop_assert_eq!(producer.try_push(next), expected_push.map_err(|e| e.with(next)));
-                        if expected_push.is_ok() {
-                            model.push_back(next);
-                        }
-                        next += 1;
-                    }
                     Action::PushBatch(len) => {
                         let end = next + len as u64;
                         let mut items = next..end;
@@ -242,9 +199,6 @@ mod tests {
                             Err(error) => prop_assert_eq!(Err(error), expected_push),
                         }
                         next += 1;
-                    }
-                    Action::Pop => {
-                        prop_assert_eq!(consumer.try_pop(), model.pop_front().ok_or(expected_pop));
                     }
                     Action::Drain(limit) => {
                         let popped: Vec<u64> = consumer.drain().take(limit).collect();
@@ -273,7 +227,7 @@ mod tests {
             }
             drop(producer);
             prop_assert_eq!(consumer.drain().collect::<Vec<_>>(), Vec::from(model));
-            prop_assert_eq!(consumer.try_pop(), Err(PopError::Closed));
+            prop_assert_eq!(consumer.peek(0).err(), Some(PopError::Closed));
         }
 
         #[test]
@@ -281,12 +235,12 @@ mod tests {
             let witness = Rc::new(());
             let (mut producer, mut consumer) = bounded::<Option<Rc<()>>>(8).unwrap();
             for _ in 0..pushes {
-                if let Err(error) = producer.try_push(Some(Rc::clone(&witness))) {
-                    prop_assert!(matches!(error, PushError::Full(Some(_))));
+                if let Err(error) = producer.push_batch([Some(Rc::clone(&witness))]) {
+                    prop_assert_eq!(error, PushError::Full);
                 }
             }
             for _ in 0..pops {
-                drop(consumer.try_pop());
+                drop(consumer.drain().next());
             }
             let left = pushes.min(8).saturating_sub(pops);
             prop_assert_eq!(Rc::strong_count(&witness), 1 + left);
@@ -326,7 +280,7 @@ mod tests {
             }
         }));
         assert!(panicked.is_err());
-        assert_eq!(consumer.try_pop(), Ok(3));
+        assert!(consumer.drain().eq([3]));
     }
 
     #[test]
@@ -338,7 +292,7 @@ mod tests {
             }))
         }));
         assert!(panicked.is_err());
-        assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+        assert_eq!(consumer.peek(0).err(), Some(PopError::Empty));
         assert_eq!(producer.push_batch([7, 8, 9, 10]), Ok(4));
         assert_eq!(consumer.drain().collect::<Vec<_>>(), [7, 8, 9, 10]);
     }
@@ -347,7 +301,7 @@ mod tests {
     #[should_panic(expected = "2 items released of 1")]
     fn releasing_more_items_than_the_ring_holds_panics() {
         let (mut producer, mut consumer) = bounded(4).unwrap();
-        assert_eq!(producer.try_push(1), Ok(()));
+        assert_eq!(producer.push_batch([1]), Ok(1));
         consumer.release(2);
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning, Report, report_of,
+    BuildError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning, Report, Verdicts,
 };
 use echoless_metrics::{Endpoint, Fields, Served};
 use echoless_records::failure::{self, Failure, catch_panics, lock};
@@ -370,8 +370,7 @@ pub(super) fn share<F: Filter>(parts: Partitioned<F>, threads: usize) -> Ordered
 /// The report of the filter behind all tickets. A run that lost a partition has none.
 fn report<F: Filter>(filter: &OrderedFilter<F>) -> Report {
     let mut handle = filter.handle();
-    let report = handle.ticket().with_filters(|filters| report_of(filters));
-    report.unwrap_or_default()
+    handle.ticket().report().unwrap_or_default()
 }
 
 /// Passes a stream that is read several times. Leaves the filter that judged last.
@@ -448,12 +447,11 @@ fn count_lines(
     suspects: &mut Suspects,
 ) -> Result<(), Failure> {
     let mut handle = filter.handle();
-    let counted = handle.ticket().with_filters(|filters| {
-        for part in filters {
+    Ok(handle
+        .ticket()
+        .observe_then(&[], &mut Verdicts::new(), |_, part| {
             suspects.count_lines(part.held().start, part.lines());
-        }
-    });
-    Ok(counted?)
+        })?)
 }
 
 /// A filter that remembers nothing.

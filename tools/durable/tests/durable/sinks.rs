@@ -115,7 +115,7 @@ fn run(storage: &SimulatedStorage, spec: &FilterSpec, sink: &Sink, batch: u64, l
             let keys: Vec<KeyHash> = records.clone().map(key).collect();
             let mut verdicts = Verdicts::new();
             let mut progress = Progress::default();
-            let passed = ticket.observe_then(None, &keys, &mut verdicts, |_, filter| {
+            let passed = ticket.observe_then(&keys, &mut verdicts, |_, filter| {
                 let of_partition = filter.progress();
                 progress.observed += of_partition.observed;
                 progress.fresh += of_partition.fresh;

@@ -6,8 +6,7 @@ use std::fmt;
 use crate::adapters::cell_table::{self, CellTable, cell_table};
 use crate::theory::bloom::{cardinality_threshold, density_threshold};
 use echoless::extend::{
-    AdapterRow, Allowed, Built, Head, Layers, MOST_HASHES, Named, OptionRow, Value, names,
-    rate_text,
+    AdapterRow, Allowed, Head, Layers, MOST_HASHES, Named, OptionRow, Value, names, rate_text,
 };
 use echoless::spec::Facts;
 use echoless::{
@@ -358,7 +357,7 @@ pub(crate) static ROW: AdapterRow = AdapterRow {
         options: |_| OPTIONS,
         complete: Named::as_given,
     },
-    build: |named, inner| Ok(Built::Plain(Box::new(build(named, inner)?))),
+    build: |named, inner| Ok(Box::new(build(named, inner)?)),
     check_lines: None,
     facts: |named, inner| {
         let (size, most) = filters_in(named, inner.memory);

@@ -12,12 +12,12 @@
 //! use echoless::{Filter, KeyHasher, Verdict};
 //! let key = KeyHasher::seeded(0).hash_u64(1);
 //! let spec = echoless_papers::parse("horizontal:failed=duplicate,slices=1/bloom:memory=1KiB")?;
-//! let mut filter = spec.build_sliced()?;
-//! filter.slices_mut().fail(&[0])?;
+//! let mut filter = spec.build()?;
+//! filter.slices_mut().unwrap().fail(&[0])?;
 //! assert_eq!(filter.observe_one(key), Verdict::Duplicate);
-//! filter.slices_mut().restore(&[0])?;
+//! filter.slices_mut().unwrap().restore(&[0])?;
 //! assert_eq!(filter.observe_one(key), Verdict::Fresh);
-//! assert_eq!(filter.slices().counts().unavailable, 1);
+//! assert_eq!(filter.slices().unwrap().counts().unavailable, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

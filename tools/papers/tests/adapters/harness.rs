@@ -1,6 +1,5 @@
 //! Shared by the tests: parsing, streams with failures, and a plain Bloom filter.
 
-use echoless::filters::SlicedFilter;
 use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, SpecError, Verdict};
 use proptest::prelude::*;
 
@@ -14,12 +13,6 @@ pub(crate) fn build(text: &str) -> Box<dyn Filter> {
         .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-pub(crate) fn build_sliced(text: &str) -> Box<dyn SlicedFilter> {
-    parse(text)
-        .build_sliced()
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
 pub(crate) fn key(number: u64) -> KeyHash {
     KeyHasher::seeded(9).hash_u64(number)
 }
@@ -28,12 +21,12 @@ pub(crate) fn is_duplicate(filter: &mut dyn Filter, key: KeyHash) -> bool {
     filter.observe_one(key) == Verdict::Duplicate
 }
 
-pub(crate) fn fail(filter: &mut dyn SlicedFilter, path: &[usize]) -> Result<(), SpecError> {
-    filter.slices_mut().fail(path)
+pub(crate) fn fail(filter: &mut dyn Filter, path: &[usize]) -> Result<(), SpecError> {
+    filter.slices_mut().unwrap().fail(path)
 }
 
-pub(crate) fn restore(filter: &mut dyn SlicedFilter, path: &[usize]) -> Result<(), SpecError> {
-    filter.slices_mut().restore(path)
+pub(crate) fn restore(filter: &mut dyn Filter, path: &[usize]) -> Result<(), SpecError> {
+    filter.slices_mut().unwrap().restore(path)
 }
 
 /// One step of a stream with failures. Slices are taken modulo their number.

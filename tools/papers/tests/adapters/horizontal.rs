@@ -1,13 +1,10 @@
 //! Horizontal slices: equal to the undivided line filter, and to one plain filter a slice.
 
-use echoless::filters::SlicedFilter;
 use echoless::spec::Form;
 use echoless::{Filter, KeyHash, Verdicts};
 use proptest::prelude::*;
 
-use crate::harness::{
-    Event, PlainBloom, build, build_sliced, events, fail, is_duplicate, key, parse, restore,
-};
+use crate::harness::{Event, PlainBloom, build, events, fail, is_duplicate, key, parse, restore};
 
 /// The slice of a key: by a hash that depends on how many horizontal cuts are further in.
 fn slice_of(key: KeyHash, inner_cuts: u64, slices: u64) -> usize {
@@ -40,8 +37,8 @@ proptest! {
         let parts = parts.min(lines as usize);
         let text = format!("{name},form=line,memory={},seed={seed},tracked={tracked}", lines * 64);
         let spec = parse(&format!("horizontal:slices={slices}/{text}"));
-        let (mut sliced, mut whole) = (spec.build_sliced().unwrap(), build(&text));
-        prop_assert_eq!(sliced.slices().slice_count() as u64, slices);
+        let (mut sliced, mut whole) = (spec.build().unwrap(), build(&text));
+        prop_assert_eq!(sliced.slices().unwrap().slice_count() as u64, slices);
         let keys: Vec<KeyHash> = keys.into_iter().map(key).collect();
         let (mut verdicts, mut expected) = (Verdicts::new(), Verdicts::new());
         for (tick, keys) in keys.chunks(500).enumerate() {
@@ -77,7 +74,7 @@ proptest! {
             "horizontal:slices={slices},failed={name}/bloom:k={hashes},memory={}",
             share * slices + slices / 2,
         );
-        let mut filter = build_sliced(&text);
+        let mut filter = build(&text);
         let empty = PlainBloom::new(hashes, share);
         let mut model: Vec<Option<PlainBloom>> = vec![Some(empty.clone()); slices];
         let (mut observed, mut new, mut unavailable) = (0, 0, 0);
@@ -112,7 +109,7 @@ proptest! {
             }
         }
         for (slice, state) in model.iter().enumerate() {
-            let failed = filter.slices().is_failed(&[slice]).unwrap();
+            let failed = filter.slices().unwrap().is_failed(&[slice]).unwrap();
             prop_assert_eq!(failed, state.is_none());
         }
         for key in (0..300).map(key) {
@@ -138,7 +135,7 @@ proptest! {
         let failed = failed.index(slices);
         let (name, lost) = if fresh { ("fresh", false) } else { ("duplicate", true) };
         let text = "rowlru:form=line,memory=64KiB";
-        let mut sliced = build_sliced(&format!("horizontal:slices={slices},failed={name}/{text}"));
+        let mut sliced = build(&format!("horizontal:slices={slices},failed={name}/{text}"));
         let owners = parse(text).build_partitions(slices).unwrap();
         let owner = |key| owners.partitioning().partition_of(key);
         for number in 0..500 {
@@ -165,7 +162,7 @@ proptest! {
 
 #[test]
 fn a_restored_slice_has_the_clock_of_the_others() {
-    let mut filter = build_sliced("horizontal:slices=2/clocked:window=100,memory=1KiB");
+    let mut filter = build("horizontal:slices=2/clocked:window=100,memory=1KiB");
     filter.advance_to(5000);
     fail(&mut *filter, &[0]).unwrap();
     fail(&mut *filter, &[1]).unwrap();
@@ -184,13 +181,13 @@ fn a_restored_slice_has_the_clock_of_the_others() {
 
 #[test]
 fn nested_slices_are_chosen_independently() {
-    let mut filter = build_sliced("horizontal:slices=8/horizontal:slices=8/bloom:k=4,memory=64KiB");
+    let mut filter = build("horizontal:slices=8/horizontal:slices=8/bloom:k=4,memory=64KiB");
     for number in 0..4000 {
         filter.observe_one(key(number));
     }
     // A key of outer slice 0 may belong to any inner slice: failing one of eight loses 1/64.
     fail(&mut *filter, &[0, 3]).unwrap();
-    let slices = filter.slices();
+    let slices = filter.slices().unwrap();
     assert_eq!(slices.is_failed(&[0, 3]), Ok(true));
     assert_eq!(slices.is_failed(&[0]), Ok(false));
     for number in 4000..68_000 {
@@ -199,10 +196,10 @@ fn nested_slices_are_chosen_independently() {
     let lost = filter.tally().unavailable.unwrap() as f64;
     assert!((900.0..1100.0).contains(&lost), "{lost} of 64000");
     assert_eq!(slice_of(key(5), 1, 8), {
-        let loads = build_sliced("horizontal:slices=8/horizontal:slices=8/bloom:k=4,memory=64KiB");
+        let loads = build("horizontal:slices=8/horizontal:slices=8/bloom:k=4,memory=64KiB");
         let mut loads = loads;
         loads.observe_one(key(5));
-        let loads = loads.slices().loads().to_vec();
+        let loads = loads.slices().unwrap().loads().to_vec();
         loads.iter().position(|load| *load == 1).unwrap()
     });
 }
@@ -265,9 +262,9 @@ fn a_slice_of_pieces_has_failed_with_all_of_them_and_is_restored_with_all() {
         "horizontal:slices=2/horizontal:slices=3/bloom:k=4,memory=2KiB",
         "vertical:slices=2/horizontal:slices=3/bloom:k=4,memory=2KiB",
     ] {
-        let mut filter = build_sliced(text);
-        let is_failed = |filter: &mut dyn SlicedFilter, path: &[usize]| {
-            filter.slices().is_failed(path).unwrap()
+        let mut filter = build(text);
+        let is_failed = |filter: &mut dyn Filter, path: &[usize]| {
+            filter.slices().unwrap().is_failed(path).unwrap()
         };
         for piece in 0..3 {
             assert!(!is_failed(&mut *filter, &[1]), "{text}");

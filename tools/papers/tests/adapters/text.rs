@@ -4,7 +4,7 @@ use echoless::spec::{TrackedFraction, catalogue};
 use echoless::{BuildError, FilterSpec};
 use proptest::prelude::*;
 
-use crate::harness::{build, build_sliced, fail, is_duplicate, key, parse};
+use crate::harness::{build, fail, is_duplicate, key, parse};
 
 /// Every adapter with each of its options, alone and nested.
 const EXAMPLES: &[&str] = &[
@@ -73,7 +73,7 @@ fn every_example_finds_a_duplicate_and_forgets_it() {
             );
             // Tracked filters give access to their slices as well.
             assert_eq!(
-                spec.memory(4096).build_sliced().is_ok(),
+                filter.slices().is_some(),
                 !example.starts_with("growing") && !example.starts_with("tree"),
                 "{example}"
             );
@@ -168,11 +168,8 @@ fn a_tree_tells_of_all_its_nodes() {
 
 #[test]
 fn slices_that_do_not_exist_are_rejected() {
-    let message = |text: &str, path: &[usize]| {
-        fail(&mut *build_sliced(text), path)
-            .unwrap_err()
-            .to_string()
-    };
+    let message =
+        |text: &str, path: &[usize]| fail(&mut *build(text), path).unwrap_err().to_string();
     let (plain, cut) = (
         "horizontal:slices=3/lru:memory=1KiB",
         "vertical:slices=3/bloom:memory=1KiB",
@@ -205,7 +202,5 @@ fn slices_that_do_not_exist_are_rejected() {
         let error = message(text, path);
         assert!(error.starts_with(expected), "{text}: {error}");
     }
-    let error = parse("lru:memory=1KiB").build_sliced().err().unwrap();
-    let expected = "missing adapters: expected horizontal or vertical, for a filter with slices";
-    assert_eq!(error.to_string(), expected);
+    assert!(build("lru:memory=1KiB").slices().is_none());
 }

@@ -3,9 +3,7 @@
 use echoless::{Filter, KeyHash};
 use proptest::prelude::*;
 
-use crate::harness::{
-    Event, PlainBloom, build, build_sliced, events, fail, is_duplicate, key, parse, restore,
-};
+use crate::harness::{Event, PlainBloom, build, events, fail, is_duplicate, key, parse, restore};
 
 /// A policy, by its text.
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +144,7 @@ proptest! {
         let text = |probe: &str| {
             format!("vertical:slices={slices},failed={failed},probe={probe}/{bloom}")
         };
-        let (mut parallel, mut pipelined) = (build_sliced(&text("parallel")), build_sliced(&text("pipelined")));
+        let (mut parallel, mut pipelined) = (build(&text("parallel")), build(&text("pipelined")));
         let mut model = Table::new(hashes, bytes, slices, pieces);
         let (mut fresh, mut unavailable, mut most_probed) = (0, 0, 0);
         for event in events {
@@ -192,7 +190,7 @@ proptest! {
         for key in (0..300).map(key) {
             prop_assert_eq!(parallel.contains(key), policy.judge(&model.seen(key)));
         }
-        let (all, few) = (parallel.slices(), pipelined.slices());
+        let (all, few) = (parallel.slices().unwrap(), pipelined.slices().unwrap());
         prop_assert_eq!(all.loads().iter().sum::<u64>(), all.counts().probed);
         prop_assert!(few.counts().probed <= all.counts().probed);
         prop_assert!(all.counts().probed <= most_probed);
@@ -202,7 +200,7 @@ proptest! {
         prop_assert_eq!(tally.cells.map(|cells| cells.occupied), Some(ones));
         prop_assert_eq!((tally.fresh, tally.unavailable), (Some(fresh), Some(unavailable)));
         pipelined.clear();
-        prop_assert!(!pipelined.slices().is_failed(&[0]).unwrap());
+        prop_assert!(!pipelined.slices().unwrap().is_failed(&[0]).unwrap());
         prop_assert_eq!(pipelined.report().fill(), Some(0.0));
     }
 
@@ -231,14 +229,14 @@ fn messages_and_probes_are_counted_for_both_modes() {
     // One slice for each of the four bits of a key.
     let counts = |probe: &str, failed: &str, failures: usize| {
         let text = format!("vertical:slices=4,probe={probe},failed={failed}/bloom:k=4,memory=1KiB");
-        let mut filter = build_sliced(&text);
+        let mut filter = build(&text);
         for slice in 0..failures {
             fail(&mut *filter, &[slice]).unwrap();
         }
         filter.observe_one(key(1));
-        let fresh = filter.slices().counts();
+        let fresh = filter.slices().unwrap().counts();
         filter.observe_one(key(1));
-        let both = filter.slices().counts();
+        let both = filter.slices().unwrap().counts();
         (
             (fresh.probed, fresh.messages),
             (both.probed - fresh.probed, both.messages - fresh.messages),
@@ -260,10 +258,10 @@ fn messages_and_probes_are_counted_for_both_modes() {
 
 #[test]
 fn a_vertical_slice_of_pieces_fails_and_is_restored_whole_or_by_piece() {
-    let mut filter = build_sliced("vertical:slices=3/horizontal:slices=4/bloom:k=3,memory=1KiB");
+    let mut filter = build("vertical:slices=3/horizontal:slices=4/bloom:k=3,memory=1KiB");
     fail(&mut *filter, &[1]).unwrap();
     restore(&mut *filter, &[1, 2]).unwrap();
-    let slices = filter.slices();
+    let slices = filter.slices().unwrap();
     assert_eq!((slices.slice_count(), slices.loads().len()), (3, 12));
     let failed: Vec<bool> = (0..4)
         .map(|piece| slices.is_failed(&[1, piece]).unwrap())
@@ -271,12 +269,12 @@ fn a_vertical_slice_of_pieces_fails_and_is_restored_whole_or_by_piece() {
     assert_eq!(failed, [true, true, false, true]);
     assert_eq!(slices.is_failed(&[1]), Ok(false));
     restore(&mut *filter, &[1]).unwrap();
-    assert_eq!(filter.slices().is_failed(&[1, 0]), Ok(false));
+    assert_eq!(filter.slices().unwrap().is_failed(&[1, 0]), Ok(false));
 }
 
 #[test]
 fn horizontal_slices_cut_vertically_are_vertical_filters() {
-    let mut diced = build_sliced("horizontal:slices=5/vertical:slices=8/bloom:k=8,memory=5KiB");
+    let mut diced = build("horizontal:slices=5/vertical:slices=8/bloom:k=8,memory=5KiB");
     let mut plain = build("horizontal:slices=5/bloom:k=8,memory=5KiB");
     for number in (0..6000).map(|number| number % 4000) {
         let expected = plain.observe_one(key(number));
@@ -290,5 +288,5 @@ fn horizontal_slices_cut_vertically_are_vertical_filters() {
     restore(&mut *diced, &[2]).unwrap();
     let gone = (0..4000).filter(|number| !diced.contains(key(*number)));
     assert!((700..900).contains(&gone.count()));
-    assert_eq!(diced.slices().is_failed(&[2, 7]), Ok(false));
+    assert_eq!(diced.slices().unwrap().is_failed(&[2, 7]), Ok(false));
 }

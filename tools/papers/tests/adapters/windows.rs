@@ -4,7 +4,7 @@
 use echoless::{Filter, KeyHash, Window};
 use proptest::prelude::*;
 
-use crate::harness::{build, build_sliced, fail, is_duplicate, key, parse, restore};
+use crate::harness::{build, fail, is_duplicate, key, parse, restore};
 
 /// Timers of `bits` bits under a window, as text and as a plain table.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ proptest! {
         failures in prop::collection::vec(any::<(prop::sample::Index, usize, bool)>(), 0..6),
     ) {
         let policy = if fresh { "fresh" } else { "duplicate" };
-        let mut filter = build_sliced(&format!(
+        let mut filter = build(&format!(
             "vertical:slices={slices},failed={policy}/\
              tbf:window={window},k={hashes},bits={bits},memory={bytes}B"
         ));

@@ -1,6 +1,5 @@
 //! Sliced filters while slices have failed, and their loads.
 
-use echoless::filters::SlicedFilter;
 use echoless::{Filter, FilterSpec, KeyHash, KeyHasher, Verdict};
 use echoless_papers::theory::bloom;
 use echoless_papers::theory::slices::{Failures, fairness, horizontal_fpr, largest_fraction};
@@ -34,7 +33,7 @@ fn measure(adapter: &str) -> Measured {
     let spec: FilterSpec = echoless_papers::parse(&text).expect("valid");
     let mut mean = Measured::default();
     for first in 0..5 {
-        let mut filter = spec.build_sliced().expect("small");
+        let mut filter = spec.build().expect("small");
         // The hybrid heuristic takes many keys for duplicates, and does not insert them.
         let mut inserted = Vec::new();
         for key in fresh_keys(KEYS) {
@@ -42,7 +41,7 @@ fn measure(adapter: &str) -> Measured {
                 inserted.push(key);
             }
         }
-        let slices = filter.slices_mut();
+        let slices = filter.slices_mut().unwrap();
         for slice in (first..40).step_by(5) {
             slices.fail(&[slice]).expect("exists");
         }
@@ -59,9 +58,9 @@ fn measure(adapter: &str) -> Measured {
 }
 
 /// A sliced filter that has observed these keys.
-fn filled(text: &str, keys: impl Iterator<Item = KeyHash>) -> Box<dyn SlicedFilter> {
+fn filled(text: &str, keys: impl Iterator<Item = KeyHash>) -> Box<dyn Filter> {
     let spec: FilterSpec = echoless_papers::parse(text).expect("valid");
-    let mut filter = spec.build_sliced().expect("small");
+    let mut filter = spec.build().expect("small");
     for key in keys {
         filter.observe_one(key);
     }
@@ -129,7 +128,11 @@ fn diced_rates_are_those_of_all_pieces() {
     let text = "vertical:slices=8/horizontal:slices=5/bloom:k=8,memory=16KiB";
     let mut filter = filled(text, fresh_keys(KEYS));
     for slice in 0..8 {
-        filter.slices_mut().fail(&[slice, slice % 5]).unwrap();
+        filter
+            .slices_mut()
+            .unwrap()
+            .fail(&[slice, slice % 5])
+            .unwrap();
     }
     let fill = bloom::fill(HASHES, KEYS, BITS);
     let expected = failures.vertical_fpr(HASHES, fill);
@@ -139,7 +142,7 @@ fn diced_rates_are_those_of_all_pieces() {
     let text = "horizontal:slices=5/vertical:slices=8/bloom:k=8,memory=16KiB";
     let mut filter = filled(text, fresh_keys(KEYS));
     for piece in 0..5 {
-        filter.slices_mut().fail(&[piece, piece]).unwrap();
+        filter.slices_mut().unwrap().fail(&[piece, piece]).unwrap();
     }
     assert_close(probed_fpr(&*filter, 5 * PROBES), fill.powi(7), 0.1, text);
     assert!(fresh_keys(KEYS).all(|key| filter.contains(key)));
@@ -160,6 +163,7 @@ fn vertical_slices_balance_skewed_streams_better() {
         let text = format!("{adapter}:slices=20/bloom:k=4,memory=64KiB");
         filled(&text, keys.iter().copied())
             .slices()
+            .unwrap()
             .loads()
             .to_vec()
     };
@@ -188,7 +192,7 @@ fn horizontal_slices_have_the_fpr_of_uneven_ones() {
         // The slices fill differently with each choice of keys.
         for run in 0..20 {
             let hasher = KeyHasher::seeded(run);
-            let mut filter = spec.build_sliced().expect("small");
+            let mut filter = spec.build().expect("small");
             for number in 0..8000 {
                 filter.observe_one(hasher.hash_u64(number));
             }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
 use echoless::transport::{Parker, Wait};
-use echoless::{LineFilter, OrderedFilter, OrderedHandle};
+use echoless::{Batch, LineFilter, OrderedFilter, OrderedHandle, Verdicts};
 use echoless_records::chunk::{Chunk, RunPart};
 use echoless_records::failure::{Failure, lock};
 use echoless_records::files::Source;
@@ -142,9 +142,9 @@ pub(in crate::dedup) fn pass<'a, F: RunPart>(
         && let Some(tick) = clock.tick(window)
     {
         // The last records may all lack a key.
-        let mut handle = filter.handle();
-        let advance = |filters: &mut [F]| filters.iter_mut().for_each(|part| part.advance_to(tick));
-        handle.ticket().with_filters(advance)?;
+        filter
+            .handle()
+            .observe(Batch::at(&[], tick), &mut Verdicts::new())?;
     }
     // Without an outcome, the threads were stopped before the stream ended.
     lock(&shared.outcome)

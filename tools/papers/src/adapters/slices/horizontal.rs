@@ -2,8 +2,8 @@
 
 use super::cut::{MOST_SLICES, check_index, wrong_depth};
 use echoless::extend::{
-    AdapterRow, Built, Head, Layers, Named, OptionRow, SliceCounts, Sliced, SlicedFilter,
-    check_available, names, scatter,
+    AdapterRow, Head, Layers, Named, OptionRow, SliceCounts, Sliced, check_available, names,
+    scatter,
 };
 use echoless::spec::Facts;
 use echoless::{Batch, BuildError, Filter, KeyHash, Partitioning, Report, SpecError, Tally};
@@ -13,7 +13,7 @@ use echoless::{Batch, BuildError, Filter, KeyHash, Partitioning, Report, SpecErr
 const BATCH: usize = 4096;
 
 /// The keys that needed a failed piece within a slice.
-fn unavailable_in(slice: &Built) -> u64 {
+fn unavailable_in(slice: &dyn Filter) -> u64 {
     (slice.slices()).map_or(0, |slices| slices.counts().unavailable)
 }
 
@@ -48,7 +48,7 @@ struct SliceBatch {
 
 /// S filters, one of which a key belongs to. Cache lines touched per key: those of a slice.
 struct Horizontal {
-    slices: Vec<Built>,
+    slices: Vec<Box<dyn Filter>>,
     chooser: Chooser,
     policy: FailedKeys,
     failed: Vec<bool>,
@@ -70,7 +70,7 @@ struct Horizontal {
 }
 
 impl Horizontal {
-    fn new(slices: Vec<Built>, chooser: Chooser, policy: FailedKeys) -> Self {
+    fn new(slices: Vec<Box<dyn Filter>>, chooser: Chooser, policy: FailedKeys) -> Self {
         let count = slices.len();
         Self {
             slices,
@@ -94,7 +94,7 @@ impl Horizontal {
         self.tick = self.tick.max(tick);
         for (slice, failed) in self.slices.iter_mut().zip(&self.failed) {
             if !failed {
-                slice.filter_mut().advance_to(tick);
+                slice.advance_to(tick);
             }
         }
     }
@@ -121,8 +121,7 @@ impl Horizontal {
         for slice in self.used.drain(..) {
             let SliceBatch { keys, origins } = &mut self.batches[slice];
             self.words.resize(keys.len().div_ceil(64), 0);
-            let filter = self.slices[slice].filter_mut();
-            filter.observe_batch(Batch::new(keys), &mut self.words);
+            self.slices[slice].observe_batch(Batch::new(keys), &mut self.words);
             scatter(&self.words, duplicates, |index| origins[index]);
             self.loads[slice] += keys.len() as u64;
             self.counts.probed += keys.len() as u64;
@@ -154,7 +153,7 @@ impl Horizontal {
     }
 
     fn filters(&self) -> impl Iterator<Item = &dyn Filter> {
-        self.slices.iter().map(Built::filter)
+        self.slices.iter().map(|slice| &**slice)
     }
 
     fn failed_fraction(&self) -> f64 {
@@ -174,8 +173,8 @@ impl Sliced for Horizontal {
             self.nested(slice, path)?.fail(rest)?;
         } else if !self.failed[slice] {
             self.failed[slice] = true;
-            self.nested_unavailable += unavailable_in(&self.slices[slice]);
-            self.slices[slice].filter_mut().clear();
+            self.nested_unavailable += unavailable_in(&*self.slices[slice]);
+            self.slices[slice].clear();
         }
         self.lost_keys = true;
         Ok(())
@@ -189,7 +188,7 @@ impl Sliced for Horizontal {
         if self.failed[slice] {
             self.failed[slice] = false;
             // It was cleared, its pieces were restored, and its clock went back.
-            self.slices[slice].filter_mut().advance_to(self.tick);
+            self.slices[slice].advance_to(self.tick);
         } else if let Some(nested) = self.slices[slice].slices_mut() {
             for piece in 0..nested.slice_count() {
                 nested.restore(&[piece])?;
@@ -243,13 +242,13 @@ impl Filter for Horizontal {
         if self.failed[slice] {
             return self.policy == FailedKeys::Duplicate;
         }
-        self.slices[slice].filter().contains(key)
+        self.slices[slice].contains(key)
     }
 
     /// Restores all slices, too.
     fn clear(&mut self) {
         for slice in &mut self.slices {
-            slice.filter_mut().clear();
+            slice.clear();
         }
         self.failed.fill(false);
         self.lost_keys = false;
@@ -267,7 +266,7 @@ impl Filter for Horizontal {
     /// The sum of the slices. Once keys were lost, the absence of evictions promises nothing.
     fn tally(&self) -> Tally {
         let sum: Tally = self.filters().map(Filter::tally).sum();
-        let nested: u64 = self.slices.iter().map(unavailable_in).sum();
+        let nested: u64 = self.filters().map(unavailable_in).sum();
         Tally {
             observed: Some(self.counts.observed),
             fresh: Some(self.fresh),
@@ -279,7 +278,7 @@ impl Filter for Horizontal {
 
     fn report_on(&self, tally: Tally) -> Report {
         // Only the lines of one filter have estimates that follow from the sum of the tallies.
-        let inner = self.slices[0].filter().report_on(tally);
+        let inner = self.slices[0].report_on(tally);
         let report = match self.chooser {
             Chooser::Lines(_) => inner,
             Chooser::Hash { .. } => Report {
@@ -305,15 +304,13 @@ impl Filter for Horizontal {
             ..report
         }
     }
-}
 
-impl SlicedFilter for Horizontal {
-    fn slices(&self) -> &dyn Sliced {
-        self
+    fn slices(&self) -> Option<&dyn Sliced> {
+        Some(self)
     }
 
-    fn slices_mut(&mut self) -> &mut dyn Sliced {
-        self
+    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+        Some(self)
     }
 }
 
@@ -408,12 +405,12 @@ fn cuts_lines(inner: Layers<'_>) -> bool {
     inner.has_partitions() && inner.split().is_none()
 }
 
-fn build(named: &Named, inner: Layers<'_>) -> Result<Built, BuildError> {
+fn build(named: &Named, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError> {
     let count = named.small("slices");
     let (chooser, slices) = if cuts_lines(inner) {
         check_lines(named, inner.plan()?.buckets())?;
         let (partitioning, slices) = inner.partitions(count as usize)?.into_parts();
-        let slices = slices.into_iter().map(|slice| Built::Plain(slice));
+        let slices = slices.into_iter().map(|slice| -> Box<dyn Filter> { slice });
         (Chooser::Lines(partitioning), slices.collect())
     } else {
         // Each slice alone could fit where all of them do not.
@@ -427,11 +424,11 @@ fn build(named: &Named, inner: Layers<'_>) -> Result<Built, BuildError> {
     };
     let policy = named.choice("failed", &FAILED);
     let filter = Horizontal::new(slices, chooser, policy);
-    Ok(Built::Sliced(Box::new(filter)))
+    Ok(Box::new(filter))
 }
 
 /// Builds one of `count` slices. An error about its memory states that it is that of a slice.
-fn build_slice(inner: Layers<'_>, count: u32, index: u32) -> Result<Built, BuildError> {
+fn build_slice(inner: Layers<'_>, count: u32, index: u32) -> Result<Box<dyn Filter>, BuildError> {
     inner
         .part(count, index)
         .build()

@@ -7,8 +7,7 @@ use super::cut::{Cut, MOST_SLICES, check_index, wrong_depth};
 use super::horizontal;
 use crate::adapters::cell_table::{CellTable, cell_table};
 use echoless::extend::{
-    AdapterRow, Built, Head, Layers, MOST_HASHES, Named, OptionRow, SliceCounts, Sliced,
-    SlicedFilter, names, within,
+    AdapterRow, Head, Layers, MOST_HASHES, Named, OptionRow, SliceCounts, Sliced, names, within,
 };
 use echoless::spec::Facts;
 use echoless::{Batch, BuildError, Filter, KeyHash, Report, SpecError, Tally, Window};
@@ -287,15 +286,13 @@ impl Filter for Vertical {
             ..Report::new(tally)
         }
     }
-}
 
-impl SlicedFilter for Vertical {
-    fn slices(&self) -> &dyn Sliced {
-        self
+    fn slices(&self) -> Option<&dyn Sliced> {
+        Some(self)
     }
 
-    fn slices_mut(&mut self) -> &mut dyn Sliced {
-        self
+    fn slices_mut(&mut self) -> Option<&mut dyn Sliced> {
+        Some(self)
     }
 }
 
@@ -418,7 +415,7 @@ fn pieces(inner: Layers<'_>) -> Result<(u32, Layers<'_>), SpecError> {
     }
 }
 
-fn build(named: &Named, inner: Layers<'_>) -> Result<Built, BuildError> {
+fn build(named: &Named, inner: Layers<'_>) -> Result<Box<dyn Filter>, BuildError> {
     let slices = named.small("slices");
     let (pieces, table) = pieces(inner)?;
     let table = cell_table(table, named.name())?;
@@ -438,5 +435,5 @@ fn build(named: &Named, inner: Layers<'_>) -> Result<Built, BuildError> {
     let cut = Cut::new(table.cell_count(), slices, pieces);
     let (spec, window) = (VerticalSpec::of(named), inner.facts().window);
     let filter = Vertical::new(table, cut, spec, window);
-    Ok(Built::Sliced(Box::new(filter)))
+    Ok(Box::new(filter))
 }

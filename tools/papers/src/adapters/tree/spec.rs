@@ -3,7 +3,7 @@
 use super::sequential::BloomTree;
 use super::shape::Shape;
 use super::shared::SharedTree;
-use echoless::extend::{AdapterRow, Built, Head, Layers, Named, OptionRow, Value, names, within};
+use echoless::extend::{AdapterRow, Head, Layers, Named, OptionRow, Value, names, within};
 use echoless::spec::{Facts, Form, Options};
 use echoless::theory::RateModel;
 use echoless::{BuildError, Filter, SharedLayout, SharedSpec, SpecError};
@@ -321,11 +321,11 @@ pub(crate) static ROW: AdapterRow = AdapterRow {
                 seed,
                 ..inner
             };
-            Ok(node.build()?.into_filter())
+            node.build()
         };
         let spec = TreeSpec::of(named);
         let tree = spec.build(inner.memory, inner.seed, node)?;
-        Ok(Built::Plain(Box::new(tree)))
+        Ok(Box::new(tree))
     },
     check_lines: None,
     facts: |named, inner| {
