@@ -171,13 +171,3 @@ fn as_text(contents: &Contents, run: Option<&SavedRun>) -> String {
     }
     text
 }
-
-impl SavedRun {
-    /// The run of a state at this path; `None` if another program wrote it.
-    fn of(path: &Path, bytes: &[u8]) -> Result<Option<Self>, Failure> {
-        Self::of_state(bytes).map_err(|problem| Failure::Capture {
-            name: path.display().to_string(),
-            problem,
-        })
-    }
-}

@@ -1,7 +1,6 @@
 //! A journal that a running program appends to.
 
 use std::fmt;
-use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::chain::{ChainLength, MOST_CALLER_BYTES};
 use crate::error::{At, JournalError};
 use crate::segment::{Commit, LOCK, Numbered, Scan, Wanted, create, name_of};
 use crate::segments::Segments;
-use crate::storage::Storage;
+use crate::storage::{Storage, note_commit};
 use crate::whole::Output;
 
 /// The least bytes of keys after which a cycle of blocks begins.
@@ -659,21 +658,12 @@ pub(crate) fn lock_and_load(
     Ok((lock, segments))
 }
 
-/// Notes in the file that is locked that the folder has a segment, which is durable, so that a
-/// journal does not begin anew when its segments are lost.
+/// Notes that the folder has a segment, which is durable, so that a journal does not begin anew when
+/// its segments are lost.
 pub(crate) fn note_begun(storage: &dyn Storage, folder: &Path) -> Result<(), JournalError> {
     let path = folder.join(LOCK);
-    // Elsewhere, nobody writes to a file that is locked.
-    if cfg!(unix) && storage.size(&path).at(&path)? == 0 {
-        let mut file = storage.open(&path).at(&path)?;
-        file.write_all(BEGUN).at(&path)?;
-        file.sync().at(&path)?;
-    }
-    Ok(())
+    note_commit(storage, &path).at(&path)
 }
-
-/// What is in the file that is locked once there is a segment.
-const BEGUN: &[u8] = b"begun\n";
 
 /// Removes files of a folder.
 fn remove(storage: &dyn Storage, folder: &Path, paths: &[PathBuf]) -> Result<(), JournalError> {

@@ -317,7 +317,7 @@ pub fn is_left_aside(name: &OsStr) -> bool {
         let numbers = name.strip_prefix(ASIDE_START)?.strip_suffix(ASIDE_END)?;
         numbers.split_once('-')
     });
-    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 

@@ -94,6 +94,21 @@ pub trait Storage: Debug + Send + Sync {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
 }
 
+/// Notes in a file that is locked that what it protects was committed, so that nothing begins anew
+/// when the commit is lost.
+///
+/// # Errors
+/// Those of the storage.
+pub fn note_commit(storage: &dyn Storage, lock: &Path) -> io::Result<()> {
+    // Elsewhere, nobody writes to a file that is locked.
+    if cfg!(unix) && storage.size(lock)? == 0 {
+        let mut file = storage.open(lock)?;
+        file.write_all(b"begun\n")?;
+        file.sync()?;
+    }
+    Ok(())
+}
+
 /// A file that is read, from its beginning or from anywhere.
 pub trait ReadFile: Read + Seek + Send {}
 

@@ -1,13 +1,13 @@
 //! A filter without errors: the digests of all keys decide, in memory or in a folder.
 //!
 //! ```text
-//! folder/lock     locked by the program that uses the folder
+//! folder/lock     locked by the program that uses the folder, and empty before the first commit
 //! folder/keys     the digests
 //! folder/filter   the filter, how many digests count, their secret, and the bytes of the caller
 //! ```
 //!
-//! The file `filter` is a commit: it is replaced as a whole once its digests are on the disk. A folder
-//! without it was never saved, whatever the first save has left there.
+//! The file `filter` is a commit: it is replaced as a whole once its digests are on the disk. Without
+//! it, and with an empty lock, what is in a folder is the rest of a first save.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::hash::BuildHasherDefault;
-use std::io::{self, BufReader, ErrorKind};
+use std::io::{BufReader, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -27,7 +27,7 @@ use echoless::state::{StateReader, restore_parts};
 use echoless::{
     Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, SpecError, Tally, Verdicts,
 };
-use echoless_durable::storage::{RealStorage, Storage};
+use echoless_durable::storage::{RealStorage, Storage, note_commit};
 use echoless_durable::{
     DigestHasher, DigestSet, DigestStore, KEYS_FOLDER, Kept, Verified, is_left_aside,
 };
@@ -209,8 +209,6 @@ impl Exact {
         let canonical = fs::metadata(&file).and_then(|_| fs::canonicalize(path));
         let canonical = canonical.map_err(|error| Failure::from(error).of_path(&file))?;
         let lock = lock(&canonical)?;
-        let removed = remove_left_aside(&canonical);
-        removed.map_err(|error| Failure::from(error).of_path(&canonical))?;
         let (filter, spec, bytes) = read_file(&file, |file| {
             let state = StateReader::open(BufReader::new(file))?.limit_memory(memory_limit)?;
             state.check(*state.spec(), &hasher)?;
@@ -233,10 +231,14 @@ impl Exact {
                 Kept::Digest,
                 count,
             )?,
-            path: canonical,
+            path: canonical.clone(),
             _lock: lock,
         });
         let exact = Self::of_parts(filter, set, spec, hasher, secret)?;
+        // The process may have been killed between a commit and that.
+        note_commit(&RealStorage, &canonical.join(LOCK_FILE))
+            .map_err(|error| Failure::from(error).of_path(&canonical))?;
+        remove_left_aside(&canonical);
         Ok((bytes.to_vec(), exact))
     }
 
@@ -417,7 +419,9 @@ impl Exact {
                 .spec
                 .save_part(filters, lines, &self.hasher, &bytes, file);
             Ok(saved?)
-        })
+        })?;
+        note_commit(&RealStorage, &folder.path.join(LOCK_FILE))
+            .map_err(|error| Failure::from(error).of_path(&folder.path))
     }
 
     fn check_usable(&mut self) -> Result<(), Failure> {
@@ -443,11 +447,7 @@ impl Folder {
         let path = fs::canonicalize(path).map_err(of_path)?;
         let check = || {
             let names = RealStorage.list(&path).map_err(of_path)?;
-            // A first save that failed, or was killed, has left a lock and more.
-            let is_own =
-                |name: &OsString| name == LOCK_FILE || name == KEYS_FOLDER || is_left_aside(name);
-            let is_begun = names.iter().any(|name| name == LOCK_FILE) && names.iter().all(is_own);
-            if names.is_empty() || is_begun {
+            if names.is_empty() || is_begun(&path, &names) {
                 return Ok(());
             }
             let allowed = "a new folder, or an empty one; what was saved is loaded first";
@@ -457,7 +457,7 @@ impl Folder {
         check()?;
         let lock = lock(&path)?;
         check()?;
-        remove_left_aside(&path).map_err(of_path)?;
+        remove_left_aside(&path);
         if let Some(around) = path.parent() {
             RealStorage.sync_folder(around).map_err(of_path)?;
         }
@@ -475,13 +475,38 @@ impl Folder {
     }
 }
 
-/// Removes the files that killed saves have left in a folder, which is locked.
-fn remove_left_aside(folder: &Path) -> io::Result<()> {
-    let mut left = RealStorage.list(folder)?.into_iter();
-    left.try_for_each(|name| match is_left_aside(&name) {
-        true => RealStorage.remove(&folder.join(name)),
-        false => Ok(()),
-    })
+/// Whether a folder has the rest of a first save that failed, or was killed, and no commit: that
+/// leaves a note in the lock.
+fn is_begun(folder: &Path, names: &[OsString]) -> bool {
+    // Elsewhere there are no notes.
+    cfg!(unix)
+        && names.iter().all(|name| name != FILTER_FILE && is_own(name))
+        && fs::metadata(folder.join(LOCK_FILE)).is_ok_and(|lock| lock.len() == 0)
+}
+
+/// Whether a file of a folder with exact keys may have this name.
+fn is_own(name: &OsString) -> bool {
+    [LOCK_FILE, KEYS_FOLDER, FILTER_FILE]
+        .iter()
+        .any(|own| name == own)
+        || is_left_aside(name)
+}
+
+/// Removes the files that killed saves have left in a folder, which is locked and has nothing of
+/// others. Those that stay do no harm.
+fn remove_left_aside(folder: &Path) {
+    let Ok(names) = RealStorage.list(folder) else {
+        return;
+    };
+    if !names.iter().all(is_own) {
+        return;
+    }
+    for name in names.iter().filter(|name| is_left_aside(name)) {
+        let path = folder.join(name);
+        if fs::symlink_metadata(&path).is_ok_and(|file| file.is_file()) {
+            let _ = RealStorage.remove(&path);
+        }
+    }
 }
 
 fn lock(folder: &Path) -> Result<Box<dyn Send + Sync>, Failure> {

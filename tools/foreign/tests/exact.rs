@@ -222,7 +222,7 @@ fn what_has_no_digest_or_no_folder_is_an_error() {
     assert_eq!(object.call(Call::memory_bytes, 0).unwrap(), 256);
 }
 
-/// What it leaves is that of a save without the file `filter`.
+/// What it leaves is that of a save without the file `filter`, and with an empty lock.
 #[test]
 fn a_folder_is_as_new_after_a_first_save_that_was_killed() {
     let temporary = tempfile::tempdir().unwrap();
@@ -236,8 +236,15 @@ fn a_folder_is_as_new_after_a_first_save_that_was_killed() {
     assert_eq!(duplicates(&killed), 0);
     save(&killed, &folder, b"").unwrap();
     drop(killed);
-    fs::rename(folder.join("filter"), folder.join(".echoless-4711-0.new")).unwrap();
     let keys = folder.join("keys");
+    // A commit that is lost takes no keys with it.
+    fs::rename(folder.join("filter"), temporary.path().join("backup")).unwrap();
+    let object = exact(SPEC).unwrap();
+    let failure = save(&object, &folder, b"").unwrap_err();
+    assert_eq!(failure.code, Code::InvalidArgument);
+    assert_eq!(fs::read_dir(&keys).unwrap().count(), 1);
+    fs::write(folder.join("lock"), "").unwrap();
+    fs::write(folder.join(".echoless-4711-0.new"), "half").unwrap();
     let run = fs::read_dir(&keys).unwrap().next().unwrap().unwrap().path();
     let cut = &fs::read(&run).unwrap()[..99];
     fs::write(run.with_extension("run.new"), cut).unwrap();
@@ -245,7 +252,6 @@ fn a_folder_is_as_new_after_a_first_save_that_was_killed() {
     assert_eq!(failure.code, Code::Io);
     assert!(failure.text.contains("state/filter: "), "{failure}");
 
-    let object = exact(SPEC).unwrap();
     // A folder of others may have such names.
     for others in ["keys", ".echoless-4711-0.new"] {
         let folder = temporary.path().join(format!("of others {others}"));
@@ -263,10 +269,19 @@ fn a_folder_is_as_new_after_a_first_save_that_was_killed() {
     // A later save that was killed.
     drop(object);
     fs::write(folder.join(".echoless-4712-1.new"), cut).unwrap();
-    let (bytes, _object) = load(&folder).unwrap();
+    let (bytes, object) = load(&folder).unwrap();
     assert_eq!(bytes, b"here");
     names = fs::read_dir(&folder).unwrap().collect();
     assert_eq!(names.len(), 3, "{names:?}");
+    // In a folder with files of others it may be one that they write.
+    drop(object);
+    fs::write(folder.join(".echoless-4712-2.new"), "theirs").unwrap();
+    fs::write(folder.join("theirs"), "").unwrap();
+    assert!(load(&folder).is_ok());
+    assert_eq!(
+        fs::read(folder.join(".echoless-4712-2.new")).unwrap(),
+        b"theirs"
+    );
 }
 
 #[test]

@@ -193,10 +193,10 @@ fn check_struct(array: &FFI_ArrowArray, data_type: &DataType) -> PyResult<()> {
     };
     // The bitmap of nulls, and others.
     let (buffers, is_exact) = match data_type {
-        // Polars has one, which the specification has not.
+        // The specification has none; polars has one.
         DataType::Null if array.num_buffers() > 0 => {
             let allowed = "a type of values, as by cast(polars.String)";
-            return Err(wrong_type("keys", "Null of polars", allowed));
+            return Err(wrong_type("keys", "Arrow Null with a buffer", allowed));
         }
         DataType::Null => (0, true),
         DataType::Struct(_) => (1, true),

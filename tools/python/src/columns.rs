@@ -14,7 +14,7 @@ use echoless::{KeyHash, KeyHasher};
 use echoless_foreign::{Fixed, Keys, Packed};
 use pyo3::{PyErr, PyResult};
 
-use crate::errors::{invalid, raise, wrong_type};
+use crate::errors::{invalid, raise, reserve, wrong_type};
 use crate::keys::Hashed;
 use crate::numbers::{Meaning, WIDE};
 
@@ -156,11 +156,16 @@ impl Column {
                     values: Arc::new(Self::of_arrow(dictionary.values())?),
                 }
             }
-            // No value is there, so they are of any type.
-            DataType::Null => Values::Numbers {
-                numbers: vec![0; len].into(),
-                meaning: Meaning::Signed,
-            },
+            // No value is there, so they are of any type. A length takes no memory elsewhere.
+            DataType::Null => {
+                let mut numbers = Vec::new();
+                reserve(&mut numbers, len)?;
+                numbers.resize(len, 0);
+                Values::Numbers {
+                    numbers: numbers.into(),
+                    meaning: Meaning::Signed,
+                }
+            }
             other => return Err(no_key(other)),
         };
         // The nulls of a dictionary are among its rows or its values.

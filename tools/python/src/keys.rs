@@ -92,7 +92,11 @@ impl Input {
         if is_key(object) {
             return Hashed::one(object, hashing).map(Self::One);
         }
-        let (pieces, form) = if let Some(columns) = pandas::columns(object)? {
+        let fields = match pandas::columns(object)? {
+            None if numpy::is_array(object) => numpy::fields(object)?,
+            columns => columns,
+        };
+        let (pieces, form) = if let Some(columns) = fields {
             let columns = columns
                 .iter()
                 .map(column_of)
@@ -103,16 +107,11 @@ impl Input {
             let values = &pandas::values(object)?;
             let form = Form::of(object);
             if numpy::is_array(values) {
-                let pieces = if let Some(fields) = numpy::fields(values)? {
-                    let columns = fields.iter().map(column_of).collect::<PyResult<Vec<_>>>()?;
-                    rows(&columns)?
-                } else {
-                    vec![match numpy::import(values)? {
-                        Array::Column(column) => piece_of_column(column, 0)?,
-                        Array::Objects(list) => hash_each(&list, hashing)?,
-                    }]
+                let piece = match numpy::import(values)? {
+                    Array::Column(column) => piece_of_column(column, 0)?,
+                    Array::Objects(list) => hash_each(&list, hashing)?,
                 };
-                (pieces, Form::Numpy)
+                (vec![piece], Form::Numpy)
             } else if let Some(arrays) = arrow::import(values)? {
                 (pieces_of_arrow(&arrays)?, form)
             } else if let Some((columns, form)) = columns_of(values)? {
@@ -246,11 +245,14 @@ impl<'py> Field<'py> {
             Self::Text(text.clone())
         } else if let Ok(bytes) = field.cast::<PyByteArray>() {
             Self::Copied(bytes.to_vec())
-        } else if is_missing(field)? {
+        } else if field.is_none() || field.cast::<PyFloat>().is_ok_and(|it| it.value().is_nan()) {
             Self::Missing
         } else {
-            let (number, meaning) = number(field)?;
-            Self::Number(number, meaning, [0; WIDE])
+            match number(field) {
+                Ok((number, meaning)) => Self::Number(number, meaning, [0; WIDE]),
+                Err(_) if pandas::is_missing(field)? => Self::Missing,
+                Err(error) => return Err(error),
+            }
         })
     }
 
@@ -263,14 +265,6 @@ impl<'py> Field<'py> {
             Self::Text(text) => Some(text.to_str()?.as_bytes()),
         })
     }
-}
-
-/// Whether an object stands for a value that is not there.
-fn is_missing(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if let Ok(number) = object.cast::<PyFloat>() {
-        return Ok(number.value().is_nan());
-    }
-    Ok(object.is_none() || pandas::is_missing(object)?)
 }
 
 fn hash_fields(fields: &Bound<'_, PyTuple>, hasher: &KeyHasher) -> PyResult<KeyHash> {

@@ -16,8 +16,7 @@ use crate::errors::{invalid, wrong_type};
 use crate::numbers::Meaning;
 
 /// What is allowed, for messages.
-const ALLOWED: &str =
-    "integers, bytes of fixed width (S or V), datetime64, timedelta64, str or objects";
+const ALLOWED: &str = "integers, bytes of fixed width (S or V), datetime64, timedelta64, str, objects, or fields of them";
 
 /// An array as keys.
 pub(crate) enum Array<'py> {
@@ -65,12 +64,22 @@ fn length(array: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// The fields of a structured array, as arrays.
 pub(crate) fn fields<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-    let names = attribute(array, "dtype")?.getattr("names")?;
-    if names.is_none() || has_mask(array)? {
+    let dtype = attribute(array, "dtype")?;
+    let names = dtype.getattr("names")?;
+    let has_objects: bool = dtype.getattr("hasobject")?.extract()?;
+    if names.is_none() || has_objects || has_mask(array)? {
         return Ok(None);
     }
+    let len = length(array)?;
+    let width: usize = dtype.getattr("itemsize")?.extract()?;
+    // Of one copy, which nothing moves, and all at one moment.
+    let bytes = copied(array)?;
+    if !attribute(array, "dtype")?.is(&dtype) || Some(bytes.len()) != len.checked_mul(width) {
+        return Err(changed());
+    }
     let class = ndarray(array.py())?;
-    let field = |name: Bound<'py, PyAny>| class.call_method1("__getitem__", (array, name));
+    let copy = class.call1(((len,), dtype, bytes))?;
+    let field = |name: Bound<'py, PyAny>| class.call_method1("__getitem__", (&copy, name));
     let fields = names.try_iter()?.map(|name| field(name?));
     fields.collect::<PyResult<_>>().map(Some)
 }
@@ -85,7 +94,10 @@ pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let reject = || Err(wrong_type("keys", format!("array of {dtype}"), ALLOWED));
     // Fields are columns; their bytes may have gaps.
     let has_fields = !dtype.getattr("names")?.is_none();
-    if has_fields || !is_native || dtype.getattr("hasobject")?.extract::<bool>()? && !has_items(&kind) {
+    if has_fields
+        || !is_native
+        || dtype.getattr("hasobject")?.extract::<bool>()? && !has_items(&kind)
+    {
         return reject();
     }
     let nulls = mask(array, len)?;

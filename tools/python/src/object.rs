@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{RwLock, TryLockError};
 
 use echoless::KeyHasher;
-use echoless_foreign::{Call, FILTER_FILE, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT};
+use echoless_foreign::{
+    Call, FILTER_FILE, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT,
+};
 use echoless_stream::Unit;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

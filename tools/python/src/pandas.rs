@@ -5,11 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
 /// What a module has by this name, if a program has imported it.
-fn imported<'py>(
-    py: Python<'py>,
-    module: &str,
-    name: &str,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn imported<'py>(py: Python<'py>, module: &str, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let modules = py.import("sys")?.getattr("modules")?;
     let module = modules.call_method1("get", (module,))?;
     if module.is_none() {

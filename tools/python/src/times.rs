@@ -116,8 +116,13 @@ fn push_ticks(column: &Column, tick: Option<Unit>, ticks: &mut Vec<u64>) -> PyRe
         ticks.extend(numbers.iter().map(|time| time / units));
         return Ok(());
     }
-    for (row, time) in numbers.iter().enumerate() {
-        // Units such as those of `M8[400us]` are no part of a tick.
+    if unit % nanoseconds == 0 {
+        let factor = unit / nanoseconds;
+        let passed = numbers.iter().map_while(|time| time.checked_mul(factor));
+        ticks.extend(passed);
+    }
+    // Those that are left: units such as that of `M8[400us]` are no part of a tick.
+    for (row, time) in numbers.iter().enumerate().skip(ticks.len() - first) {
         let passed = u128::from(*time) * u128::from(unit) / u128::from(nanoseconds);
         let Ok(passed) = u64::try_from(passed) else {
             let value = format!("{time} at row {}", first + row);

@@ -230,7 +230,7 @@ def test_columns_without_any_value_have_a_type_of_their_own():
     none = pd.DataFrame({"a": pd.Series(["x"], dtype=object), "b": [1]}).iloc[:0]
     for keys in [pa.array([]), pd.Series([], dtype=object), none, none["a"]]:
         assert len(new().observe(keys)) == 0
-    with pytest.raises(TypeError, match="invalid keys=Null of polars: expected a type of values"):
+    with pytest.raises(TypeError, match="invalid keys=Arrow Null with a buffer: expected a type"):
         new().observe(pl.Series([None]))
     filter = new(window=5)
     assert len(filter.observe(pa.array([], pa.string()), times=pa.array([]))) == 0

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
@@ -66,8 +66,8 @@ struct Handlers {
     caught: Vec<(i32, Arc<AtomicBool>)>,
     /// Becomes readable when a signal arrives, and stays so.
     wakeup: UnixStream,
-    /// Whether the signals that arrived have ended what they end.
-    taken: AtomicBool,
+    /// Whether the signals that arrived have ended what they end. Relaxed: nothing else depends on it.
+    is_handled: AtomicBool,
 }
 
 impl Signals {
@@ -99,7 +99,7 @@ impl Signals {
 
     /// The number of the signal that arrived, if one did.
     pub fn caught(&self) -> Option<u8> {
-        if self.is_taken() {
+        if self.is_handled() {
             return None;
         }
         // Relaxed: the flag is all that the handler publishes.
@@ -108,16 +108,16 @@ impl Signals {
         u8::try_from(*signal).ok()
     }
 
-    /// As [`caught`](Self::caught). What comes from now on is not ended by a signal, unless that
-    /// ends the process.
+    /// As [`caught`](Self::caught), for the only thread. What comes from now on is not ended by a
+    /// signal, unless that ends the process.
     pub fn take(&self) -> Option<u8> {
         let signal = self.caught()?;
-        self.handlers.taken.store(true, Ordering::Relaxed);
+        self.handlers.is_handled.store(true, Ordering::Relaxed);
         Some(signal)
     }
 
-    fn is_taken(&self) -> bool {
-        self.handlers.taken.load(Ordering::Relaxed)
+    fn is_handled(&self) -> bool {
+        self.handlers.is_handled.load(Ordering::Relaxed)
     }
 
     /// Waits until `file` has data or ends, or a signal arrives.
@@ -140,20 +140,12 @@ impl Signals {
         longest: Option<Duration>,
         heeds_signals: bool,
     ) -> io::Result<Readiness> {
-        let heeds_signals = heeds_signals && !self.is_taken();
-        // A span that does not fit is as good as none.
-        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        let heeds_signals = heeds_signals && !self.is_handled();
         let wakeup = PollFd::new(&self.handlers.wakeup, PollFlags::IN);
         let files = files.iter().map(|file| PollFd::new(file, PollFlags::IN));
         let mut all: Vec<_> = [wakeup].into_iter().chain(files).collect();
         let awaited = &mut all[usize::from(!heeds_signals)..];
-        let ready = loop {
-            match poll(awaited, longest.as_ref()) {
-                Ok(ready) => break ready,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        };
+        let ready = poll_within(awaited, longest)?;
         Ok(if heeds_signals && !awaited[0].revents().is_empty() {
             Readiness::Signal
         } else if ready == 0 {
@@ -167,6 +159,21 @@ impl Signals {
     pub(crate) fn arrives_within(&self, pause: Duration) -> io::Result<bool> {
         let readiness = self.wait_for_any(&[], Some(pause), true)?;
         Ok(readiness == Readiness::Signal)
+    }
+}
+
+/// Waits for one of the files, at most so long, also if other signals interrupt that. Returns how
+/// many are ready.
+fn poll_within(files: &mut [PollFd<'_>], longest: Option<Duration>) -> io::Result<usize> {
+    // A span that does not fit is as good as none.
+    let end = longest.and_then(|longest| Instant::now().checked_add(longest));
+    loop {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(files, left.as_ref()) {
+            Err(rustix::io::Errno::INTR) => {}
+            polled => return Ok(polled?),
+        }
     }
 }
 
@@ -221,23 +228,18 @@ impl Requests {
 
     /// Waits for a request, at most so long.
     pub fn wait(&self, longest: Option<Duration>) -> Asked {
-        // A span that does not fit is as good as none.
-        let timeout = longest.and_then(|longest| Timespec::try_from(longest).ok());
-        loop {
-            let mut both = [
-                PollFd::new(&self.stop, PollFlags::IN),
-                PollFd::new(&self.signals, PollFlags::IN),
-            ];
-            match poll(&mut both, timeout.as_ref()) {
-                Ok(0) => return Asked::ByTime,
-                Err(rustix::io::Errno::INTR) => {}
-                Ok(_) if both[0].revents().is_empty() => {
-                    // Signals that came together are one request.
-                    let _ = (&self.signals).read(&mut [0; 64]);
-                    return Asked::BySignal;
-                }
-                Ok(_) | Err(_) => return Asked::ToStop,
+        let mut both = [
+            PollFd::new(&self.stop, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+        ];
+        match poll_within(&mut both, longest) {
+            Ok(0) => Asked::ByTime,
+            Ok(_) if both[0].revents().is_empty() => {
+                // Signals that came together are one request.
+                let _ = (&self.signals).read(&mut [0; 64]);
+                Asked::BySignal
             }
+            Ok(_) | Err(_) => Asked::ToStop,
         }
     }
 }
@@ -278,14 +280,16 @@ impl Handlers {
         let wait = move || {
             while requests.read_exact(&mut [0]).is_ok() {
                 thread::sleep(ONE_REQUEST);
+                // Relaxed: it is all that a handler reads.
                 ends_at_once.store(true, Ordering::Relaxed);
             }
         };
-        thread::Builder::new().name("signals".into()).spawn(wait)?;
+        // Where no thread can start, no signal ends the process at once.
+        let _ = thread::Builder::new().name("signals".into()).spawn(wait);
         Ok(Self {
             caught,
             wakeup,
-            taken: AtomicBool::new(false),
+            is_handled: AtomicBool::new(false),
         })
     }
 }

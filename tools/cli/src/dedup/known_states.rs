@@ -62,11 +62,7 @@ impl KnownStates {
         check_hasher(&header.algorithm, header.hasher, &run.hasher, &name)?;
         let restored = saved.restore().map_err(unreadable)?;
         // A filter that another program has saved says nothing of its keys.
-        let commit = SavedRun::of_state(&restored.bytes).map_err(|problem| Failure::Capture {
-            name: name.clone(),
-            problem,
-        })?;
-        if let Some(commit) = commit {
+        if let Some(commit) = SavedRun::of(path, &restored.bytes)? {
             let saved = key_options(&commit.options);
             check_options(&self.key_options, &saved, &name)?;
         }

@@ -250,6 +250,25 @@ fn feed(mut child: Child, input: &[u8]) -> Output {
 /// If this process ignores the signal, as under `nohup`: the child inherits that, and the test
 /// would wait for its end forever.
 pub(crate) fn send(child: &Child, signal: &str) {
+    send_all(child, &[signal]);
+}
+
+/// Sends signals, one right behind the other.
+///
+/// # Panics
+/// As [`send`].
+pub(crate) fn send_all(child: &Child, signals: &[&str]) {
+    let kills = signals.iter().map(|signal| {
+        assert_not_ignored(signal);
+        format!("kill {signal} {}; ", child.id())
+    });
+    let script: String = kills.collect();
+    // The second one may come to a process that has ended.
+    let sent = Command::new("sh").args(["-c", &script]).status().unwrap();
+    assert!(sent.success() || signals.len() > 1);
+}
+
+fn assert_not_ignored(signal: &str) {
     let ignored = ignored_signals();
     let number = match signal {
         "-HUP" => 1,
@@ -264,9 +283,6 @@ pub(crate) fn send(child: &Child, signal: &str) {
         ignored >> (number - 1) & 1 == 0,
         "{signal} is ignored by the process that runs the tests"
     );
-    let id = child.id().to_string();
-    let sent = Command::new("kill").args([signal, &id]).status().unwrap();
-    assert!(sent.success());
 }
 
 /// A bit for each signal that this process ignores, from signal 1 on; 0 if the system does not

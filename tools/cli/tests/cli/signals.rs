@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::run::{command, dedup, fifo, file, path, send};
+use crate::run::{command, dedup, fifo, file, path, send, send_all};
 
 /// Starts the command, feeds it, and waits for this first output.
 fn started(args: &str, input: &str, answer: &str) -> (Child, ChildStdin) {
@@ -50,8 +50,7 @@ fn signals_that_come_together_are_one_and_a_later_one_ends_the_process() {
     let directory = tempfile::tempdir().unwrap();
     for second in ["-TERM", "-INT"] {
         let (child, _stdin) = started("dedup -m 64k", "a\na\nb\n", "a\nb\n");
-        send(&child, "-TERM");
-        send(&child, second);
+        send_all(&child, &["-TERM", second]);
         let output = child.wait_with_output().unwrap();
         assert!([Some(143), Some(130)].contains(&output.status.code()));
         let summary = String::from_utf8(output.stderr).unwrap();
@@ -99,8 +98,7 @@ fn a_signal_ends_pipes_that_are_copied_and_what_came_is_judged() {
         while rustix::io::ioctl_fionread(&stdin).unwrap() > 0 {
             std::thread::yield_now();
         }
-        send(&child, "-TERM");
-        send(&child, "-TERM");
+        send_all(&child, &["-TERM", "-TERM"]);
         let ended = child.wait_with_output().unwrap();
         let told = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(143), "{options}: {told}");

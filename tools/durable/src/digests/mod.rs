@@ -165,8 +165,8 @@ impl DigestStore {
     }
 
     /// Opens the set of a folder that has no commit, which is created if necessary. Removes the
-    /// runs in it, of whichever digester: its secret would be in a commit, and without it nobody
-    /// can use them.
+    /// runs in it, of any digester: its secret would be in a commit, and without it nobody can use
+    /// them.
     ///
     /// # Errors
     /// [`JournalError::Segments`] if a file has the name of a run and is none;
@@ -204,6 +204,8 @@ impl DigestStore {
             if !header.map_or(is_aside, |header| is_own(header, store.id)) {
                 return Err(of_another_set(path));
             }
+        }
+        for path in &leftover {
             store.storage.remove(path).at(path)?;
         }
         if !leftover.is_empty() {

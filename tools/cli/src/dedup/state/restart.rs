@@ -65,12 +65,10 @@ impl Restart {
         let (progress, mut commit) = match &opened.commit {
             None => (Progress::default(), SavedRun::new(state.options.clone())),
             Some(saved) => {
-                let others = || "another program has written it".to_owned();
-                let commit = SavedRun::of_state(&saved.bytes);
-                let commit = commit.and_then(|commit| commit.ok_or_else(others));
-                let commit = commit.map_err(|problem| Failure::Capture {
+                let commit = SavedRun::of(&state.folder, &saved.bytes)?;
+                let commit = commit.ok_or_else(|| Failure::Capture {
                     name: state.folder.display().to_string(),
-                    problem,
+                    problem: "another program has written it".to_owned(),
                 })?;
                 let place = format!("the state {}", state.folder.display());
                 check_options(&state.options, &commit.options, &place)?;
@@ -203,7 +201,7 @@ fn name_option(error: JournalError, config: &DedupConfig, state: &StateConfig) -
     };
     let place = format!("the state {}", state.folder.display());
     let check = || {
-        if let Ok(Some(commit)) = SavedRun::of_state(&contents.caller) {
+        if let Ok(Some(commit)) = SavedRun::of(&state.folder, &contents.caller) {
             check_options(&state.options, &commit.options, &place)?;
         }
         let id = u64::from_str_radix(&contents.hasher, 16).unwrap_or_default();

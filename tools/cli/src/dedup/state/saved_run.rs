@@ -4,6 +4,9 @@
 //!  8 length | JSON | 8 length | audit | for each output: 8 length | plain bytes of its open frame
 //! ```
 
+use std::path::Path;
+
+use echoless_records::failure::Failure;
 use echoless_records::restart::SavedHeader;
 use serde::{Deserialize, Serialize};
 
@@ -124,13 +127,18 @@ impl SavedRun {
         }
     }
 
-    /// As [`decode`](Self::decode), of any state; `None` if another program has written it.
-    pub(crate) fn of_state(bytes: &[u8]) -> Result<Option<Self>, String> {
+    /// As [`decode`](Self::decode), of any state, at this path; `None` if another program has written
+    /// it.
+    pub(crate) fn of(path: &Path, bytes: &[u8]) -> Result<Option<Self>, Failure> {
         // The first part is a table, with its length in front.
         if bytes.get(8) != Some(&b'{') {
             return Ok(None);
         }
-        Self::decode(bytes).map(Some)
+        let decoded = Self::decode(bytes).map(Some);
+        decoded.map_err(|problem| Failure::Capture {
+            name: path.display().to_string(),
+            problem,
+        })
     }
 }
 
