@@ -181,22 +181,6 @@ fn a_damaged_list_is_rejected_with_its_line() {
 }
 
 #[test]
-fn the_list_keeps_its_permissions_and_links() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    let folder = Folder::with(&[("one", "a\n"), ("target", "")]);
-    let target = folder.path("target");
-    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
-    symlink("target", folder.path("seen")).unwrap();
-    assert_eq!(listed(&folder, "one").text(), "a\n");
-    let list = fs::symlink_metadata(folder.path("seen")).unwrap();
-    assert!(list.is_symlink());
-    let mode = fs::metadata(&target).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o640);
-    assert_eq!(folder.read("target").lines().count(), 1);
-}
-
-#[test]
 fn captures_are_skipped_as_well() {
     let capture = numbered(&[1, 2]);
     let folder = Folder::with(&[("one", &capture), ("copy", &capture)]);
