@@ -68,7 +68,7 @@ fn invalid_options_of_gen() {
         "keys --duplicates -0.1 | invalid --duplicates=-0.1: expected",
         "keys --distribution normal --duplicates .1 | invalid --distribution=normal: expected",
         "keys --distribution zipf:0 --duplicates .1 | invalid --distribution=zipf:0: expected",
-        "keys --gap 0 --duplicates .1 | invalid --gap=0: expected",
+        "keys --gap 0 --duplicates .1 | invalid --gap=0: expected a whole number above 0",
         "keys --gap 5 --distribution zipf --duplicates .1 | --distribution",
         "keys --gap 5 | arguments were not provided: --duplicates",
         "packets --copies ttl | arguments were not provided: --duplicates",
@@ -196,15 +196,8 @@ fn a_full_device_is_an_error() {
 /// The command of a shell that limits the length of files to this number of blocks, before the
 /// arguments of `echoless`.
 fn limited(folder: &Folder, blocks: u32, args: &str) -> std::process::Command {
-    let mut command = std::process::Command::new("sh");
-    let script = format!("trap '' XFSZ; ulimit -f {blocks} || exit 77; exec \"$0\" {args}");
-    command
-        .current_dir(folder.path(""))
-        .env_remove("ECHOLESS_OPTS")
-        .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
+    let limit = format!("trap '' XFSZ; ulimit -f {blocks} || exit 77");
+    folder.shell(&format!("{limit}; exec \"$0\" {args}"))
 }
 
 /// A limit on the length of files stands in for a disk that fills up in the middle of a record.

@@ -42,26 +42,6 @@ fn other_outputs_are_written_beside_it() {
 }
 
 #[test]
-fn mode_and_symbolic_links_are_kept() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::Path;
-
-    let folder = Folder::new();
-    fs::create_dir(folder.path("real")).unwrap();
-    folder.write("real/in", INPUT);
-    let path = folder.path("real/in");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
-    symlink("real/in", folder.path("link")).unwrap();
-    folder.assert_runs(&["--in-place link | "]);
-    let link = fs::read_link(folder.path("link")).unwrap();
-    assert_eq!(link, Path::new("real/in"));
-    assert_eq!(folder.read("real/in"), "a\nb\nc\n");
-    let mode = fs::metadata(&path).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o604);
-    assert_eq!(fs::read_dir(folder.path("real")).unwrap().count(), 1);
-}
-
-#[test]
 fn a_failed_run_leaves_the_file() {
     let content = "1,a\n2,b\n3\n4,d\n";
     let folder = Folder::with(&[("in", content)]);
@@ -76,15 +56,10 @@ fn a_failed_run_leaves_the_file() {
 /// A limit on the length of files stands in for a full disk.
 #[test]
 fn a_full_disk_leaves_the_file() {
-    use std::process::{Command, Stdio};
-
     let lines: String = (0..1000).map(|number| format!("{number:098},\n")).collect();
     let folder = Folder::with(&[("in", &lines)]);
-    let mut command = Command::new("sh");
     let script = "ulimit -f 64 || exit 77; exec \"$0\" dedup -q -m 64k --in-place in";
-    command.args(["-c", script, env!("CARGO_BIN_EXE_echoless")]);
-    command.current_dir(folder.path("")).stderr(Stdio::piped());
-    let run = run(command);
+    let run = run(folder.shell(script));
     if run.code == 77 {
         eprintln!("skipped: this shell cannot limit the length of files");
         return;

@@ -411,6 +411,18 @@ impl Folder {
         run_on(command, input.as_ref())
     }
 
+    /// A script of the shell in the folder, in which `$0` is the command.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_echoless")]);
+        shell.env_remove("ECHOLESS_OPTS").current_dir(self.0.path());
+        shell
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        shell
+    }
+
     /// Checks that runs fail because of a file, for each text in it with a part of the message.
     #[track_caller]
     pub(crate) fn assert_file_errors(
