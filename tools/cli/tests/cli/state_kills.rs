@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::run::{command, file, run, send};
 
 /// The number of kills, or that of `ECHOLESS_KILLS`.
-const KILLS: u64 = 40;
+const KILLS: u64 = 14;
 
 /// Lines with a key of two fields, a time that rises slowly, and some that are faulty.
 fn records(seed: u64, count: u64) -> Vec<u8> {
