@@ -49,6 +49,22 @@ fn invalid_options_of_dedup() {
         "-z --crlf | --crlf",
         "--invert --duplicates x | --duplicates",
         "--no-such-flag | --no-such-flag",
+        "--repeated --invert | cannot be used with",
+        "--repeated --tag | cannot be used with",
+        "--repeated --tag-file f | cannot be used with",
+        "--tag --format fixed:2 | --tag-file FILE with any format",
+        "--tag=a,b | a name of letters, digits",
+        "--tag= | a name of letters, digits",
+        "--tag --count | cannot be used with",
+        "--tag --invert | cannot be used with",
+        "--tag --tag-file x | cannot be used with",
+        "--tag-file x --count | cannot be used with",
+        "--rejects - | expected the name of a file",
+        "--rejects /dev/null | expected the name of a file",
+        "--rejects /no/such/position | /no/such/position",
+        "--explain | --explain=FILE, or --duplicates FILE beside --explain",
+        "--explain --duplicates - | expected the name of a file",
+        "--explain --invert --duplicates x | cannot be used with",
     ];
     assert_errors(run, &cases);
 }

@@ -1,21 +1,12 @@
 //! `--in-place`: a file is replaced as a whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 
 use crate::codecs::{compress, decompress};
 use crate::run::{Folder, fifo, run, send};
 
 const INPUT: &str = "a\nb\na\nc\nb\na";
-
-/// The names in a folder.
-fn names(folder: &Folder) -> Vec<String> {
-    let entries = fs::read_dir(folder.path("")).unwrap();
-    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
-    let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
-    names.sort_unstable();
-    names
-}
 
 #[test]
 fn the_file_is_replaced_and_nothing_else_changes() {
@@ -29,7 +20,7 @@ fn the_file_is_replaced_and_nothing_else_changes() {
         let folder = Folder::with(&[("in", INPUT)]);
         folder.assert_runs(&[&format!("--in-place in {options} | ")]);
         assert_eq!(folder.read("in"), expected, "{options}");
-        assert_eq!(names(&folder), ["in"]);
+        assert_eq!(folder.names(), ["in"]);
     }
 }
 
@@ -49,7 +40,7 @@ fn a_failed_run_leaves_the_file() {
         let run = folder.dedup(format!("--in-place -k 2 --threads {threads} in"));
         run.fails("line 3: field 2");
         assert_eq!(folder.read("in"), content);
-        assert_eq!(names(&folder), ["in"]);
+        assert_eq!(folder.names(), ["in"]);
     }
 }
 
@@ -66,7 +57,7 @@ fn a_full_disk_leaves_the_file() {
     }
     run.fails("File too large");
     assert_eq!(folder.read("in"), lines);
-    assert_eq!(names(&folder), ["in"]);
+    assert_eq!(folder.names(), ["in"]);
 }
 
 #[test]
@@ -111,7 +102,7 @@ fn a_signal_or_a_change_meanwhile_leaves_the_file() {
         let message = String::from_utf8(output.stderr).unwrap();
         assert!(message.contains(told), "{message}");
         assert!(folder.read("in") == expected);
-        assert_eq!(names(&folder), ["dropped", "in"]);
+        assert_eq!(folder.names(), ["dropped", "in"]);
     }
 }
 
@@ -151,5 +142,5 @@ fn what_cannot_be_replaced() {
         "--in-place missing | !! No such file",
     ]);
     assert_eq!(folder.read("in"), INPUT);
-    assert_eq!(names(&folder), ["in", "other"]);
+    assert_eq!(folder.names(), ["in", "other"]);
 }

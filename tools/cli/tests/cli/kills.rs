@@ -32,7 +32,7 @@ fn fresh() -> Vec<u8> {
 }
 
 /// A number below `bound` that depends on the seed alone.
-fn draw(seed: u64, bound: u64) -> u64 {
+pub(crate) fn draw(seed: u64, bound: u64) -> u64 {
     let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) % bound
 }

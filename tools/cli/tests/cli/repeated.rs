@@ -1,6 +1,6 @@
 //! `--repeated`: one record of each key that occurs again.
 
-use crate::run::{Folder, assert_errors, assert_runs, dedup, echoless};
+use crate::run::{Folder, assert_runs, dedup, echoless};
 
 const INPUT: &str = "a\nb\na\nc\nb\na\na\n";
 
@@ -37,16 +37,4 @@ fn keys_are_counted_and_other_outputs_are_as_without_it() {
     let first = run.stderr.lines().next().unwrap();
     assert!(first.ends_with(", 2 keys with duplicates"), "{first}");
     assert_eq!(dedup("--repeated --fail-on-duplicates", INPUT).code, 1);
-}
-
-#[test]
-fn contradictions_are_errors() {
-    assert_errors(
-        |args| dedup(args, INPUT),
-        &[
-            "--repeated --invert | cannot be used with",
-            "--repeated --tag | cannot be used with",
-            "--repeated --tag-file f | cannot be used with",
-        ],
-    );
 }

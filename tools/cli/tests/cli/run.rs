@@ -378,6 +378,15 @@ impl Folder {
         serde_json::from_slice(&self.bytes(name)).unwrap()
     }
 
+    /// The names of all files in it, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path("")).unwrap();
+        let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+        let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
+        names.sort_unstable();
+        names
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.path(name).exists()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::run::{Folder, assert_errors, assert_runs, dedup};
+use crate::run::{Folder, assert_runs, dedup};
 
 #[test]
 fn a_last_field_has_the_verdict() {
@@ -111,21 +111,4 @@ fn a_file_of_verdicts_serves_every_format() {
         assert_eq!(passed, input.replace("2\n", ""), "{args}");
         assert_eq!(folder.read("tags"), expected, "{args}");
     }
-}
-
-#[test]
-fn bad_combinations() {
-    assert_errors(
-        |args| dedup(args, b""),
-        &[
-            "--tag --format fixed:2 | --tag-file FILE with any format",
-            "--tag=a,b | a name of letters, digits",
-            "--tag= | a name of letters, digits",
-            "--tag --count | cannot be used with",
-            "--tag --invert | cannot be used with",
-            "--tag --tag-file x | cannot be used with",
-            "--tag-file x --count | cannot be used with",
-            "-d ; | --key, --time-field, --tag or --csv",
-        ],
-    );
 }
