@@ -9,7 +9,7 @@ use echoless::KeyHash;
 use echoless::spec::Form;
 use echoless::spec::TrackedFraction;
 use echoless_lab::evaluate::{EvalOptions, evaluate};
-use echoless_lab::plan::{Basis, Candidate, Costs, Goal, Plan, PlanRequest, Rates, plan};
+use echoless_lab::plan::{Basis, Candidate, Goal, Plan, PlanRequest, Rates, plan};
 use echoless_lab::stream::Stream;
 
 const RECORDS: u64 = 30_000;
@@ -20,7 +20,7 @@ fn request(distinct: f64, memory: u64, goal: Goal) -> PlanRequest {
     PlanRequest::new(stream, memory)
         .goal(goal)
         .seed(5)
-        .budget(Duration::from_secs(2))
+        .budget(Duration::from_millis(500))
         .threads(threads)
 }
 
@@ -155,27 +155,6 @@ fn a_bound_too_low_to_simulate_is_kept() {
 }
 
 #[test]
-fn costs_decide_which_error_the_filter_makes() {
-    let costs = |false_positive, false_negative| {
-        let goal = Goal::default().costs(Costs {
-            false_positive,
-            false_negative,
-        });
-        plan(&request(0.6, 4 << 10, goal), &|_| ())
-            .unwrap()
-            .first()
-            .predicted
-            .rates
-    };
-    let (costly_misses, costly_drops) = (costs(1.0, 1000.0), costs(1000.0, 1.0));
-    assert_eq!(costly_misses.fnr, 0.0);
-    assert!(
-        costly_drops.fpr < 0.001 && costly_drops.fnr > 0.5,
-        "{costly_drops:?}"
-    );
-}
-
-#[test]
 fn a_window_selects_filters_that_evict() {
     let request = request(0.6, 2 << 10, Goal::default()).window(500);
     let plan = plan(&request, &|_| ()).unwrap();
@@ -251,20 +230,6 @@ fn a_sample_is_simulated_in_proportional_memory() {
         smaller.first().predicted.rates
     );
     assert_eq!(plan.first().spec.memory, Some(80 << 10));
-}
-
-#[test]
-fn plans_do_not_depend_on_threads() {
-    let one = request(0.3, 2 << 10, Goal::default()).threads(NonZeroUsize::MIN);
-    let three = one.clone().threads(NonZeroUsize::new(3).unwrap());
-    let ranking = |request| {
-        let plan = plan(request, &|_| ()).unwrap();
-        let candidates = plan.candidates.into_iter();
-        candidates
-            .map(|candidate| (candidate.spec, candidate.predicted.rates))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(ranking(&one), ranking(&three));
 }
 
 #[test]

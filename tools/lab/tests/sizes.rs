@@ -43,7 +43,8 @@ fn the_least_memory_is_that_of_a_search_through_all_sizes() {
         let (memory, plan) = plan_smallest(&request, &|_| ()).unwrap();
         assert!(plan.first().rank.has_room());
         assert!(memory <= 64 << 10, "{records} {window:?}: {memory}");
-        if window == Some(10_000) {
+        // The search is the same for all streams; one takes the least time.
+        if window.is_some() {
             continue;
         }
         // A smaller size may be found where a plan of it has more of the sizes between.

@@ -495,24 +495,6 @@ mod tests {
                 prop_assert!(records <= most && most <= bytes.len() + 1, "{}: {}", name, most);
             }
         }
-
-        #[test]
-        fn the_first_end_is_the_first_of_all(bytes in bytes()) {
-            for Example { name, format, .. } in all() {
-                let first = ends(&*format, &bytes).first().copied().unwrap_or(0);
-                prop_assert_eq!(first_end(&*format, &bytes), first, "{}", name);
-            }
-        }
-
-        #[test]
-        fn plain_fields_equal_a_split(
-            content in vec(prop::sample::select(b"ab,,\"\r\0\xff".to_vec()), 0..100),
-        ) {
-            let split: Vec<Vec<u8>> = content.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect();
-            for (name, format) in delimited().into_iter().filter(|(name, _)| !name.starts_with(CSV)) {
-                prop_assert_eq!(all_fields(&*format, &content), split.clone(), "{}", name);
-            }
-        }
     }
 
     #[test]

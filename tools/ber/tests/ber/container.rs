@@ -66,70 +66,8 @@ fn split(bytes: &[u8], pieces: &[Piece]) -> (Vec<Vec<u8>>, Vec<u8>) {
     (records, frame)
 }
 
-/// An input without the records that `drop` selects by their number, all lengths as they are then:
-/// walks the trees.
-fn without(
-    trees: &[Tree],
-    path: &[u32],
-    number: &mut usize,
-    drop: &dyn Fn(usize) -> bool,
-) -> Vec<Tree> {
-    let [first, rest @ ..] = path else {
-        let keep = |_: &&Tree| {
-            *number += 1;
-            !drop(*number - 1)
-        };
-        return trees.iter().filter(keep).cloned().collect();
-    };
-    let mut kept = trees.to_vec();
-    for tree in &mut kept {
-        if tree.number == *first
-            && let Content::Trees { inside, .. } = &mut tree.content
-        {
-            *inside = without(inside, rest, number, drop);
-        }
-    }
-    kept
-}
-
 fn bytes_of(trees: &[Tree], form: Form) -> Vec<u8> {
     trees.iter().flat_map(|tree| tree.bytes(form)).collect()
-}
-
-/// Drops records and puts the new lengths into the octets of the old ones, as an output does.
-fn patched(bytes: &[u8], pieces: &[Piece], drop: &dyn Fn(usize) -> bool) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut open: Vec<Option<(usize, usize)>> = Vec::new();
-    let (mut start, mut record) = (0, 0);
-    for piece in pieces {
-        let is_dropped = piece.kind == PieceKind::Record && drop(record);
-        record += usize::from(piece.kind == PieceKind::Record);
-        if !is_dropped {
-            out.extend_from_slice(&bytes[start..piece.end]);
-        }
-        if let PieceKind::Opens { length_at, length } = piece.kind {
-            let length_at = out.len() - (piece.end - length_at);
-            open.push(length.map(|_| (length_at, out.len())));
-        }
-        start = piece.end;
-        for _ in 0..piece.closes {
-            let Some((length_at, content)) = open.pop().unwrap() else {
-                continue;
-            };
-            let mut length = out.len() - content;
-            for octet in out[length_at..content]
-                .iter_mut()
-                .skip(usize::from(content - length_at > 1))
-                .rev()
-            {
-                *octet = length as u8;
-                length >>= 8;
-            }
-            assert_eq!(length, 0);
-        }
-    }
-    assert_eq!(open, []);
-    out
 }
 
 proptest! {
@@ -157,25 +95,37 @@ proptest! {
         prop_assert_eq!(split(&bytes, &arrived), found);
     }
 
-    /// With new lengths in the old octets, the input without some records is the same trees.
+    /// The octets that a piece names are the length, which reaches to the piece that closes.
     #[test]
-    fn lengths_can_be_replaced(
+    fn lengths_are_those_of_the_content(
         trees in vec(path_tree(), 0..5),
         path in vec(0..3_u32, 1..4),
-        dropped in vec(any::<bool>(), 1..20),
         step in 1..40_usize,
     ) {
         let bytes = bytes_of(&trees, Form::Own);
-        let text = path_text(&path);
-        let drop = |record: usize| dropped[record % dropped.len()];
-        let expected = without(&trees, &path, &mut 0, &drop);
-        let (pieces, _) = pieces(&bytes, &text, step).unwrap();
-        let out = patched(&bytes, &pieces, &drop);
-        let expected: Vec<Vec<u8>> = expected.iter().map(canonical).collect();
-        prop_assert_eq!(split_all(&out), expected);
-        if !dropped.contains(&true) {
-            prop_assert_eq!(out, bytes);
+        let (pieces, _) = pieces(&bytes, &path_text(&path), step).unwrap();
+        let mut open = Vec::new();
+        for piece in &pieces {
+            if let PieceKind::Opens { length_at, length } = piece.kind {
+                let (first, more) = bytes[length_at..piece.end].split_first().unwrap();
+                let number = more.iter().fold(0, |number, octet| number << 8 | u64::from(*octet));
+                let written = match (*first, more.len()) {
+                    (0x80, 0) => None,
+                    (first, 0) => Some(first.into()),
+                    (first, octets) => {
+                        prop_assert_eq!(usize::from(first), 0x80 | octets);
+                        Some(number)
+                    }
+                };
+                prop_assert_eq!(written, length);
+                open.push(length.map(|length| piece.end + length as usize));
+            }
+            for _ in 0..piece.closes {
+                let end = open.pop().unwrap();
+                prop_assert_eq!(end.unwrap_or(piece.end), piece.end);
+            }
         }
+        prop_assert_eq!(open, []);
     }
 
     /// Damaged inputs are cut into pieces without gaps, up to an error.
@@ -211,37 +161,6 @@ proptest! {
             }
         }
     }
-}
-
-/// The elements of the top level, in canonical form: identifier octets, length and content.
-fn split_all(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let selector = echoless_ber::Selector::new(None, Some("0x80?,0x81?,0x82?"), None).unwrap();
-    let mut ends = Vec::new();
-    echoless_ber::record_ends(bytes, 0, &mut ends);
-    let mut start = 0;
-    let mut all = Vec::new();
-    for end in ends {
-        let record = &bytes[start..end];
-        let (fields, _) = crate::support::select(&selector, record).unwrap();
-        all.push(fields.into_iter().flatten().flatten().collect());
-        start = end;
-    }
-    all
-}
-
-/// What [`split_all`] returns for a tree.
-fn canonical(tree: &Tree) -> Vec<u8> {
-    let mut out = Vec::new();
-    for number in 0..3 {
-        for inside in tree
-            .inside()
-            .iter()
-            .filter(|inside| inside.number == number)
-        {
-            inside.write_value(Form::Canonical, &mut out);
-        }
-    }
-    out
 }
 
 #[test]

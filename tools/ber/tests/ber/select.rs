@@ -70,20 +70,6 @@ proptest! {
 }
 
 #[test]
-fn records_are_cut_at_every_byte() {
-    let record = b"\xa0\x80\x80\x01\x07\xa3\x04\x9f\x21\x01x\xbf\x1f\x80\x81\x81\x01y\0\0\0\0";
-    let selector = Selector::new(None, Some("0xA3/0x9F21,0xBF1F"), None).unwrap();
-    let found = select(&selector, record).unwrap();
-    assert_eq!(
-        found.0,
-        [Some(b"\x01x".to_vec()), Some(b"\x03\x81\x01y".to_vec())]
-    );
-    for cut in 0..record.len() {
-        assert!(select(&selector, &record[..cut]).is_err(), "{cut}");
-    }
-}
-
-#[test]
 fn values_that_no_path_enters_are_skipped() {
     let selector = Selector::new(None, Some("0x80"), None).unwrap();
     // The content of [1] is no BER.

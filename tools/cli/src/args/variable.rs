@@ -193,9 +193,6 @@ fn split(value: &OsStr) -> Result<Vec<String>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
     use super::*;
 
     fn line(typed: &[&str], value: &str) -> Result<CommandLine, String> {
@@ -231,34 +228,6 @@ mod tests {
         };
         for id in GIVEN_ONCE {
             assert!(all().any(|arg| arg.get_id() == id), "{id}");
-        }
-    }
-
-    #[test]
-    fn values_that_are_no_options_are_refused() {
-        for value in [
-            "-q 'x",
-            "a",
-            "-q -",
-            "--",
-            "-m 1G f",
-            "-m 1G -- -q",
-            "-k 1 2",
-            "-k",
-            "-q -o",
-            "-q --threads",
-            "--summary",
-        ] {
-            let error = line(&["echoless", "dedup"], value).unwrap_err();
-            assert!(error.contains("ECHOLESS_OPTS"), "{error}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn quoted_words_are_split_as_they_were(words in vec("-[ -~]*", 0..5)) {
-            let joined = shell_words::join(&words);
-            prop_assert_eq!(shell_words::split(&joined).unwrap(), words);
         }
     }
 }

@@ -94,7 +94,7 @@ impl Observer for Repeated {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::HashMap;
 
     use echoless::{FilterSpec, FingerprintSpec, KeyHasher};
     use proptest::collection::vec;
@@ -107,12 +107,26 @@ mod tests {
         fn marked_records_are_the_second_of_their_keys(
             stream in vec(prop::option::weighted(0.9, 0_u64..40), 0..400),
             lengths in vec(1_usize..100, 1..8),
+            window in prop::option::of(1_usize..90),
         ) {
-            let spec = FilterSpec::try_from(&FingerprintSpec::new(64 << 10)).unwrap();
+            let timed = |window| format!("stamped:bits=64,memory=64KiB,refresh=false,window={window}");
+            let spec = match window {
+                None => FilterSpec::try_from(&FingerprintSpec::new(64 << 10)).unwrap(),
+                Some(window) => timed(window).parse().unwrap(),
+            };
             let mut first = spec.build().unwrap();
             let mut repeated = Repeated::new(Some(spec.build().unwrap()));
             let hasher = KeyHasher::seeded(3);
-            let (mut seen, mut written) = (HashSet::new(), HashSet::new());
+            // When each key was last passed, and last marked.
+            let (mut passed, mut written) = (HashMap::new(), HashMap::new());
+            let is_fresh = |last: &mut HashMap<u64, usize>, key, now: usize| {
+                let inside = |last: &usize| window.is_none_or(|window| now - last <= window);
+                let is_fresh = !last.get(&key).is_some_and(inside);
+                if is_fresh {
+                    last.insert(key, now);
+                }
+                is_fresh
+            };
             let mut rest = stream.as_slice();
             for length in lengths.iter().cycle() {
                 if rest.is_empty() {
@@ -120,19 +134,31 @@ mod tests {
                 }
                 let (records, after) = rest.split_at((*length).min(rest.len()));
                 rest = after;
+                let start = stream.len() - after.len() - records.len();
                 let mut chunk = Chunk::default();
                 for (record, key) in records.iter().enumerate() {
                     match key {
-                        Some(key) => chunk.keys.hashes.push(hasher.hash_u64(*key)),
+                        Some(key) => {
+                            chunk.keys.hashes.push(hasher.hash_u64(*key));
+                            let tick = window.map(|_| (start + record) as u64);
+                            chunk.clock.ticks.extend(tick);
+                        }
                         None => chunk.unkeyed.all.push(record),
                     }
                 }
-                first.observe(&chunk.keys.hashes, &mut chunk.verdicts.of_keys);
+                let (hashes, verdicts) = (&chunk.keys.hashes, &mut chunk.verdicts.of_keys);
+                match window {
+                    None => first.observe(hashes, verdicts),
+                    Some(_) => first.observe_at(hashes, &chunk.clock.ticks, verdicts),
+                }
                 let marked = repeated.mark(&mut chunk);
                 let expected: Vec<usize> = (0..records.len())
                     .filter(|record| {
                         let key = records[*record];
-                        key.is_some_and(|key| !seen.insert(key) && written.insert(key))
+                        let now = start + record;
+                        key.is_some_and(|key| {
+                            !is_fresh(&mut passed, key, now) && is_fresh(&mut written, key, now)
+                        })
                     })
                     .collect();
                 let found: Vec<usize> = (0..records.len())

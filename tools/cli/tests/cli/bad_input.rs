@@ -49,6 +49,22 @@ fn invalid_options_of_dedup() {
         "-z --crlf | --crlf",
         "--invert --duplicates x | --duplicates",
         "--no-such-flag | --no-such-flag",
+        "--repeated --invert | cannot be used with",
+        "--repeated --tag | cannot be used with",
+        "--repeated --tag-file f | cannot be used with",
+        "--tag --format fixed:2 | --tag-file FILE with any format",
+        "--tag=a,b | a name of letters, digits",
+        "--tag= | a name of letters, digits",
+        "--tag --count | cannot be used with",
+        "--tag --invert | cannot be used with",
+        "--tag --tag-file x | cannot be used with",
+        "--tag-file x --count | cannot be used with",
+        "--rejects - | expected the name of a file",
+        "--rejects /dev/null | expected the name of a file",
+        "--rejects /no/such/position | /no/such/position",
+        "--explain | --explain=FILE, or --duplicates FILE beside --explain",
+        "--explain --duplicates - | expected the name of a file",
+        "--explain --invert --duplicates x | cannot be used with",
     ];
     assert_errors(run, &cases);
 }
@@ -68,7 +84,7 @@ fn invalid_options_of_gen() {
         "keys --duplicates -0.1 | invalid --duplicates=-0.1: expected",
         "keys --distribution normal --duplicates .1 | invalid --distribution=normal: expected",
         "keys --distribution zipf:0 --duplicates .1 | invalid --distribution=zipf:0: expected",
-        "keys --gap 0 --duplicates .1 | invalid --gap=0: expected",
+        "keys --gap 0 --duplicates .1 | invalid --gap=0: expected a whole number above 0",
         "keys --gap 5 --distribution zipf --duplicates .1 | --distribution",
         "keys --gap 5 | arguments were not provided: --duplicates",
         "packets --copies ttl | arguments were not provided: --duplicates",
@@ -196,15 +212,8 @@ fn a_full_device_is_an_error() {
 /// The command of a shell that limits the length of files to this number of blocks, before the
 /// arguments of `echoless`.
 fn limited(folder: &Folder, blocks: u32, args: &str) -> std::process::Command {
-    let mut command = std::process::Command::new("sh");
-    let script = format!("trap '' XFSZ; ulimit -f {blocks} || exit 77; exec \"$0\" {args}");
-    command
-        .current_dir(folder.path(""))
-        .env_remove("ECHOLESS_OPTS")
-        .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
+    let limit = format!("trap '' XFSZ; ulimit -f {blocks} || exit 77");
+    folder.shell(&format!("{limit}; exec \"$0\" {args}"))
 }
 
 /// A limit on the length of files stands in for a disk that fills up in the middle of a record.

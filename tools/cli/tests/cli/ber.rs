@@ -1,10 +1,8 @@
 //! `--format ber`: call records in BER, their fields, and what is wrong with faulty ones.
 
 use echoless_ber::synth::Writer;
-use proptest::collection::vec;
-use proptest::prelude::*;
 
-use crate::run::{Folder, assert_errors, dedup, split_seen};
+use crate::run::{Folder, assert_errors, dedup};
 
 const KEY: &str = "--format ber -k 0x80,0xA3/0x81";
 
@@ -244,42 +242,4 @@ fn contradictions_are_errors() {
         "--format ber:ts32297 --fix-header | invalid --fix-header=standard output: expected regular files",
     ];
     assert_errors(|args| dedup(args, ""), &cases);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-
-    /// The records that are kept are the first ones of their keys, with the filler behind them.
-    #[test]
-    fn output_equals_a_set_of_records(
-        records in vec((0xa0_u8..0xa2, 0_u8..3, 0_usize..3, any::<bool>(), vec(prop::sample::select(vec![0, 0xff]), 0..3)), 0..60),
-    ) {
-        let texts: [&[u8]; 3] = [b"", b"a", &[b'x'; 300]];
-        let encoded: Vec<(Vec<u8>, (u8, usize))> = records
-            .iter()
-            .map(|(tag, number, text, loose, filler)| {
-                let encode = if *loose { loose_record } else { record };
-                let bytes = [&encode(*tag, *number, texts[*text])[..], filler].concat();
-                (bytes, (*number, *text))
-            })
-            .collect();
-        let bytes: Vec<&[u8]> = encoded.iter().map(|(bytes, _)| &bytes[..]).collect();
-        let mut keys = encoded.iter().map(|(_, key)| *key);
-        let (fresh, duplicates) = split_seen(&bytes, |_| keys.next());
-        prop_assert_eq!(dedup(KEY, bytes.concat()).bytes(), fresh);
-        let inverted = format!("{KEY} --invert");
-        prop_assert_eq!(dedup(inverted, bytes.concat()).bytes(), duplicates);
-    }
-
-    /// Any bytes give one error at most, and bytes of the input.
-    #[test]
-    fn any_bytes_are_read(
-        bytes in vec(prop_oneof![Just(0xa0), Just(0x80), Just(0), 0_u8..6, any::<u8>()], 0..200),
-    ) {
-        let run = dedup("--format ber -k 0x80?,0xA0/0x80?", &bytes);
-        prop_assert!(run.code == 0 || run.code == 2);
-        prop_assert_eq!(run.stderr.matches('\n').count(), usize::from(run.code == 2));
-        let mut rest = bytes.iter();
-        prop_assert!(run.stdout.iter().all(|byte| rest.any(|other| other == byte)));
-    }
 }

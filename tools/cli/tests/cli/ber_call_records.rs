@@ -85,23 +85,3 @@ fn profiles_name_fields_and_keys() {
     let run = folder.dedup("--format ber:profile=broken.toml");
     run.fails("broken.toml, line 6: `A3/0x81` is no path");
 }
-
-#[test]
-fn any_number_of_threads_gives_the_same_bytes_and_errors() {
-    let ber = echoless(format!("{GENERATE} -n 60000"), b"").bytes();
-    let filled = [&[0xff; 70_000][..], &ber, &[0; 70_000], &ber].concat();
-    let broken = [&ber[..], b"\xa0\xff", &ber].concat();
-    for args in ["--format ber", "--format ber:3gpp"] {
-        let run = |threads, input: &[u8]| {
-            // Too little memory for all keys, so that another order of the records shows.
-            let run = echoless(format!("dedup -q -m 64k --threads {threads} {args}"), input);
-            (run.stdout, run.stderr, run.code)
-        };
-        for input in [&ber[..], &ber[..ber.len() - 1], &filled, &broken] {
-            let expected = run("1", input);
-            for threads in ["2", "3", "8"] {
-                assert!(run(threads, input) == expected, "{args}, {threads} threads");
-            }
-        }
-    }
-}

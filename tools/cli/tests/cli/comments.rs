@@ -1,9 +1,6 @@
 //! Comment lines: copied in place, never judged, and no records; and the names of fields in them.
 
-use proptest::collection::vec;
-use proptest::prelude::*;
-
-use crate::run::{Folder, assert_runs, assert_runs_with, dedup, split_seen};
+use crate::run::{Folder, assert_runs, assert_runs_with, dedup};
 
 const VCF: &str =
     "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\n1\t100\t.\tA\tG\n1\t100\trs1\tA\tG\n";
@@ -318,37 +315,4 @@ fn comments_are_counted_and_never_tagged() {
         "--comment # --format jsonl -k a --tag --rejects rejects in | #\n\n{\"a\":1,\"verdict\":\"fresh\"}\n",
     ]);
     assert_eq!(folder.read("rejects"), "");
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-
-    #[test]
-    fn output_equals_a_set_of_records_among_comments(
-        lines in vec(prop_oneof![
-            3 => "[ab],[ab]\n",
-            1 => "//[ab\"]?\n",
-            1 => "/,[ab]\n",
-        ], 0..60),
-        csv: bool,
-        read in 1_usize..50,
-    ) {
-        let records: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
-        let judged: Vec<&[u8]> =
-            records.iter().copied().filter(|line| !line.starts_with(b"//")).collect();
-        let (fresh, _) = split_seen(&judged, |record: &[u8]| record[2..].to_vec());
-        let mut expected = Vec::new();
-        let mut fresh = fresh.split_inclusive(|byte| *byte == b'\n').peekable();
-        let mut seen = std::collections::HashSet::new();
-        for line in records {
-            if line.starts_with(b"//") {
-                expected.extend_from_slice(line);
-            } else if seen.insert(line[2..].to_vec()) {
-                expected.extend_from_slice(fresh.next().unwrap());
-            }
-        }
-        let csv = if csv { "--csv" } else { "" };
-        let args = format!("--comment // -k 2 --read-bytes {read} {csv}");
-        prop_assert_eq!(dedup(args, lines.concat()).bytes(), expected);
-    }
 }

@@ -65,7 +65,7 @@ fn the_inputs_behind_a_cut_one_are_read() {
 
 #[test]
 fn every_cut_of_a_small_file_leaves_whole_records() {
-    let plain = lines(40, 0);
+    let plain = lines(12, 0);
     let folder = Folder::with(&[("other", "other\n")]);
     let whole = compress("gzip", &plain);
     for cut in 4..whole.len() {

@@ -63,6 +63,10 @@ fn a_value_that_is_no_list_of_options_is_an_error_of_the_variable() {
             "invalid ECHOLESS_OPTS=file: expected options only, no names of files",
         ),
         (
+            "-q -",
+            "invalid ECHOLESS_OPTS=-q -: expected options only, no names of files",
+        ),
+        (
             "-q -- -k",
             "invalid ECHOLESS_OPTS=-q -- -k: expected options only, no names of files",
         ),

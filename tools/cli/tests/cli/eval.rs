@@ -111,20 +111,6 @@ fn zipf_streams_and_filters_from_a_file() {
 }
 
 #[test]
-fn plots_have_a_labelled_curve_for_each_filter() {
-    let folder = Folder::new();
-    let specs = ["bloom:k=2,memory=2KiB", "bsbf:k=2,memory=2KiB"];
-    let args = format!("eval {STREAM} {} --plots new/plots", specs.join(" "));
-    folder.echoless(args).text();
-    for name in ["fpr", "fnr", "fill", "fnr_by_age", "frontier"] {
-        let svg = folder.read(&format!("new/plots/{name}.svg"));
-        for spec in specs {
-            assert!(svg.contains(spec), "{name}: {spec}");
-        }
-    }
-}
-
-#[test]
 fn invalid_arguments_and_files_are_rejected() {
     let cases = [
         " | missing filters: expected SPEC arguments",

@@ -1,12 +1,10 @@
 //! The formats that `--format` names: fixed length, length-prefixed, times and threads with all of
 //! them.
 
-use std::collections::HashSet;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::run::{Folder, assert_errors, assert_runs, dedup, echoless, split_seen};
+use crate::run::{Folder, assert_errors, assert_runs, dedup, split_seen};
 
 #[test]
 fn lines_csv_and_tsv_are_those_of_the_other_options() {
@@ -186,67 +184,6 @@ fn cut_and_overlong_records_are_errors() {
     run.fails("standard input, record 1: the length of the record exceeds 64 bits");
 }
 
-/// The options of each format with a key, and a stream of records that fills many chunks.
-fn streams() -> Vec<(&'static str, Vec<u8>)> {
-    let keys = || (0_u32..60_000).map(|index| index.wrapping_mul(2_654_435_761) >> 17);
-    let all = |record: &dyn Fn(u32) -> Vec<u8>| keys().flat_map(record).collect::<Vec<u8>>();
-    let json = |key| {
-        let name = if key % 2 == 0 { "A" } else { "\\u0041" };
-        format!("{{\"user\":{{\"name\":\"{name}\"}},\"id\":{key},\"text\":\"{key:>50}\"}}\n")
-            .into_bytes()
-    };
-    let prefixed = |key: u32| {
-        let payload = format!("{key:0>width$}", width = 5 + key as usize % 100).into_bytes();
-        [&[payload.len() as u8][..], &payload].concat()
-    };
-    vec![
-        ("--format jsonl -k id,user.name", all(&json)),
-        (
-            "--format fixed:9 -k 0-3",
-            all(&|key| [&key.to_le_bytes()[..], b"\n\0 \xef\xbb"].concat()),
-        ),
-        ("--format prefixed:u8", all(&prefixed)),
-        ("--format prefixed:varint -k 0-4", all(&prefixed)),
-        (
-            "--format tsv -k 2",
-            all(&|key| format!("x\t{key}\n").into_bytes()),
-        ),
-        (
-            "--format csv -k 1",
-            all(&|key| format!("\"{key}\"\n").into_bytes()),
-        ),
-        (
-            "--format lines",
-            all(&|key| format!("{key}\n").into_bytes()),
-        ),
-    ]
-}
-
-#[test]
-fn any_number_of_threads_gives_the_same_bytes_and_errors() {
-    for (args, input) in streams() {
-        // Too little memory for all keys, so that another order of the records shows.
-        let run = |threads, input: &[u8]| {
-            let run = echoless(format!("dedup -q -m 64k --threads {threads} {args}"), input);
-            (run.stdout, run.stderr, run.code)
-        };
-        let cut = &input[..input.len() - 1];
-        let broken = [&input[..], b"\xff{", &input[..]].concat();
-        for input in [&input[..], cut, &broken] {
-            let expected = run("1", input);
-            for threads in ["2", "3", "8"] {
-                assert!(run(threads, input) == expected, "{args}, {threads} threads");
-            }
-        }
-    }
-}
-
-/// Whether `kept` is `all` without some of its elements.
-fn is_subsequence(kept: &[&[u8]], all: &[&[u8]]) -> bool {
-    let mut rest = all.iter();
-    kept.iter().all(|record| rest.any(|other| other == record))
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -260,33 +197,5 @@ proptest! {
         prop_assert_eq!(dedup(args, records.concat()).bytes(), fresh);
         let inverted = format!("{args} --invert");
         prop_assert_eq!(dedup(inverted, records.concat()).bytes(), duplicates);
-    }
-
-    /// Any bytes give whole records of the input in their order, and at most one error.
-    #[test]
-    fn kept_records_are_a_subsequence(bytes in vec(prop_oneof![0u8..4, any::<u8>()], 0..200)) {
-        let run = dedup("--format prefixed:u8", &bytes);
-        let split = |bytes: &[u8]| {
-            let mut ends = vec![0];
-            let mut at = 0;
-            while at < bytes.len() && at + 1 + usize::from(bytes[at]) <= bytes.len() {
-                at += 1 + usize::from(bytes[at]);
-                ends.push(at);
-            }
-            ends
-        };
-        let records = |bytes| -> Vec<Vec<u8>> {
-            split(bytes).windows(2).map(|ends| bytes[ends[0]..ends[1]].to_vec()).collect()
-        };
-        let (all, kept) = (records(&bytes), records(&run.stdout));
-        let kept: Vec<&[u8]> = kept.iter().map(Vec::as_slice).collect();
-        let all: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
-        prop_assert!(is_subsequence(&kept, &all));
-        let distinct: HashSet<_> = all.iter().collect();
-        prop_assert_eq!(kept.len(), distinct.len());
-        prop_assert_eq!(kept.concat(), run.stdout);
-        let whole = split(&bytes).last().copied() == Some(bytes.len());
-        prop_assert_eq!(run.code, if whole { 0 } else { 2 });
-        prop_assert_eq!(run.stderr.matches('\n').count(), usize::from(!whole));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::run::{dedup, echoless};
+use crate::run::echoless;
 
 fn generate(args: &[&str]) -> Vec<u8> {
     echoless([&["gen"], args].concat(), b"").bytes()
@@ -81,66 +81,22 @@ fn the_stream_does_not_change_between_versions() {
 
 #[test]
 fn the_share_of_duplicates_is_as_requested() {
-    const COUNT: usize = 20_000;
     for kind in KINDS {
-        for more in [
-            &[][..],
-            &["--distribution", "zipf"],
-            &["--distribution", "zipf:1.5"],
-            &["--gap", "100"],
-        ] {
-            for share in ["0", "0.25", "0.9"] {
-                let count = COUNT.to_string();
-                let args = [&[kind, "-n", &count, "--duplicates", share], more].concat();
-                let bytes = generate(&args);
-                let lines = lines(&bytes);
-                assert_eq!(lines.len(), COUNT);
-                let distinct: HashSet<&[u8]> = lines.into_iter().collect();
-                let measured = 1.0 - distinct.len() as f64 / COUNT as f64;
-                let requested: f64 = share.parse().unwrap();
-                assert!((measured - requested).abs() < 0.02, "{args:?}: {measured}");
-                assert!(requested > 0.0 || measured == 0.0, "{args:?}: {measured}");
-            }
-        }
+        let bytes = generate(&[kind, "-n", "20000", "--duplicates", "0.25", "--gap", "100"]);
+        let lines = lines(&bytes);
+        assert_eq!(lines.len(), 20_000);
+        let distinct = HashSet::<&[u8]>::from_iter(lines).len();
+        assert!((14_600..15_400).contains(&distinct), "{kind}: {distinct}");
     }
 }
 
 #[test]
-fn a_gap_is_the_distance_to_the_record_repeated() {
-    let bytes = generate(&["keys", "-n", "5000", "--duplicates", "0.4", "--gap", "37"]);
-    let lines = lines(&bytes);
-    let mut seen = HashSet::new();
-    for (at, line) in lines.iter().enumerate() {
-        if !seen.insert(line) {
-            assert_eq!(line, &lines[at - 37]);
-        }
-    }
-    assert!(seen.len() < 4000);
+fn options_reach_the_generators() {
     let with_gap = |gap| generate(&["keys", "-n", "5k", "--duplicates", "0.4", "--gap", gap]);
     assert_eq!(with_gap("2k"), with_gap("2000"));
+    assert_ne!(with_gap("2k"), with_gap("1k"));
     let capture = |rate| generate(&["packets", "-n", "10", "--rate", rate]);
     assert_eq!(capture("20k"), capture("20000"));
-}
-
-#[test]
-fn call_records_fit_their_header() {
-    let bytes = generate(&["cdr", "-n", "1000", "--header"]);
-    let lines = lines(&bytes);
-    assert_eq!(lines.len(), 1001);
-    assert!(lines[0].starts_with(b"record_id,caller,callee,start_time,"));
-    let mean = bytes.len() as f64 / lines.len() as f64;
-    assert!((95.0..105.0).contains(&mean), "{mean}");
-    let args = ["--header", "-k", "record_id,start_time"];
-    assert!(dedup(args, &bytes).bytes() == bytes);
-}
-
-#[test]
-fn lines_have_the_requested_length() {
-    for length in [5, 20, 100, 1000] {
-        let text = length.to_string();
-        let bytes = generate(&["lines", "-n", "200", "--record-bytes", &text]);
-        let lines = lines(&bytes);
-        assert_eq!(lines.len(), 200);
-        assert!(lines.iter().all(|line| line.len() == length));
-    }
+    let records = generate(&["cdr", "-n", "2", "--header"]);
+    assert!(records.starts_with(b"record_id,caller,callee,start_time,"));
 }

@@ -1,12 +1,9 @@
 //! The secret key of the key hash: it changes which keys collide, not which are equal, and no
 //! output shows it.
 
-use std::fs;
-
 use echoless::{Filter, FingerprintSpec, KeyHasher};
-use serde_json::Value;
 
-use crate::run::{command, dedup, echoless, file};
+use crate::run::{Folder, run};
 
 const ONE: &[u8] = b"000102030405060708090a0b0c0d0e0f\n";
 const OTHER: &[u8] = b"ffeeddccbbaa99887766554433221100";
@@ -19,16 +16,17 @@ fn stream(records: u32) -> String {
 
 #[test]
 fn any_key_finds_the_duplicates_on_any_number_of_threads() {
-    let directory = tempfile::tempdir().unwrap();
-    let input = stream(50_000);
-    for args in [&["-k", "1"][..], &[]] {
-        let expected = dedup(args, input.as_bytes()).bytes();
-        for key in [ONE, OTHER] {
-            let key = file(directory.path(), "key", key);
-            for threads in ["1", "2", "3"] {
-                let keyed = ["--hash-key", &key, "--threads", threads];
-                let run = dedup([args, &keyed].concat(), input.as_bytes());
-                assert!(run.bytes() == expected, "{args:?}, {threads} threads");
+    let folder = Folder::with(&[
+        ("in", stream(50_000).as_bytes()),
+        ("one", ONE),
+        ("other", OTHER),
+    ]);
+    for args in ["-k 1 in", "in"] {
+        let expected = folder.dedup(args).bytes();
+        for key in ["one", "other"] {
+            for threads in 1..=3 {
+                let run = folder.dedup(format!("--hash-key {key} --threads {threads} {args}"));
+                assert!(run.bytes() == expected, "{args}, {threads} threads");
             }
         }
     }
@@ -36,29 +34,25 @@ fn any_key_finds_the_duplicates_on_any_number_of_threads() {
 
 #[test]
 fn the_errors_of_a_full_filter_depend_on_the_key_alone() {
-    let directory = tempfile::tempdir().unwrap();
-    let (one, other) = (
-        file(directory.path(), "one", ONE),
-        file(directory.path(), "other", OTHER),
-    );
-    let input = stream(50_000);
-    let outcome = |args: &[&str]| {
-        let small = ["-m", "8k", "--fpr", "0.5", "-k", "1"];
-        let args = [&["dedup", "-q"][..], &small, args].concat();
-        echoless(&args, input.as_bytes()).bytes()
+    let folder = Folder::with(&[
+        ("in", stream(50_000).as_bytes()),
+        ("one", ONE),
+        ("other", OTHER),
+    ]);
+    let outcome = |args: &str| {
+        let run = folder.echoless(format!("dedup -q -m 8k --fpr 0.5 -k 1 in {args}"));
+        run.bytes()
     };
-    let keyed = outcome(&["--hash-key", &one]);
-    assert!(keyed == outcome(&["--hash-key", &one, "--threads", "3"]));
-    assert!(keyed != outcome(&["--hash-key", &other]));
-    assert!(keyed != outcome(&[]));
+    let keyed = outcome("--hash-key one");
+    assert!(keyed == outcome("--hash-key one --threads 3"));
+    assert!(keyed != outcome("--hash-key other"));
+    assert!(keyed != outcome(""));
 }
 
 /// The first attack of paper 002, section 7: anyone who knows the hash can rebuild the filter and
 /// pick records that it reports as duplicates.
 #[test]
 fn crafted_records_are_dropped_with_a_seed_and_pass_with_a_key() {
-    let directory = tempfile::tempdir().unwrap();
-    let key = file(directory.path(), "key", ONE);
     let mut input = stream(2000);
     let hasher = KeyHasher::seeded(0);
     let spec = FingerprintSpec::new(4 << 10).max_fpr(1e-3);
@@ -71,28 +65,25 @@ fn crafted_records_are_dropped_with_a_seed_and_pass_with_a_key() {
     for line in chosen.take(50) {
         input += &(line + "\n");
     }
-    let passed = |args: &[&str]| {
-        let all = ["dedup", "-q", "-m", "4k", "--fpr", "1e-3"];
-        let text = echoless([&all, args].concat(), input.as_bytes()).text();
+    let folder = Folder::with(&[("in", input.as_bytes()), ("key", ONE)]);
+    let passed = |args: &str| {
+        let text = folder
+            .echoless(format!("dedup -q -m 4k --fpr 1e-3 in {args}"))
+            .text();
         text.lines().filter(|line| line.contains("made up")).count()
     };
-    assert_eq!(passed(&[]), 0);
-    assert!(passed(&["--hash-key", &key]) >= 48);
+    assert_eq!(passed(""), 0);
+    assert!(passed("--hash-key key") >= 48);
 }
 
 #[test]
 fn statistics_report_that_there_is_a_key_but_not_which() {
-    let directory = tempfile::tempdir().unwrap();
-    let key = file(directory.path(), "key", ONE);
-    let path = file(directory.path(), "stats", b"");
-    for (args, hash) in [(&["--hash-key", &key][..], "keyed"), (&[], "seeded")] {
-        let args = [&["dedup", "-m", "64k", "--stats", &path], args].concat();
-        let run = echoless(&args, b"a\nb\na\n");
+    let folder = Folder::with(&[("key", ONE)]);
+    for (args, hash) in [("--hash-key key", "keyed"), ("", "seeded")] {
+        let run = folder.echoless_on(format!("dedup -m 64k --stats stats {args}"), "a\nb\na\n");
         assert_eq!((run.code, &run.stdout[..]), (0, &b"a\nb\n"[..]));
-        let stats = fs::read_to_string(&path).unwrap();
-        let fields: Value = serde_json::from_str(&stats).unwrap();
-        assert_eq!(fields["hash"], hash);
-        for text in [stats, run.stderr] {
+        assert_eq!(folder.json("stats")["hash"], hash);
+        for text in [folder.read("stats"), run.stderr] {
             assert!(!text.contains("00010203") && !text.contains("0c0d0e0f"));
         }
     }
@@ -102,17 +93,12 @@ fn statistics_report_that_there_is_a_key_but_not_which() {
 fn a_key_can_be_read_from_a_pipe() {
     let script = "echo a | \"$0\" dedup -q -m 64k --hash-key /dev/fd/3 3<<'END'\n\
                   000102030405060708090a0b0c0d0e0f\nEND";
-    let mut shell = std::process::Command::new("sh");
-    shell.env_remove("ECHOLESS_OPTS");
-    shell.args(["-c", script]).arg(command("").get_program());
-    let output = shell.output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    assert_eq!(output.stdout, b"a\n");
+    assert_eq!(run(Folder::new().shell(script)).text(), "a\n");
 }
 
 #[test]
 fn invalid_keys_are_rejected_and_not_shown() {
-    let directory = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let allowed = "expected 32 hexadecimal digits (16 bytes) and nothing else, as `openssl rand -hex 16` writes";
     for (content, found) in [
         (&b""[..], "0 digits"),
@@ -127,20 +113,19 @@ fn invalid_keys_are_rejected_and_not_shown() {
             "byte 1 is not a hexadecimal digit",
         ),
     ] {
-        let path = file(directory.path(), "key", content);
-        let run = dedup(["--hash-key", &path], b"a\n");
-        let expected = format!("invalid --hash-key={path} ({found}): {allowed}");
+        folder.write("key", content);
+        let run = folder.dedup_on("--hash-key key", "a\n");
+        let expected = format!("invalid --hash-key=key ({found}): {allowed}");
         assert_eq!(run.error(), expected);
         assert!(!run.stderr.contains("ffee"));
         assert_eq!(run.stdout, b"");
     }
-    let folder = directory.path().to_str().unwrap();
     for (path, reason) in [
         ("/no/such/key", "No such file"),
-        (folder, "s a directory"),
+        (".", "s a directory"),
         ("/dev/zero", "/dev/zero (more than 4096 bytes)"),
     ] {
-        let run = dedup(["--hash-key", path], b"");
+        let run = folder.dedup(format!("--hash-key {path}"));
         let line = run.error();
         assert!(line.contains(path) && line.contains(reason), "{line}");
     }
@@ -148,20 +133,13 @@ fn invalid_keys_are_rejected_and_not_shown() {
 
 #[test]
 fn a_key_excludes_a_seed_and_is_not_overwritten() {
-    let directory = tempfile::tempdir().unwrap();
-    let key = file(directory.path(), "key", ONE);
-    let run = dedup(["--hash-key", &key, "--seed", "0"], b"");
-    assert!(
-        run.error().contains("--hash-key") && run.error().contains("--seed"),
-        "{}",
-        run.error()
-    );
+    let folder = Folder::with(&[("key", ONE)]);
+    let run = folder.dedup("--hash-key key --seed 0");
+    run.fails("--hash-key");
+    run.fails("--seed");
     for option in ["-o", "--duplicates", "--stats"] {
-        let run = dedup(["--hash-key", &key, option, &key], b"a\n");
-        assert_eq!(
-            run.error(),
-            format!("{key}: is also a file that an option reads")
-        );
-        assert_eq!(fs::read(&key).unwrap(), ONE);
+        let run = folder.dedup_on(format!("--hash-key key {option} key"), "a\n");
+        run.fails_with("key: is also a file that an option reads");
+        assert_eq!(folder.bytes("key"), ONE);
     }
 }

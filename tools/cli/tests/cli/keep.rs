@@ -330,10 +330,10 @@ proptest! {
 
     #[test]
     fn the_output_is_that_of_counters(
-        keys in vec(prop::option::weighted(0.9, 0_u32..2000), 0..6000),
-        cuts in vec(0_usize..6000, 0..3),
+        keys in vec(prop::option::weighted(0.9, 0_u32..700), 0..2000),
+        cuts in vec(0_usize..2000, 0..3),
         padding in 0_usize..30,
-        known in vec(0_u32..2000, 0..20),
+        known in vec(0_u32..700, 0..20),
     ) {
         let folder = Folder::new();
         let record = |(at, key): (usize, &Option<u32>)| match key {

@@ -125,8 +125,6 @@ fn what_known_files_cannot_be() {
         "--known known -o known | !! is also a file of --known; to add",
         "--known known --duplicates known | !! is also a file of --known",
         "--known missing | !! No such file",
-        "--known - | !! invalid --known=-: expected a file",
-        "--known - - | !! invalid --known=-: expected a file",
         "--known - --known - known | !! invalid --known=-: expected a file",
     ]);
     // Adding to a known file is answered with tee.

@@ -175,30 +175,38 @@ fn old_statistics_do_not_survive_options_that_cannot_be_read() {
         assert!(folder.read("stats").contains("another"));
         fs::remove_file(folder.path("stats")).unwrap();
         run().error();
-        assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 0);
+        assert_eq!(folder.names(), [""; 0]);
     }
 }
 
+/// The file behind a link is another one with the same mode: a process that has the old one open
+/// still reads that.
 #[test]
-fn statistics_replace_the_file_and_keep_links_and_permissions() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+fn replaced_files_keep_links_and_permissions() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-    let folder = Folder::with(&[("stats", "old")]);
-    let stats = folder.path("stats");
-    symlink("stats", folder.path("link")).unwrap();
-    fs::set_permissions(&stats, fs::Permissions::from_mode(0o640)).unwrap();
-    let mut reader = File::open(&stats).unwrap();
-    assert_eq!(folder.dedup_on("--stats link", "a\n").text(), "a\n");
-    let link = fs::symlink_metadata(folder.path("link")).unwrap();
-    assert!(link.is_symlink());
-    let mode = fs::metadata(&stats).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o640);
-    assert_eq!(folder.json("stats")["complete"], true);
-    // A process that had it open still reads the old one, and nothing else is in the folder.
-    let mut old = String::new();
-    reader.read_to_string(&mut old).unwrap();
-    assert_eq!(old, "old");
-    assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 2);
+    for (args, before) in [
+        ("dedup -q -m 64k --stats link one", "old"),
+        ("dedup -q -m 64k --skip-seen-files link one", ""),
+        ("dedup -q -m 64k --in-place link", "a\na\n"),
+        ("state export state -o link", "old"),
+    ] {
+        let folder = Folder::with(&[("one", "a\n"), ("target", before)]);
+        folder.dedup("--state state one").text();
+        let target = folder.path("target");
+        symlink("target", folder.path("link")).unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+        // As long as it is open, no other file has its number.
+        let old = File::open(&target).unwrap();
+        assert_eq!(folder.echoless(args).code, 0, "{args}");
+        let new = fs::metadata(&target).unwrap();
+        assert_eq!(new.permissions().mode() & 0o777, 0o640, "{args}");
+        assert_ne!(new.ino(), old.metadata().unwrap().ino(), "{args}");
+        assert!(folder.bytes("target") != before.as_bytes(), "{args}");
+        let link = fs::symlink_metadata(folder.path("link")).unwrap();
+        assert!(link.is_symlink(), "{args}");
+        assert_eq!(folder.names(), ["link", "one", "state", "target"], "{args}");
+    }
 }
 
 #[test]

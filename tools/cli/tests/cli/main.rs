@@ -51,7 +51,6 @@ mod packets_editcap;
 mod packets_files;
 mod packets_generated;
 mod packets_joined;
-mod packets_links;
 #[cfg(target_os = "linux")]
 mod packets_live;
 mod packets_model;
@@ -65,7 +64,6 @@ mod packets_tshark;
 #[cfg(target_os = "linux")]
 mod packets_xdp;
 mod plan;
-mod real_data;
 mod records;
 mod recurring_times;
 mod refused;

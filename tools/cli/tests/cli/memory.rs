@@ -6,10 +6,13 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 /// The address space of a run: more than it has before it reads anything, and less than the input.
-const LIMIT_KIB: &str = "130000";
+const LIMIT_KIB: &str = "80000";
 
 /// The length of the input in MiB.
-const INPUT_MIB: usize = 150;
+const INPUT_MIB: usize = 90;
+
+/// The length in MiB of an input of empty lines that fills the chunks of many threads.
+const SHORT_MIB: usize = 150;
 
 /// Runs the command with a limited address space on `start` and endless bytes after it. Returns its
 /// exit code and its message.
@@ -108,7 +111,7 @@ fn long_records_take_the_memory_of_a_few_on_any_number_of_threads() {
 #[test]
 fn short_records_after_a_long_one_take_little_memory() {
     let long = [vec![b'x'; 24 << 20], vec![b'\n']].concat();
-    let short = std::iter::repeat_n(vec![b'\n'; 1 << 20], INPUT_MIB);
+    let short = std::iter::repeat_n(vec![b'\n'; 1 << 20], SHORT_MIB);
     let ended = limited(
         "250000",
         "dedup -q -m 64k --threads 1",
@@ -144,7 +147,7 @@ fn peak_kib(args: &[&str], input: impl Iterator<Item = Vec<u8>>) -> u64 {
 fn the_shortest_records_take_little_memory_on_many_threads() {
     // Without a bound, chunks of empty lines would take more than twice as much.
     let long = [vec![b'x'; 33 << 20], vec![b'\n']].concat();
-    let short = std::iter::repeat_n(vec![b'\n'; 1 << 20], INPUT_MIB);
+    let short = std::iter::repeat_n(vec![b'\n'; 1 << 20], SHORT_MIB);
     let args = ["dedup", "-q", "-m", "64k", "--threads", "8"];
     let peak = peak_kib(&args, std::iter::once(long).chain(short));
     assert!(peak < 250_000, "{peak} KiB");

@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::Stdio;
 
-use crate::run::{Folder, assert_runs, dedup, echoless};
+use crate::run::{Folder, assert_runs, dedup, echoless, run, run_on};
 
 pub(crate) const INPUT: &str = "a\nb\na\nc\nb\na\n";
 
@@ -126,8 +125,6 @@ fn an_output_that_is_standard_error_is_rejected() {
 /// The shell opens the file once for each redirection, and `2>&1` shares the one that is open.
 #[test]
 fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
-    use std::process::Command;
-
     let folder = Folder::new();
     for (redirected, arguments, is_rejected) in [
         (">log 2>log", "-q", true),
@@ -145,17 +142,10 @@ fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
         (">log 2>log", "-q -o other", false),
         (">/dev/null 2>/dev/null", "-q", false),
     ] {
-        let mut shell = Command::new("sh");
-        let dedup = format!("rm -f log && \"$0\" dedup -m 64k {arguments} {redirected}");
-        shell.args(["-c", &dedup, env!("CARGO_BIN_EXE_echoless")]);
-        shell
-            .env_remove("ECHOLESS_OPTS")
-            .current_dir(folder.path(""));
-        let mut child = shell.stdin(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(b"a\na\nb\n").ok();
+        let script = format!("rm -f log && \"$0\" dedup -m 64k {arguments} {redirected}");
+        let run = run_on(folder.shell(&script), b"a\na\nb\n");
         let expected = if is_rejected { 2 } else { 0 };
-        let code = child.wait().unwrap().code();
-        assert_eq!(code, Some(expected), "{redirected} {arguments}");
+        assert_eq!(run.code, expected, "{redirected} {arguments}");
         let log = fs::read_to_string(folder.path("log")).unwrap_or_default();
         if is_rejected {
             assert!(log.starts_with("echoless: "), "{redirected}: {log}");
@@ -170,17 +160,10 @@ fn standard_error_may_be_standard_output_but_not_the_same_file_opened_again() {
 /// They compare the flags of the same open file at the same time.
 #[test]
 fn concurrent_runs_may_share_one_file() {
-    use std::process::Command;
-
     let folder = Folder::new();
     let runs = "for run in 1 2 3 4 5 6 7 8; do echo a | \"$0\" dedup -q -m 64k & done; wait";
-    let mut shell = Command::new("sh");
     let script = format!("for round in 1 2 3 4 5 6 7 8; do {runs}; done >log 2>&1");
-    shell.args(["-c", &script, env!("CARGO_BIN_EXE_echoless")]);
-    shell
-        .env_remove("ECHOLESS_OPTS")
-        .current_dir(folder.path(""));
-    assert!(shell.status().unwrap().success());
+    assert_eq!(run(folder.shell(&script)).code, 0);
     let log = folder.read("log");
     assert!(!log.contains("echoless"), "{log}");
 }

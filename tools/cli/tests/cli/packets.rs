@@ -96,6 +96,32 @@ fn the_innermost_packet_of_a_tunnel() {
 }
 
 #[test]
+fn the_two_copies_of_redundant_networks() {
+    let copies = [0xa0, 0xb0].map(|network| {
+        let goose = Header::Opaque { ethertype: 0x88b8 };
+        let mut frame = Stack::new(vec![Header::ethernet(), goose]).bytes(&[7; 50]);
+        frame.extend([0, 9, network, 56, 0x88, 0xfb]);
+        frame
+    });
+    let copies = capture(&copies);
+    assert_eq!(kept(&[], &copies), 1);
+    assert_eq!(kept(&["--ignore", "ttl,checksum"], &copies), 2);
+}
+
+#[test]
+fn headers_that_are_not_understood_can_be_skipped() {
+    let mut file = PcapWriter::new(false, false, LinkType(147));
+    for header in [1, 2] {
+        let ip = stack(vec![Header::ipv4(), Header::udp()]);
+        let frame = [&[header; 6][..], &ip].concat();
+        file.packet(0, &frame, frame.len() as u32);
+    }
+    let file = file.into_bytes();
+    assert_eq!(kept(&["--skip-bytes", "5"], &file), 2);
+    assert_eq!(kept(&["--skip-bytes", "6"], &file), 1);
+}
+
+#[test]
 fn parts_of_the_payload() {
     let udp = |payload: &[u8]| {
         let headers = vec![Header::ethernet(), Header::ipv4(), Header::udp()];

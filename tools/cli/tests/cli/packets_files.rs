@@ -234,32 +234,6 @@ fn packets_of_a_slow_capture_are_written_at_once() {
     }
 }
 
-#[test]
-fn the_output_does_not_depend_on_how_the_bytes_arrive() {
-    let numbers: Vec<u64> = (0..3000).map(|number| number % 1000).collect();
-    let capture = numbered(&numbers);
-    let expected = packets(&["--window-packets", "1000"], &capture).bytes();
-    for step in [1, 7, 24, 66, 1000, 4099] {
-        // One byte at a time for the first packets only.
-        let length = if step < 20 { 2000 } else { capture.len() };
-        let args = ["packets", "-q", "-m", "64k", "--window-packets", "1k"];
-        let mut child = command(args).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let mut stdout = child.stdout.take().unwrap();
-        let reading = std::thread::spawn(move || {
-            let mut output = Vec::new();
-            stdout.read_to_end(&mut output).map(|_| output).unwrap()
-        });
-        for piece in capture[..length].chunks(step) {
-            stdin.write_all(piece).unwrap();
-        }
-        stdin.write_all(&capture[length..]).unwrap();
-        drop(stdin);
-        assert!(reading.join().unwrap() == expected, "{step}");
-        assert!(child.wait().unwrap().success());
-    }
-}
-
 /// The sample capture; `None`, with a message, if it is absent.
 pub(crate) fn sample() -> Option<String> {
     let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -269,11 +243,4 @@ pub(crate) fn sample() -> Option<String> {
     }
     eprintln!("skipped: {} is absent", path.display());
     None
-}
-
-#[test]
-fn the_sample_capture_has_one_duplicate() {
-    let Some(sample) = sample() else { return };
-    let args = ["--from", "link", "--ignore", "none", "--count", &sample];
-    assert_eq!(packets(&args, b"").text(), "178\n");
 }

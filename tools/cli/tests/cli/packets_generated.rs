@@ -103,7 +103,6 @@ fn invalid_options_are_one_line() {
             "packets --copies ttl,ip --duplicates .1 | invalid --copies=ip: expected ttl, mac, vlan or none alone",
             "packets --rate 0 | invalid --rate=0: expected a whole number above 0",
             "packets --rate 2G | invalid --rate=2G: expected 1 to 1G",
-            "keys --gap 0 --duplicates .1 | invalid --gap=0: expected a whole number above 0",
             "packets --header | invalid KIND=packets: expected cdr with --header",
             "packets --record-bytes 9 | invalid --record-bytes=9: expected no length except",
             "cdr --pcapng | invalid KIND=cdr: expected packets with --pcapng",

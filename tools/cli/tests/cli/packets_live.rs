@@ -551,36 +551,6 @@ fn a_full_disk_leaves_no_file_without_its_head() {
 }
 
 #[test]
-fn a_kill_leaves_whole_files_and_one_part() {
-    let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
-        return;
-    };
-    let folder = Folder::new();
-    let file = echoless("gen packets -n 1000", b"").bytes();
-    folder.write("sent", &file);
-    let output = folder.path("out.pcapng").display().to_string();
-    let args = format!("--interface a1 --rotate 100 -o {output} --window-packets 1");
-    let mut child = network.packets("", &args).spawn().unwrap();
-    let is_there = |name: &str| folder.path(name).metadata().is_ok_and(|it| it.len() > 0);
-    let mut wait_for = |name: &str| {
-        while !is_there(name) {
-            assert!(child.try_wait().unwrap().is_none());
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-    };
-    wait_for("out_00001.pcapng.part");
-    network.replay("a0", &folder.path("sent").display().to_string());
-    wait_for("out_00009.pcapng");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let whole = (1..=9).map(|number| folder.bytes(&format!("out_{number:05}.pcapng")));
-    let held: Vec<_> = whole.map(|file| frames(&file)).collect();
-    assert!(held.iter().all(|file| file.len() == 100));
-    assert!(frames(&file).starts_with(&held.concat()));
-    assert!(folder.has("out_00010.pcapng.part") && !folder.has("out_00010.pcapng"));
-}
-
-#[test]
 fn packets_longer_than_the_mtu_are_warned_of_once() {
     let Some(network) = Network::new(&["a0-a1"], &["tcpreplay"]) else {
         return;

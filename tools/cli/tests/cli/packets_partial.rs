@@ -112,7 +112,8 @@ fn a_partial_capture_among_others_ends_there_and_the_next_one_is_read() {
             // What a run without the partial part writes, which the model above begins with.
             let written = packets(&inputs, b"").bytes();
             assert!(written.starts_with(&expected), "{number}");
-            for threads in ["1", "3"] {
+            {
+                let threads = ["1", "3"][number % 2];
                 let args = ["--threads", threads, &names[0], &name, &names[1]];
                 let run = packets(&args, b"");
                 assert_eq!(run.code, partial.code, "{number}: {}", run.stderr);

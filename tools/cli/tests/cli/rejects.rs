@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::{Folder, Run, assert_errors, dedup};
+use crate::run::{Folder, Run};
 
 /// The lines of a file of positions.
 fn positions(folder: &Folder, name: &str) -> Vec<Value> {
@@ -250,20 +250,5 @@ fn positions_of_dropped_packets() {
         numbers
             .into_iter()
             .all(|number| (1..=500).contains(&number))
-    );
-}
-
-#[test]
-fn bad_combinations() {
-    assert_errors(
-        |args| dedup(args, b""),
-        &[
-            "--rejects - | expected the name of a file",
-            "--rejects /dev/null | expected the name of a file",
-            "--explain | --explain=FILE, or --duplicates FILE beside --explain",
-            "--explain --duplicates - | expected the name of a file",
-            "--explain --invert --duplicates x | cannot be used with",
-            "--rejects /no/such/position | /no/such/position",
-        ],
     );
 }

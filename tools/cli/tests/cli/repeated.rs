@@ -1,12 +1,6 @@
 //! `--repeated`: one record of each key that occurs again.
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
-
-use proptest::collection::vec;
-use proptest::prelude::*;
-
-use crate::run::{Folder, assert_errors, assert_runs, dedup, echoless};
+use crate::run::{Folder, assert_runs, dedup, echoless};
 
 const INPUT: &str = "a\nb\na\nc\nb\na\na\n";
 
@@ -43,51 +37,4 @@ fn keys_are_counted_and_other_outputs_are_as_without_it() {
     let first = run.stderr.lines().next().unwrap();
     assert!(first.ends_with(", 2 keys with duplicates"), "{first}");
     assert_eq!(dedup("--repeated --fail-on-duplicates", INPUT).code, 1);
-}
-
-#[test]
-fn contradictions_are_errors() {
-    assert_errors(
-        |args| dedup(args, INPUT),
-        &[
-            "--repeated --invert | cannot be used with",
-            "--repeated --tag | cannot be used with",
-            "--repeated --tag-file f | cannot be used with",
-        ],
-    );
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    #[test]
-    fn the_output_is_that_of_counters_at_any_thread_count(
-        keys in vec(0_u32..3000, 0..8000),
-        window in prop::option::of(1_usize..900),
-    ) {
-        let mut input = String::new();
-        for key in &keys {
-            let _ = writeln!(input, "{key}");
-        }
-        // When each key was last passed, and last written.
-        let (mut passed, mut written) = (HashMap::new(), HashMap::new());
-        let inside = |last: Option<&usize>, now: usize| {
-            last.is_some_and(|last| window.is_none_or(|window| now - last <= window))
-        };
-        let mut expected = String::new();
-        for (now, key) in keys.iter().enumerate() {
-            if !inside(passed.get(key), now) {
-                passed.insert(key, now);
-            } else if !inside(written.get(key), now) {
-                written.insert(key, now);
-                let _ = writeln!(expected, "{key}");
-            }
-        }
-        let options = window.map(|window| format!("--window {window} --filter stamped:bits=64"));
-        for threads in ["1", "3"] {
-            let options = options.as_deref().unwrap_or_default();
-            let run = dedup(format!("--repeated --threads {threads} {options}"), &input);
-            prop_assert_eq!(run.text(), expected.as_str(), "{} threads", threads);
-        }
-    }
 }

@@ -394,6 +394,15 @@ impl Folder {
         serde_json::from_slice(&self.bytes(name)).unwrap()
     }
 
+    /// The names of all files in it, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path("")).unwrap();
+        let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+        let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
+        names.sort_unstable();
+        names
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.path(name).exists()
     }
@@ -425,6 +434,18 @@ impl Folder {
         let mut command = quiet(args);
         command.current_dir(self.0.path());
         run_on(command, input.as_ref())
+    }
+
+    /// A script of the shell in the folder, in which `$0` is the command.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_echoless")]);
+        shell.env_remove("ECHOLESS_OPTS").current_dir(self.0.path());
+        shell
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        shell
     }
 
     /// Checks that runs fail because of a file, for each text in it with a part of the message.

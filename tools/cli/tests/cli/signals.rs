@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::run::{command, dedup, fifo, file, path, send, send_all};
+use crate::run::{Folder, command, dedup, fifo, file, path, run, send, send_all};
 
 /// Starts the command, feeds it, and waits for this first output.
 fn started(args: &str, input: &str, answer: &str) -> (Child, ChildStdin) {
@@ -118,19 +118,9 @@ fn an_input_that_ends_right_after_a_signal_ends_by_the_signal() {
             kill -TERM \"$(cat pid)\"; } |
         sh -c 'echo $$ > pid; exec \"$0\" dedup -q -m 64k --threads 1 -o out' \"$0\"";
     for round in 0..30 {
-        let directory = tempfile::tempdir().unwrap();
-        let status = Command::new("sh")
-            .env_remove("ECHOLESS_OPTS")
-            .current_dir(directory.path())
-            .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
-            .status()
-            .unwrap();
-        let written = fs::read(directory.path().join("out")).unwrap();
-        assert_eq!(
-            (status.code(), &written[..]),
-            (Some(143), &b"a\n"[..]),
-            "{round}"
-        );
+        let folder = Folder::new();
+        let code = run(folder.shell(script)).code;
+        assert_eq!((code, &*folder.read("out")), (143, "a\n"), "{round}");
     }
 }
 
@@ -160,13 +150,7 @@ fn a_signal_ends_a_count() {
 #[test]
 fn a_signal_that_was_ignored_before_stays_ignored() {
     let script = "trap '' HUP; exec \"$0\" dedup -q -m 64k";
-    let mut child = Command::new("sh")
-        .env_remove("ECHOLESS_OPTS")
-        .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Folder::new().shell(script).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     for record in [b"a\n", b"b\n"] {
@@ -335,13 +319,9 @@ fn statistics_of_an_earlier_run_are_replaced_before_the_input_arrives() {
 fn a_stream_of_statistics_gets_only_the_final_ones() {
     let script = "(echo a; sleep 0.3; echo a) | \"$0\" dedup -q -m 64k --stats-every 1ms \
                   --stats /dev/stderr -o /dev/null";
-    let output = Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_echoless")])
-        .env_remove("ECHOLESS_OPTS")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let stats: Value = serde_json::from_slice(&output.stderr).unwrap();
+    let run = run(Folder::new().shell(script));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let stats: Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(
         (&stats["records"], &stats["complete"]),
         (&2.into(), &true.into())

@@ -118,44 +118,10 @@ fn an_export_replaces_regular_files_alone_and_no_killed_one_blocks_it() {
     assert!(export("-").bytes() == state);
     fs::create_dir(folder.path("folder")).unwrap();
     export("folder").fails("folder: is a folder: expected a file");
-    {
-        use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
-
-        use crate::run::fifo;
-
-        fs::set_permissions(folder.path("ex"), fs::Permissions::from_mode(0o600)).unwrap();
-        for (link, target) in [("link", "ex"), ("dangling", "new")] {
-            symlink(target, folder.path(link)).unwrap();
-            folder.write("ex", "old");
-            export(link).text();
-            let link = fs::read_link(folder.path(link)).unwrap();
-            assert_eq!(link, Path::new(target));
-            assert!(folder.bytes(target) == state || target == "new");
-        }
-        assert!(folder.bytes("new") == state);
-        let mode = fs::metadata(folder.path("ex"))
-            .unwrap()
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600);
-
-        let pipe = folder.path("pipe");
-        assert!(fifo(&pipe));
-        let reader = std::thread::spawn({
-            let pipe = pipe.clone();
-            move || fs::read(pipe).unwrap()
-        });
-        export("pipe").text();
-        assert!(reader.join().unwrap() == state);
-        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
-        let left = fs::read_dir(folder.path("")).unwrap();
-        let mut names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        assert!(names.all(|name| !name.starts_with(".echoless-")));
-    }
     // A failed export leaves the old file.
     let failed = folder.echoless("state export none -o ex");
     assert!(failed.error().starts_with("none"), "{}", failed.stderr);
-    assert!(!folder.read("ex").is_empty());
+    assert!(folder.bytes("ex") == state);
 }
 
 #[test]
@@ -229,10 +195,6 @@ fn options_may_be_written_in_another_way_and_advice_is_taken() {
     };
     for (one, other) in [
         ("-k 1,2", "-k 1-2"),
-        ("-k 2 --compress zstd", "-k 2 --compress zstd:3"),
-        ("-k 2 -d ,", "-k 2"),
-        ("-k 2 --csv", "-k 2 --format csv"),
-        ("--window 1000", "--window 1k"),
         (
             "--window 1h --time-field 1 --time-format %s",
             "--window 60m --time-field 1 --time-format %s --lateness 1m",

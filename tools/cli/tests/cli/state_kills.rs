@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::kills::draw;
 use crate::run::{command, file, run, send};
 
 /// The number of kills, or that of `ECHOLESS_KILLS`.
-const KILLS: u64 = 40;
+const KILLS: u64 = 14;
 
 /// Lines with a key of two fields, a time that rises slowly, and some that are faulty.
 fn records(seed: u64, count: u64) -> Vec<u8> {
@@ -96,12 +97,6 @@ impl Files<'_> {
 
 fn strs(args: &[String]) -> Vec<&str> {
     args.iter().map(String::as_str).collect()
-}
-
-/// A number below `bound` that depends on the seed alone.
-fn draw(seed: u64, bound: u64) -> u64 {
-    let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) % bound
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::packets_support::numbered;
-use crate::run::{command, dedup, echoless, file, path, run};
+use crate::run::{Folder, command, dedup, echoless, file, path, run};
 
 #[test]
 fn a_partly_read_file_as_standard_input_goes_on_from_there() {
@@ -216,18 +216,10 @@ fn a_file_as_standard_input() {
 #[cfg(target_os = "linux")]
 #[test]
 fn closed_standard_streams_are_errors_and_not_empty_files() {
+    let folder = Folder::new();
     let shell = |redirection: &str, args: &str| {
-        let script = format!("\"$0\" {args} {redirection}");
-        let output = std::process::Command::new("sh")
-            .env_remove("ECHOLESS_OPTS")
-            .args(["-c", &script, env!("CARGO_BIN_EXE_echoless")])
-            .stdin(std::process::Stdio::null())
-            .output()
-            .unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        let run = run(folder.shell(&format!("\"$0\" {args} {redirection}")));
+        (Some(run.code), run.stderr)
     };
     let closed = |stream: &str| (Some(2), format!("echoless: {stream}: it is closed\n"));
     assert_eq!(shell(">&-", "dedup -q -m 64k"), closed("standard output"));

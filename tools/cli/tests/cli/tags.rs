@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::run::{Folder, assert_errors, assert_runs, dedup};
+use crate::run::{Folder, assert_runs, dedup};
 
 #[test]
 fn a_last_field_has_the_verdict() {
@@ -111,40 +111,4 @@ fn a_file_of_verdicts_serves_every_format() {
         assert_eq!(passed, input.replace("2\n", ""), "{args}");
         assert_eq!(folder.read("tags"), expected, "{args}");
     }
-}
-
-#[test]
-fn tags_do_not_depend_on_threads() {
-    let lines = |index: u32| format!("{{\"id\":{}}}\n", index * 7919 % 100_003);
-    let input: String = (0..300_000).map(lines).collect();
-    let folder = Folder::with(&[("in", &input)]);
-    let run = |threads| {
-        let args = format!("--format jsonl -k id --tag --threads {threads} in");
-        folder.dedup(format!("-m 8MiB {args}")).text()
-    };
-    let one = run(1);
-    let fresh = one.lines().filter(|line| line.contains("\"fresh\""));
-    assert_eq!(fresh.count(), 100_003);
-    let untagged = one.replace(",\"verdict\":\"fresh\"", "");
-    assert_eq!(untagged.replace(",\"verdict\":\"duplicate\"", ""), input);
-    for threads in [2, 3, 8] {
-        assert!(run(threads) == one, "{threads}");
-    }
-}
-
-#[test]
-fn bad_combinations() {
-    assert_errors(
-        |args| dedup(args, b""),
-        &[
-            "--tag --format fixed:2 | --tag-file FILE with any format",
-            "--tag=a,b | a name of letters, digits",
-            "--tag= | a name of letters, digits",
-            "--tag --count | cannot be used with",
-            "--tag --invert | cannot be used with",
-            "--tag --tag-file x | cannot be used with",
-            "--tag-file x --count | cannot be used with",
-            "-d ; | --key, --time-field, --tag or --csv",
-        ],
-    );
 }

@@ -135,6 +135,98 @@ fn files_are_cut_into_the_same_records_wherever_threads_read_them() {
     }
 }
 
+/// Call records whose times go up with small steps back and a few long ones.
+fn timed() -> String {
+    let mut input = String::new();
+    for index in 0_u64..120_000 {
+        let back = if index % 997 == 0 {
+            900
+        } else {
+            index * 7919 % 11
+        };
+        let time = (index / 40).saturating_sub(back);
+        let key = index * index % 7001;
+        match index % 1000 {
+            13 => input += &format!("{time}\n"),
+            14 => input += &format!("soon,{key}\n"),
+            _ => input += &format!("{time},{key},{}\n", "x".repeat((key % 30) as usize)),
+        }
+    }
+    input
+}
+
+#[test]
+fn windows_do_not_depend_on_threads() {
+    let input = timed();
+    let time = "-m 32k -k 2 --time-field 1 --time-format s --missing";
+    for args in [
+        &*format!("{time} skip --window 30s"),
+        &format!("{time} empty --window 7s --refresh --late pass"),
+        &format!("{time} skip --window 100s --late reject --lateness 800s"),
+        &format!("{time} error --window 100s"),
+        &format!("{time} skip --window 30s --dense"),
+        "-m 32k -k 2 --missing skip --window 100",
+        "-m 32k -k 2 --missing skip --window 20000 --dense",
+        "-m 32k -k 2 --missing skip --window 20000 --refresh",
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        compare(&args, input.as_bytes(), &["2", "8"]);
+    }
+}
+
+/// The options of each format with a key, and a stream of records that fills many chunks.
+fn streams() -> Vec<(&'static str, Vec<u8>)> {
+    let keys = || (0_u32..60_000).map(|index| index.wrapping_mul(2_654_435_761) >> 17);
+    let all = |record: &dyn Fn(u32) -> Vec<u8>| keys().flat_map(record).collect::<Vec<u8>>();
+    let json = |key| {
+        let name = if key % 2 == 0 { "A" } else { "\\u0041" };
+        format!("{{\"user\":{{\"name\":\"{name}\"}},\"id\":{key},\"text\":\"{key:>50}\"}}\n")
+            .into_bytes()
+    };
+    let prefixed = |key: u32| {
+        let payload = format!("{key:0>width$}", width = 5 + key as usize % 100).into_bytes();
+        [&[payload.len() as u8][..], &payload].concat()
+    };
+    let ber = echoless("gen cdr --format ber --duplicates 0.3 -n 40000", "").bytes();
+    let filled = [&[0xff; 70_000][..], &ber, &[0; 70_000], &ber].concat();
+    vec![
+        ("--format ber", ber),
+        ("--format ber:3gpp", filled),
+        ("--format jsonl -k id --tag", all(&json)),
+        ("--format jsonl -k id,user.name", all(&json)),
+        (
+            "--format fixed:9 -k 0-3",
+            all(&|key| [&key.to_le_bytes()[..], b"\n\0 \xef\xbb"].concat()),
+        ),
+        ("--format prefixed:u8", all(&prefixed)),
+        ("--format prefixed:varint -k 0-4", all(&prefixed)),
+        (
+            "--format tsv -k 2",
+            all(&|key| format!("x\t{key}\n").into_bytes()),
+        ),
+        (
+            "--format csv -k 1",
+            all(&|key| format!("\"{key}\"\n").into_bytes()),
+        ),
+        (
+            "--format lines",
+            all(&|key| format!("{key}\n").into_bytes()),
+        ),
+    ]
+}
+
+#[test]
+fn formats_do_not_depend_on_threads() {
+    for (args, input) in streams() {
+        // Too little memory for all keys, so that another order of the records shows.
+        let args: Vec<&str> = ["-m", "64k"].into_iter().chain(args.split(' ')).collect();
+        let broken = [&input[..], b"\xff{", &input[..]].concat();
+        for input in [&input[..], &input[..input.len() - 1], &broken] {
+            compare(&args, input, &["2", "8"]);
+        }
+    }
+}
+
 #[test]
 fn the_evictions_of_a_full_filter_do_not_depend_on_threads() {
     let input = records();
@@ -217,26 +309,6 @@ fn many_threads_and_long_records_give_the_same_output() {
     assert!(expected.len() < input.len() - 3_000_000);
     for threads in ["3", "48", "130"] {
         assert!(passed(threads) == expected, "{threads} threads");
-    }
-}
-
-#[test]
-fn records_of_a_slow_producer_are_written_at_once_on_many_threads() {
-    for filter in [&[][..], &["--filter", "lru"]] {
-        let args = ["dedup", "-q", "-m", "64k", "--threads", "4"];
-        let mut child = command([&args, filter].concat()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let mut stdout = child.stdout.take().unwrap();
-        for index in 0..50 {
-            // Blocks forever if the command buffers the record.
-            let line = format!("{index}\n");
-            stdin.write_all(line.as_bytes()).unwrap();
-            let mut answer = vec![0; line.len()];
-            stdout.read_exact(&mut answer).unwrap();
-            assert_eq!(answer, line.as_bytes());
-        }
-        drop(stdin);
-        assert!(child.wait().unwrap().success());
     }
 }
 

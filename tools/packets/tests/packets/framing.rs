@@ -28,27 +28,6 @@ fn pcapng(big_endian: bool) -> Vec<u8> {
     file.into_bytes()
 }
 
-#[test]
-fn pcap_in_both_byte_orders_and_units() {
-    for big_endian in [false, true] {
-        for (nanoseconds, nanos) in [(false, 1000), (true, 1)] {
-            let mut file = PcapWriter::new(big_endian, nanoseconds, LinkType::LINUX_SLL2);
-            file.packet(3_000_000_017, b"one", 1500);
-            file.packet(5, b"", 0);
-            let file = file.into_bytes();
-            let found = packets(&file);
-            assert_eq!(found.len(), 2);
-            let first = found[0].packet(&file);
-            assert_eq!((first.bytes, first.original_len), (&b"one"[..], 1500));
-            assert_eq!(first.link, LinkType::LINUX_SLL2);
-            assert_eq!(first.interface, InterfaceId::default());
-            assert_eq!(first.timestamp, Some(3_000_000_017 * nanos));
-            assert_eq!(found[1].packet(&file).timestamp, Some(5 * nanos));
-            assert!(found[1].data.is_empty());
-        }
-    }
-}
-
 /// The captured and the original length of packets of one file. They decide which is which in
 /// version 2.3.
 const LENGTHS: [(usize, u32); 4] = [(3, 60), (5, 5), (0, 0), (1, 2)];

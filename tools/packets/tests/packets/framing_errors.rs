@@ -296,7 +296,17 @@ fn a_section_has_a_bounded_number_of_interfaces() {
         "invalid interfaces=65537 in the block at byte {offset}: expected at most 65536 in a \
          section"
     );
-    assert_eq!(error_of(&file.into_bytes()), (1 + MAX_INTERFACES, text));
+    // Without the copies of a framer that other tests compare.
+    let (file, mut framer) = (file.into_bytes(), Framer::new());
+    let (mut at, mut blocks) = (0, 0);
+    let error = loop {
+        match framer.next_block(&file, at, true) {
+            Ok(Next::Block { range, .. }) => (at, blocks) = (range.end, blocks + 1),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert_eq!((blocks, error), (1 + MAX_INTERFACES, text));
 }
 
 #[test]

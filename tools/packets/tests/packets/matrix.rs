@@ -236,7 +236,7 @@ fn links(variant: u8, v6: bool) -> Vec<Vec<Header>> {
     all
 }
 
-/// The headers between an outer and an inner IP header; none of a packet without a tunnel.
+/// The headers between an outer and an inner IP header.
 fn tunnels() -> Vec<Vec<Header>> {
     let ethernet = Header::ethernet;
     let gre = |sequence| Header::Gre {
@@ -252,15 +252,26 @@ fn tunnels() -> Vec<Vec<Header>> {
         vec![],
         vec![gre(None)],
         vec![gre(None), ethernet(), Header::vlan(3)],
-        vec![gre(Some(9)), Header::Erspan { session: 1 }, ethernet()],
+        vec![
+            gre(Some(9)),
+            Header::Erspan { session: 1 },
+            ethernet(),
+            Header::vlan(1),
+        ],
         vec![Header::udp(), Header::vxlan(4), ethernet()],
-        vec![Header::udp(), Header::geneve(4), ethernet(), Header::Snap],
+        vec![
+            Header::udp(),
+            Header::geneve(4),
+            ethernet(),
+            Header::vlan(3),
+            Header::Snap,
+        ],
         vec![Header::udp(), Header::geneve(4)],
         vec![Header::udp(), Header::gtp_u(4)],
         vec![
             Header::udp(),
             Header::Tzsp {
-                fields: vec![10, 1, 9],
+                fields: vec![0, 10, 1, 200],
             },
             ethernet(),
         ],
@@ -330,15 +341,16 @@ const PAYLOAD: &[u8] = b"a payload";
 /// a tunnel carries.
 fn packets() -> Vec<(Vec<Header>, usize)> {
     let mut all = Vec::new();
-    for tunnel in tunnels() {
+    let tunnels = tunnels().into_iter().map(Some);
+    for tunnel in [None].into_iter().chain(tunnels) {
         for (at, ip) in ips().into_iter().enumerate() {
             let transport = [Header::tcp(), Header::udp()][at % 2].clone();
             let outer = [Header::ipv4(), Header::ipv6()][at / 2 % 2].clone();
             let fragment = matches!(&ip, Header::Ipv6(ip) if ip.fragment.is_some());
             let mut headers = vec![];
-            if !tunnel.is_empty() {
+            if let Some(tunnel) = &tunnel {
                 headers.push(outer);
-                headers.extend(tunnel.clone());
+                headers.extend_from_slice(tunnel);
             }
             let inner = headers.len();
             headers.push(ip);
@@ -431,7 +443,9 @@ fn copies_behind_all_headers_and_cuts_are_equal_and_nothing_else_is() {
                 for (len, key) in (least..).zip(&keys) {
                     let cut = cut(&stack, &bytes, start + len);
                     assert_eq!(key_of(&reader, &cut), *key, "{len} of {:?}", stack.headers);
-                    assert!(!conditions_of(&reader, &cut).whole);
+                    let conditions = conditions_of(&reader, &cut);
+                    assert!(!conditions.whole);
+                    assert_eq!(conditions.inner, compared > 0);
                 }
             }
         }

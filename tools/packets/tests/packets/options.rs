@@ -105,23 +105,6 @@ fn contradictions_are_rejected() {
     }
 }
 
-#[test]
-fn the_payload_is_compared_up_to_the_limit() {
-    let stack = Stack::new(vec![Header::ethernet(), Header::ipv4(), Header::udp()]);
-    let options = KeyOptions {
-        payload_bytes: Some(3),
-        ..KeyOptions::default()
-    };
-    let reader = KeyReader::new(options).expect("good options");
-    let key = |payload: &[u8]| {
-        let bytes = stack.bytes(payload);
-        crate::support::key_of(&reader, &stack.packet(&bytes))
-    };
-    assert_eq!(key(b"abcdef"), key(b"abcxyz"));
-    assert_ne!(key(b"abcdef"), key(b"abxdef"));
-    assert_ne!(key(b"abcdef"), key(b"abcde"));
-}
-
 /// TCP of the IP packet of these addresses, captured up to this many bytes of its header.
 fn cut_tcp(address: u8, ip: Header, captured: usize) -> (Stack, Vec<u8>) {
     let stack = Stack::new(vec![Header::ethernet(), ip, Header::tcp()]);

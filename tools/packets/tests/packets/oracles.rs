@@ -1,9 +1,9 @@
 //! The same packets and files as other crates read them: etherparse and pcap-file.
 
-use echoless_packets::LinkType;
 use echoless_packets::layers::{IpVersion, Layers, ShimKind, TransportKind};
 use echoless_packets::synth::{Generator, Header, Stack};
 use echoless_packets::writer::{PcapWriter, PcapngWriter};
+use echoless_packets::{InterfaceId, LinkType};
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -146,7 +146,7 @@ fn vlan_tags_as_etherparse_reads_them() {
 fn pcap_files_as_pcap_file_reads_them() {
     for (big_endian, nanoseconds) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut generator = Generator::new(2);
-        let mut file = PcapWriter::new(big_endian, nanoseconds, LinkType::ETHERNET);
+        let mut file = PcapWriter::new(big_endian, nanoseconds, LinkType::LINUX_SLL2);
         for _ in 0..200 {
             let payload = generator.payload(300);
             let time = generator.below(4_000_000_000_000_000);
@@ -169,6 +169,11 @@ fn pcap_files_as_pcap_file_reads_them() {
             assert_eq!(packet.original_len, other.orig_len);
             let nanos = i64::try_from(other.timestamp.as_nanos()).expect("in range");
             assert_eq!(packet.timestamp, Some(nanos));
+            let (link, interface) = (packet.link, packet.interface);
+            assert_eq!(
+                (link, interface),
+                (LinkType::LINUX_SLL2, InterfaceId::default())
+            );
             compared += 1;
         }
         assert!(theirs.next_packet().is_none());

@@ -147,16 +147,6 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_bit_is_another_key(seed: u64, at: prop::sample::Index, bit in 0u8..8) {
-        let (stack, bytes) = frame(seed);
-        let mut changed = bytes.clone();
-        changed[at.index(bytes.len())] ^= 1 << bit;
-        let strict = reader(From::Link, "none");
-        let (a, b) = (stack.packet(&bytes), stack.packet(&changed));
-        prop_assert_ne!(key_of(&strict, &a), key_of(&strict, &b));
-    }
-
-    #[test]
     fn any_bytes_have_a_key(
         bytes in prop::collection::vec(any::<u8>(), 0..120),
         link in prop_oneof![

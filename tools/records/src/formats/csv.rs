@@ -289,12 +289,6 @@ mod tests {
         (CSV.build)(&Delimiter::default()).unwrap()
     }
 
-    fn fields(content: &str) -> Vec<String> {
-        let fields = all_fields(&*format(), content.as_bytes());
-        let text = |field| String::from_utf8(field).unwrap();
-        fields.into_iter().map(text).collect()
-    }
-
     #[test]
     fn an_open_quote_is_a_problem_until_it_is_closed() {
         let mut last_end = format().last_end();
@@ -331,22 +325,6 @@ mod tests {
         assert_eq!(last_end.find(b"/", 0), None);
         assert_eq!(last_end.find(b"/,\"\n", 1), None);
         assert!(last_end.problem_at_end().is_some());
-    }
-
-    #[test]
-    fn quotes_are_removed() {
-        assert_eq!(fields(""), [""]);
-        assert_eq!(fields("a,,b"), ["a", "", "b"]);
-        assert_eq!(fields(r#""a","b,c","#), ["a", "b,c", ""]);
-        assert_eq!(fields(r#""a""b","""""#), [r#"a"b"#, r#"""#]);
-        assert_eq!(fields("\"a\nb\",c"), ["a\nb", "c"]);
-    }
-
-    #[test]
-    fn quotes_in_odd_places_stand_for_themselves() {
-        assert_eq!(fields(r#"a"b,c"#), [r#"a"b"#, "c"]);
-        assert_eq!(fields(r#""a"b,c"#), ["ab", "c"]);
-        assert_eq!(fields(r#""a""b"c"d"#), [r#"a"bc"d"#]);
     }
 
     #[test]

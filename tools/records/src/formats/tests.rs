@@ -1,7 +1,5 @@
 //! Every format with records of it, the tests that all of them pass, and what the lists promise.
 
-use std::ops::Range;
-
 use echoless::KeyHasher;
 use echoless_ber::synth::Writer;
 use proptest::collection::vec;
@@ -361,25 +359,6 @@ fn records_have_the_hash_of_their_key_only_if_the_keys_are_equal() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-
-    /// However the stream is cut into chunks of whole records, the keys are the same.
-    #[test]
-    fn hashes_do_not_depend_on_chunks(
-        keys in vec(0u32..100_000, 1..40),
-        cuts in vec(any::<prop::sample::Index>(), 0..6),
-    ) {
-        for example in all() {
-            let (bytes, ends) = example.sample(&keys);
-            let mut at: Vec<usize> = cuts.iter().map(|cut| ends[cut.index(ends.len())]).collect();
-            at.extend([0, bytes.len()]);
-            at.sort_unstable();
-            let chunks = at.windows(2).map(|cut| Range { start: cut[0], end: cut[1] });
-            let hashes: Vec<_> = chunks
-                .flat_map(|range| example.read(&bytes[range], Missing::Error).keys.hashes)
-                .collect();
-            prop_assert_eq!(hashes, example.read(&bytes, Missing::Error).keys.hashes, "{}", example.name);
-        }
-    }
 
     /// A chunk of any bytes has records, one after the other, up to its end or its fault.
     #[test]

@@ -239,28 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn values_on_paths() {
-        let text = r#"{"id": 7, "user": {"name": "x", "tags": ["p", "q", {"z": [1]}]}, "n": null}"#;
-        assert_eq!(find("id", text), [Some("7")]);
-        assert_eq!(find("user.tags[1],n", text), [Some("null"), Some("\"q\"")]);
-        assert_eq!(find("user.tags[2].z[0]", text), [Some("1")]);
-        assert_eq!(find("user.tags[3],x,id.y,n[0],user[0]", text), [None; 5]);
-        assert_eq!(find(".,user.name", text), [Some(text), Some("\"x\"")]);
-        assert_eq!(
-            find("user,user.name", r#" {"user":{"name":1}} "#),
-            [Some(r#"{"name":1}"#), Some("1")]
-        );
-    }
-
-    #[test]
     fn the_last_member_with_a_name_counts() {
-        assert_eq!(find("a", r#"{"a":1,"a":2}"#), [Some("2")]);
-        assert_eq!(find("a", r#"{"a":1,"\u0061":2}"#), [Some("2")]);
-        assert_eq!(
-            find("a.b,a.c", r#"{"a":{"b":1},"a":{"c":2}}"#),
-            [None, Some("2")]
-        );
-        assert_eq!(find("a.b", r#"{"a":{"b":1},"a":3}"#), [None]);
+        let text = r#"{"a":{"b":1},"\u0061":{"c":2}}"#;
+        let found = [Some(text), None, Some("2")];
+        assert_eq!(find(".,a.b,a.c", &format!(" {text} ")), found);
     }
 
     #[test]
