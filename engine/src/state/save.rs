@@ -121,21 +121,22 @@ impl SharedFilter {
     ) -> Result<(), StateError> {
         let spec = SharedSpec::new(self.memory_bytes()).layout(self.layout());
         let tick = self.tick();
-        // Behind the lines, so that a key that is observed meanwhile is not in a line alone.
         let copied = Cell::new(0);
+        // Behind the lines, so that a key that is observed meanwhile is not in a line alone.
         let progress = || {
             let tally = self.report().tally;
-            let mut fresh = tally.fresh.unwrap_or(0);
-            if self.counts_slots() {
-                // Else their keys would be evicted ones in the restored filter.
-                let taken = tally.cells.map_or(0, |cells| cells.occupied);
-                fresh = fresh.saturating_sub(taken.saturating_sub(copied.get()));
-            }
+            let evictions = tally.evictions.unwrap_or(0);
+            let fresh = if self.counts_slots() {
+                // Keys that came behind their lines would be evicted ones in the restored filter.
+                copied.get() + evictions
+            } else {
+                tally.fresh.unwrap_or(0)
+            };
             Progress {
                 // Duplicates are not counted.
                 observed: fresh,
                 fresh,
-                evictions: tally.evictions.unwrap_or(0),
+                evictions,
                 tick,
             }
         };

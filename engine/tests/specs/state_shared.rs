@@ -213,8 +213,10 @@ impl Drop for EndsOthers<'_> {
 /// Nearly every key evicts another one.
 #[test]
 fn a_state_counts_no_more_evictions_than_keys_while_threads_observe() {
-    for _ in 0..100 {
-        let filter = spec("stamped:window=40,memory=64B").build().unwrap();
+    for round in 0..100 {
+        let name = ["stamped:window=40,", "row4x16:"][round % 2];
+        let filter = spec(&format!("{name}memory=64B"));
+        let filter = filter.build().unwrap();
         let ends = AtomicBool::new(false);
         thread::scope(|scope| {
             let _ends = EndsOthers(&ends);
