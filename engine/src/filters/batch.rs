@@ -19,17 +19,6 @@ pub enum Ticks<'a> {
     Each(&'a [u64]),
 }
 
-impl Ticks<'_> {
-    /// The tick of the last key, if there is one.
-    pub(crate) fn last(self) -> Option<u64> {
-        match self {
-            Self::Unmoved => None,
-            Self::One(tick) => Some(tick),
-            Self::Each(ticks) => ticks.last().copied(),
-        }
-    }
-}
-
 /// Some keys in the order of the stream, and [when](Ticks) they are judged.
 ///
 /// A batch without keys at a tick moves the clock and does nothing else. So a filter that passes

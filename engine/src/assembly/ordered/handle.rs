@@ -140,6 +140,15 @@ impl<F: Filter> OrderedHandle<F> {
     }
 }
 
+/// The tick of the last key, if there is one.
+fn last_of(ticks: Ticks<'_>) -> Option<u64> {
+    match ticks {
+        Ticks::Unmoved => None,
+        Ticks::One(tick) => Some(tick),
+        Ticks::Each(ticks) => ticks.last().copied(),
+    }
+}
+
 impl Buffers {
     /// Passes a batch, whose ticks are in ascending order, through all partitions.
     fn pass<F: Filter>(
@@ -152,7 +161,7 @@ impl Buffers {
     ) -> Result<(), ExchangeError> {
         self.has_partial = false;
         let ticks = batch.ticks();
-        let last = ticks.last();
+        let last = last_of(ticks);
         if shared.partitions.len() == 1 {
             return self.pass_whole(shared, passage, batch, last, verdicts, in_turn);
         }
@@ -421,9 +430,7 @@ impl<F: Filter> Ticket<'_, F> {
         let batch = match ticks {
             Ticks::Each(ticks @ [first, .., last]) if first < last => Batch::at_each(keys, ticks),
             // Most batches of a coarse clock have one tick.
-            _ => ticks
-                .last()
-                .map_or(Batch::new(keys), |tick| Batch::at(keys, tick)),
+            _ => last_of(ticks).map_or(Batch::new(keys), |tick| Batch::at(keys, tick)),
         };
         let passed = buffers.pass(shared, passage, batch, verdicts, in_turn);
         buffers.clock = clock;
@@ -481,7 +488,7 @@ impl<F: Filter> Ticket<'_, F> {
         let kept = passage.keep_turns(&mut buffers.parker, shared.wait);
         let mut failed = None;
         for partition in 0..shared.partitions.len() {
-            let found = buffers.look_up(shared, kept, partition, batch.ticks().last());
+            let found = buffers.look_up(shared, kept, partition, last_of(batch.ticks()));
             failed = failed.or(found);
         }
         buffers.finish(failed, shared.policy, verdicts)
