@@ -195,7 +195,7 @@ impl Exact {
     /// Opens a folder as it was last saved, with the bytes of the caller.
     ///
     /// # Errors
-    /// [`Code::Io`] if there is no such folder, or it cannot be read; [`Code::Busy`] if another
+    /// [`Code::Io`] if there is no such folder, nothing was saved in it, or it cannot be read; [`Code::Busy`] if another
     /// filter or process uses it; [`Code::InvalidState`] if it is damaged, or has none;
     /// [`Code::StateMismatch`] if the keys were hashed otherwise, and [`Code::InvalidSpec`] if the
     /// filter has more memory than `memory_limit`.
@@ -206,6 +206,9 @@ impl Exact {
     ) -> Result<(Vec<u8>, Self), Failure> {
         // A lock would make a file in any folder.
         let file = path.join(FILTER_FILE);
+        if !file.exists() && is_saved(path) {
+            return Err(Failure::new(Code::InvalidState, LOST).of_path(&file));
+        }
         let canonical = fs::metadata(&file).and_then(|_| fs::canonicalize(path));
         let canonical = canonical.map_err(|error| Failure::from(error).of_path(&file))?;
         let lock = lock(&canonical)?;
@@ -235,9 +238,8 @@ impl Exact {
             _lock: lock,
         });
         let exact = Self::of_parts(filter, set, spec, hasher, secret)?;
-        // The process may have been killed between a commit and that.
-        note_commit(&RealStorage, &canonical.join(LOCK_FILE))
-            .map_err(|error| Failure::from(error).of_path(&canonical))?;
+        // The process may have been killed before it noted the first commit.
+        note(&canonical);
         remove_left_aside(&canonical);
         Ok((bytes.to_vec(), exact))
     }
@@ -420,8 +422,8 @@ impl Exact {
                 .save_part(filters, lines, &self.hasher, &bytes, file);
             Ok(saved?)
         })?;
-        note_commit(&RealStorage, &folder.path.join(LOCK_FILE))
-            .map_err(|error| Failure::from(error).of_path(&folder.path))
+        note(&folder.path);
+        Ok(())
     }
 
     fn check_usable(&mut self) -> Result<(), Failure> {
@@ -450,6 +452,9 @@ impl Folder {
             if names.is_empty() || is_begun(&path, &names) {
                 return Ok(());
             }
+            if !path.join(FILTER_FILE).exists() && is_saved(&path) {
+                return Err(Failure::new(Code::InvalidState, LOST).of_path(&path.join(FILTER_FILE)));
+            }
             let allowed = "a new folder, or an empty one; what was saved is loaded first";
             Err(Failure::argument("folder", path.display(), allowed))
         };
@@ -475,13 +480,25 @@ impl Folder {
     }
 }
 
-/// Whether a folder has the rest of a first save that failed, or was killed, and no commit: that
-/// leaves a note in the lock.
+/// What is wrong with a folder whose commit is lost.
+const LOST: &str = "it is missing: restore it, or remove its folder to begin anew";
+
+/// Whether a filter was saved in a folder: it has its file, or the note of that.
+#[must_use]
+pub fn is_saved(folder: &Path) -> bool {
+    let is_noted = fs::metadata(folder.join(LOCK_FILE)).is_ok_and(|lock| lock.len() > 0);
+    is_noted || folder.join(FILTER_FILE).exists()
+}
+
+/// Notes a commit in the lock of a folder. Without the note, as on some disks of other machines, a
+/// folder that lost its filter cannot be told from one that never had any.
+fn note(folder: &Path) {
+    let _ = note_commit(&RealStorage, &folder.join(LOCK_FILE));
+}
+
+/// Whether a folder has the rest of a first save that failed, or was killed, and nothing else.
 fn is_begun(folder: &Path, names: &[OsString]) -> bool {
-    // Elsewhere there are no notes.
-    cfg!(unix)
-        && names.iter().all(|name| name != FILTER_FILE && is_own(name))
-        && fs::metadata(folder.join(LOCK_FILE)).is_ok_and(|lock| lock.len() == 0)
+    names.iter().any(|name| name == LOCK_FILE) && names.iter().all(is_own) && !is_saved(folder)
 }
 
 /// Whether a file of a folder with exact keys may have this name.

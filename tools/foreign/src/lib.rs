@@ -41,7 +41,7 @@ mod timed;
 
 pub use calls::Call;
 pub use engine::{Port, Workers};
-pub use exact::{Digester, Exact, FILTER_FILE};
+pub use exact::{Digester, Exact, FILTER_FILE, is_saved};
 pub use failure::{CODES, Code, Failure, catch};
 pub use filter::Filter;
 pub use handles::{Handle, Table, TableEntry, TableKeys};

@@ -240,8 +240,14 @@ fn a_folder_is_as_new_after_a_first_save_that_was_killed() {
     // A commit that is lost takes no keys with it.
     fs::rename(folder.join("filter"), temporary.path().join("backup")).unwrap();
     let object = exact(SPEC).unwrap();
-    let failure = save(&object, &folder, b"").unwrap_err();
-    assert_eq!(failure.code, Code::InvalidArgument);
+    let lost = "state/filter: it is missing: restore it, or remove its folder to begin anew";
+    for failure in [
+        save(&object, &folder, b"").unwrap_err(),
+        load(&folder).unwrap_err(),
+    ] {
+        assert_eq!(failure.code, Code::InvalidState);
+        assert!(failure.text.ends_with(lost), "{failure}");
+    }
     assert_eq!(fs::read_dir(&keys).unwrap().count(), 1);
     fs::write(folder.join("lock"), "").unwrap();
     fs::write(folder.join(".echoless-4711-0.new"), "half").unwrap();

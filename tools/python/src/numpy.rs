@@ -1,4 +1,4 @@
-//! Arrays of numpy. Their memory is copied once, by numpy and with the interpreter held: nothing
+//! Arrays of numpy. Their memory is copied at once, by numpy and with the interpreter held: nothing
 //! that Python has keeps it in its place (`resize(refcheck=False)`, `__setstate__`), and other
 //! threads may write to it.
 //!
@@ -94,10 +94,12 @@ pub(crate) fn import<'py>(array: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let reject = || Err(wrong_type("keys", format!("array of {dtype}"), ALLOWED));
     // Fields are columns; their bytes may have gaps.
     let has_fields = !dtype.getattr("names")?.is_none();
-    if has_fields
-        || !is_native
-        || dtype.getattr("hasobject")?.extract::<bool>()? && !has_items(&kind)
-    {
+    let has_objects: bool = dtype.getattr("hasobject")?.extract()?;
+    if has_fields && has_objects && !has_mask(array)? {
+        // Tuples.
+        return Ok(Array::Objects(method(array, "tolist")?));
+    }
+    if has_fields || !is_native || has_objects && !has_items(&kind) {
         return reject();
     }
     let nulls = mask(array, len)?;

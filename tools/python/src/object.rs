@@ -6,7 +6,7 @@ use std::sync::{RwLock, TryLockError};
 
 use echoless::KeyHasher;
 use echoless_foreign::{
-    Call, FILTER_FILE, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT,
+    Call, FILTER_FILE, Kind, Object, ReportFields, Source, Target, UNKNOWN_COUNT, is_saved,
 };
 use echoless_stream::Unit;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -76,7 +76,9 @@ impl AnyFilter {
         memory_limit: Option<u64>,
     ) -> PyResult<Self> {
         let opened = match kind {
-            // The path is a folder, which has that once it was saved.
+            // A folder, which has that once it was saved. What is wrong with one that lost it is
+            // said by the library.
+            Kind::Exact if is_saved(path) => path.to_owned(),
             Kind::Exact => path.join(FILTER_FILE),
             _ => path.to_owned(),
         };

@@ -295,11 +295,14 @@ def test_rows_of_structured_arrays_have_their_fields(align):
     array = np.frombuffer(bytes(range(100)) * dtype.itemsize, dtype)[:4].copy()
     for name, column in zip("abc", zip(*rows)):
         array[name] = column
+    verdicts = new().observe(rows).tolist()
     for keys in [array, array[::-1][::-1], np.rec.array(array)]:
-        assert new().observe(keys).tolist() == new().observe(rows).tolist()
+        assert new().observe(keys).tolist() == verdicts
     filter = new()
     filter.observe(rows)
     assert filter.contains(array).all()
+    objects = array.astype([("a", "O"), ("b", "O"), ("c", "u8")])
+    assert new().observe(objects).tolist() == verdicts
     for dtype in [[("a", "f8")], [("a", [("b", "i8")])]]:
         with pytest.raises(TypeError, match="invalid keys=array of"):
             new().observe(np.zeros(2, dtype))

@@ -277,15 +277,21 @@ impl Handlers {
             low_level::pipe::register(*signal, sender.try_clone()?)?;
             low_level::pipe::register(*signal, request.try_clone()?)?;
         }
+        let later = Arc::clone(&ends_at_once);
         let wait = move || {
             while requests.read_exact(&mut [0]).is_ok() {
                 thread::sleep(ONE_REQUEST);
                 // Relaxed: it is all that a handler reads.
-                ends_at_once.store(true, Ordering::Relaxed);
+                later.store(true, Ordering::Relaxed);
             }
         };
-        // Where no thread can start, no signal ends the process at once.
-        let _ = thread::Builder::new().name("signals".into()).spawn(wait);
+        let waiting = thread::Builder::new().name("signals".into()).spawn(wait);
+        if waiting.is_err() {
+            // Then any second signal ends the process at once.
+            for (signal, _) in &caught {
+                flag::register(*signal, Arc::clone(&ends_at_once))?;
+            }
+        }
         Ok(Self {
             caught,
             wakeup,

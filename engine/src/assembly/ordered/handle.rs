@@ -140,12 +140,12 @@ impl<F: Filter> OrderedHandle<F> {
     }
 }
 
-/// The tick of the last key, if there is one.
-fn last_of(ticks: Ticks<'_>) -> Option<u64> {
+/// The latest tick of a batch, if it has any.
+fn latest(ticks: Ticks<'_>) -> Option<u64> {
     match ticks {
         Ticks::Unmoved => None,
         Ticks::One(tick) => Some(tick),
-        Ticks::Each(ticks) => ticks.last().copied(),
+        Ticks::Each(ticks) => ticks.iter().max().copied(),
     }
 }
 
@@ -161,7 +161,7 @@ impl Buffers {
     ) -> Result<(), ExchangeError> {
         self.has_partial = false;
         let ticks = batch.ticks();
-        let last = last_of(ticks);
+        let last = latest(ticks);
         if shared.partitions.len() == 1 {
             return self.pass_whole(shared, passage, batch, last, verdicts, in_turn);
         }
@@ -430,7 +430,7 @@ impl<F: Filter> Ticket<'_, F> {
         let batch = match ticks {
             Ticks::Each(ticks @ [first, .., last]) if first < last => Batch::at_each(keys, ticks),
             // Most batches of a coarse clock have one tick.
-            _ => last_of(ticks).map_or(Batch::new(keys), |tick| Batch::at(keys, tick)),
+            _ => latest(ticks).map_or(Batch::new(keys), |tick| Batch::at(keys, tick)),
         };
         let passed = buffers.pass(shared, passage, batch, verdicts, in_turn);
         buffers.clock = clock;
@@ -439,7 +439,7 @@ impl<F: Filter> Ticket<'_, F> {
 
     /// Whether each key would be a duplicate now, after the batches of all lower tickets; see
     /// [`Filter::contains_each`]. Records and counts nothing. If the batch has ticks, every
-    /// partition moves its clock to the last of them before.
+    /// partition moves its clock to the latest of them before.
     ///
     /// All batches of later tickets wait until this ticket is used or dropped, so nothing comes
     /// between this and [`observe`](Self::observe): a thread that writes the fresh records in
@@ -488,7 +488,7 @@ impl<F: Filter> Ticket<'_, F> {
         let kept = passage.keep_turns(&mut buffers.parker, shared.wait);
         let mut failed = None;
         for partition in 0..shared.partitions.len() {
-            let found = buffers.look_up(shared, kept, partition, last_of(batch.ticks()));
+            let found = buffers.look_up(shared, kept, partition, latest(batch.ticks()));
             failed = failed.or(found);
         }
         buffers.finish(failed, shared.policy, verdicts)

@@ -132,4 +132,12 @@ mod tests {
             assert_eq!(tagged[8..], expected, "{big_endian} {options:?}");
         }
     }
+
+    #[test]
+    fn simple_packets_have_no_options() {
+        for (number, expected) in [(2_u32, true), (3, false), (6, true)] {
+            assert_eq!(has_options(&number.to_be_bytes()), expected);
+            assert_eq!(has_options(&number.to_le_bytes()), expected);
+        }
+    }
 }

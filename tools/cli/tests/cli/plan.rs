@@ -149,6 +149,18 @@ fn a_sample_or_a_window_changes_the_recommendation() {
     assert_eq!(run.text(), "a\n", "{command}");
 }
 
+#[test]
+fn without_a_memory_the_least_sufficient_one_is_found() {
+    let args = "-n 3k --distinct 0.6 --max-fpr 0.1 --max-fnr 0.1";
+    let found = json(args);
+    assert_eq!(found["candidates"][0]["meets_bounds"], true);
+    let bits_per_key = found["memory_bytes"].as_f64().unwrap() * 8.0 / 1_800.0;
+    // The limit is 2.5 bits a key, and a Bloom filter that never forgets is within twice that.
+    assert!((2.5..5.0).contains(&bits_per_key), "{bits_per_key}");
+    let text = |threads: &str| plan(format!("{args} -t {threads}")).text();
+    assert_eq!(text("1"), text("3"));
+}
+
 /// What the machine cannot hold, or what takes hours, is simulated in less. The number of
 /// records that are simulated is what a plan costs.
 #[test]

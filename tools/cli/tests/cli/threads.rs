@@ -168,6 +168,8 @@ fn windows_do_not_depend_on_threads() {
         "-m 32k -k 2 --missing skip --window 100",
         "-m 32k -k 2 --missing skip --window 20000 --dense",
         "-m 32k -k 2 --missing skip --window 20000 --refresh",
+        "-m 32k -k 2 --missing skip --repeated",
+        "-m 32k -k 2 --missing skip --window 20000 --repeated",
     ] {
         let args: Vec<&str> = args.split(' ').collect();
         compare(&args, input.as_bytes(), &["2", "8"]);

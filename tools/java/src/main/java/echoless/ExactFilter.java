@@ -1,5 +1,6 @@
 package echoless;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
@@ -42,9 +43,8 @@ public final class ExactFilter extends AnyFilter implements Judge {
   }
 
   /**
-   * Opens a folder as it was last saved: what was observed since is gone. One that a filter was saved
-   * in has a file {@code filter}. A filter of more memory than {@code memoryLimit} is rejected before
-   * it is built.
+   * Opens a folder as it was last saved: what was observed since is gone. A filter of more memory
+   * than {@code memoryLimit} is rejected before it is built.
    *
    * @throws EcholessException with {@link Code#BUSY} if another filter or process uses the folder
    */
@@ -55,6 +55,12 @@ public final class ExactFilter extends AnyFilter implements Judge {
     String path = folder.toString();
     long handle = loadFolder(path, hashing.seed, hashing.secret, memoryLimit, bytes);
     return new ExactFilter(handle, bytes[0]);
+  }
+
+  /** Whether a filter was saved in a folder, so that {@link #load(Path)} opens it. */
+  public static boolean isSaved(Path folder) {
+    // The lock has a note of the first save.
+    return folder.resolve("lock").toFile().length() > 0 || Files.exists(folder.resolve("filter"));
   }
 
   /** Whether each key would be a duplicate now. Changes nothing. */
