@@ -30,10 +30,12 @@ func NewExact(spec string, options ...Option) (*Exact, error) {
 // was observed since is gone. If there is no folder, or none that a filter was saved in,
 // errors.Is(err, fs.ErrNotExist) holds; if another filter or process uses it, the code is Busy.
 func LoadExact(folder string, options ...Option) (*Exact, []byte, error) {
-	// The lock of a folder that was saved has a note, also where its filter is lost.
-	_, err := os.Stat(filepath.Join(folder, "filter"))
-	if lock, noted := os.Stat(filepath.Join(folder, "lock")); err != nil && (noted != nil || lock.Size() == 0) {
-		return nil, nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
+	if _, err := os.Stat(filepath.Join(folder, "filter")); err != nil {
+		// The lock of a folder that was saved has a note, also where its filter is lost.
+		lock, noted := os.Stat(filepath.Join(folder, "lock"))
+		if noted != nil || lock.Size() == 0 {
+			return nil, nil, &Error{Code: IO, Text: oneLine(err.Error()), cause: err}
+		}
 	}
 	o := gather(options)
 	text, err := cString("folder", folder)

@@ -63,6 +63,13 @@ func TestExactIsAMap(t *testing.T) {
 	if _, _, err := LoadExact(folder, Seed(4)); !errors.Is(err, StateMismatch) {
 		t.Error(err)
 	}
+	// One that is lost is no first run.
+	if err := os.Remove(filepath.Join(folder, "filter")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := LoadExact(folder, Seed(3)); !errors.Is(err, InvalidState) {
+		t.Error(err)
+	}
 }
 
 func TestExactSaysWhatIsWrong(t *testing.T) {

@@ -12,9 +12,9 @@ use echoless::{Batch, FilterSpec, KeyHash, KeyHasher, LineFilter, Partitioned, T
 
 use crate::chain::{ChainLength, MOST_CALLER_BYTES};
 use crate::error::{At, JournalError};
-use crate::segment::{Commit, LOCK, Numbered, Scan, Wanted, create, name_of};
+use crate::segment::{Commit, Numbered, Scan, Wanted, create, name_of};
 use crate::segments::Segments;
-use crate::storage::{Storage, note_commit};
+use crate::storage::{LOCK, Storage, note_commit};
 use crate::whole::Output;
 
 /// The least bytes of keys after which a cycle of blocks begins.

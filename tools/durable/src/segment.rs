@@ -14,14 +14,11 @@ use memchr::memmem;
 use crate::chain::{Chain, ChainLength, NUMBER_BYTES, Stored};
 use crate::digests::KEYS_FOLDER;
 use crate::error::{At, JournalError};
-use crate::storage::Storage;
+use crate::storage::{LOCK, Storage};
 use crate::whole::{ASIDE, Output, aside_of, create_whole};
 
 /// No journal comes to more segments: there is no end of numbers to care about.
 const MOST_NUMBER: u64 = u64::MAX >> 2;
-
-/// The name of the file that is locked.
-pub(crate) const LOCK: &str = "lock";
 
 /// The name of a segment.
 pub(crate) fn name_of(number: u64) -> String {

@@ -94,6 +94,9 @@ pub trait Storage: Debug + Send + Sync {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
 }
 
+/// The file that is locked in the folder of a journal, or of exact keys.
+pub const LOCK: &str = "lock";
+
 /// Notes in a file that is locked that what it protects was committed, so that nothing begins anew
 /// when the commit is lost.
 ///

@@ -121,7 +121,7 @@ impl<F: LineFilter, S: DigestSet> Verified<F, S> {
         digester: KeyDigester,
     ) -> Result<Self, SpecError> {
         if filter.next_era() != u64::MAX || filter.counters().evictions.is_none() {
-            let allowed = "one without a window that counts what it evicts";
+            let allowed = "a filter without a window that counts what it evicts";
             return Err(SpecError::new("filter", filter.parameters(), allowed));
         }
         Ok(Self {
@@ -355,7 +355,7 @@ mod tests {
             let error = Verified::new(filter, set, hasher, KeyDigester::random())
                 .err()
                 .unwrap();
-            let allowed = "expected one without a window that counts what it evicts";
+            let allowed = "expected a filter without a window that counts what it evicts";
             assert!(error.to_string().ends_with(allowed), "{error}");
         }
     }

@@ -6,8 +6,8 @@
 //! folder/filter   the filter, how many digests count, their secret, and the bytes of the caller
 //! ```
 //!
-//! The file `filter` is a commit: it is replaced as a whole once its digests are on the disk. Without
-//! it, and with an empty lock, what is in a folder is the rest of a first save.
+//! The file `filter` is a commit: it is replaced as a whole once its digests are on the disk.
+//! Without it, and with an empty lock, what is in a folder is the rest of a first save.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -27,7 +27,7 @@ use echoless::state::{StateReader, restore_parts};
 use echoless::{
     Filter as _, FilterSpec, KeyHash, KeyHasher, LineFilter, Report, SpecError, Tally, Verdicts,
 };
-use echoless_durable::storage::{RealStorage, Storage, note_commit};
+use echoless_durable::storage::{LOCK, RealStorage, Storage, note_commit};
 use echoless_durable::{
     DigestHasher, DigestSet, DigestStore, KEYS_FOLDER, Kept, Verified, is_left_aside,
 };
@@ -41,8 +41,6 @@ const BLOCK: usize = 1 << 16;
 
 /// The file that a folder has once a filter was saved in it.
 pub const FILTER_FILE: &str = "filter";
-
-const LOCK_FILE: &str = "lock";
 
 /// What the bytes in front of those of the caller begin with.
 const MAGIC: [u8; 8] = *b"ECHOEXAC";
@@ -175,10 +173,8 @@ impl Exact {
         let of_secret = KeyDigester::keyed(secret);
         let digester = Digester::new(&of_secret);
         // Its error has no specification.
-        let judge = Verified::new(filter, set, hasher.clone(), of_secret).map_err(|_| {
-            let allowed = "a filter without a window that counts what it evicts";
-            SpecError::new("spec", spec.to_string(), allowed)
-        })?;
+        let judge = Verified::new(filter, set, hasher.clone(), of_secret)
+            .map_err(|error| SpecError::new("spec", spec.to_string(), error.allowed))?;
         Ok(Self {
             digester,
             judge,
@@ -195,8 +191,8 @@ impl Exact {
     /// Opens a folder as it was last saved, with the bytes of the caller.
     ///
     /// # Errors
-    /// [`Code::Io`] if there is no such folder, nothing was saved in it, or it cannot be read; [`Code::Busy`] if another
-    /// filter or process uses it; [`Code::InvalidState`] if it is damaged, or has none;
+    /// [`Code::Io`] if there is no such folder, nothing was saved in it, or it cannot be read;
+    /// [`Code::Busy`] if another filter or process uses it; [`Code::InvalidState`] if it is damaged;
     /// [`Code::StateMismatch`] if the keys were hashed otherwise, and [`Code::InvalidSpec`] if the
     /// filter has more memory than `memory_limit`.
     pub fn load(
@@ -206,9 +202,7 @@ impl Exact {
     ) -> Result<(Vec<u8>, Self), Failure> {
         // A lock would make a file in any folder.
         let file = path.join(FILTER_FILE);
-        if !file.exists() && is_saved(path) {
-            return Err(Failure::new(Code::InvalidState, LOST).of_path(&file));
-        }
+        check_not_lost(path)?;
         let canonical = fs::metadata(&file).and_then(|_| fs::canonicalize(path));
         let canonical = canonical.map_err(|error| Failure::from(error).of_path(&file))?;
         let lock = lock(&canonical)?;
@@ -452,9 +446,7 @@ impl Folder {
             if names.is_empty() || is_begun(&path, &names) {
                 return Ok(());
             }
-            if !path.join(FILTER_FILE).exists() && is_saved(&path) {
-                return Err(Failure::new(Code::InvalidState, LOST).of_path(&path.join(FILTER_FILE)));
-            }
+            check_not_lost(&path)?;
             let allowed = "a new folder, or an empty one; what was saved is loaded first";
             Err(Failure::argument("folder", path.display(), allowed))
         };
@@ -480,30 +472,37 @@ impl Folder {
     }
 }
 
-/// What is wrong with a folder whose commit is lost.
-const LOST: &str = "it is missing: restore it, or remove its folder to begin anew";
-
 /// Whether a filter was saved in a folder: it has its file, or the note of that.
 #[must_use]
 pub fn is_saved(folder: &Path) -> bool {
-    let is_noted = fs::metadata(folder.join(LOCK_FILE)).is_ok_and(|lock| lock.len() > 0);
+    let is_noted = fs::metadata(folder.join(LOCK)).is_ok_and(|lock| lock.len() > 0);
     is_noted || folder.join(FILTER_FILE).exists()
+}
+
+/// Fails if a folder has the note of a commit, and not the commit.
+fn check_not_lost(folder: &Path) -> Result<(), Failure> {
+    let file = folder.join(FILTER_FILE);
+    if file.exists() || !is_saved(folder) {
+        return Ok(());
+    }
+    let text = "it is missing: restore it, or remove its folder to begin anew";
+    Err(Failure::new(Code::InvalidState, text).of_path(&file))
 }
 
 /// Notes a commit in the lock of a folder. Without the note, as on some disks of other machines, a
 /// folder that lost its filter cannot be told from one that never had any.
 fn note(folder: &Path) {
-    let _ = note_commit(&RealStorage, &folder.join(LOCK_FILE));
+    let _ = note_commit(&RealStorage, &folder.join(LOCK));
 }
 
 /// Whether a folder has the rest of a first save that failed, or was killed, and nothing else.
 fn is_begun(folder: &Path, names: &[OsString]) -> bool {
-    names.iter().any(|name| name == LOCK_FILE) && names.iter().all(is_own) && !is_saved(folder)
+    names.iter().any(|name| name == LOCK) && names.iter().all(is_own) && !is_saved(folder)
 }
 
 /// Whether a file of a folder with exact keys may have this name.
 fn is_own(name: &OsString) -> bool {
-    [LOCK_FILE, KEYS_FOLDER, FILTER_FILE]
+    [LOCK, KEYS_FOLDER, FILTER_FILE]
         .iter()
         .any(|own| name == own)
         || is_left_aside(name)
@@ -527,7 +526,7 @@ fn remove_left_aside(folder: &Path) {
 }
 
 fn lock(folder: &Path) -> Result<Box<dyn Send + Sync>, Failure> {
-    RealStorage.lock(&folder.join(LOCK_FILE)).map_err(|error| {
+    RealStorage.lock(&folder.join(LOCK)).map_err(|error| {
         let failure = match error.kind() {
             ErrorKind::WouldBlock => {
                 Failure::new(Code::Busy, "in use by another filter or process")

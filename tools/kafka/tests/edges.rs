@@ -4,9 +4,9 @@
 //! Needs a JDK and Maven, which fetches the broker (`broker/pom.xml`), and says SKIPPED without.
 
 #[path = "support/broker.rs"]
-#[allow(dead_code, reason = "the other test kills it")]
+#[expect(dead_code, reason = "the other test kills it")]
 mod broker;
-#[allow(dead_code, reason = "the other tests need the rest")]
+#[expect(dead_code, reason = "the other tests need the rest")]
 mod support;
 
 use std::path::PathBuf;

@@ -16,7 +16,8 @@ use crate::errors::{invalid, wrong_type};
 use crate::numbers::Meaning;
 
 /// What is allowed, for messages.
-const ALLOWED: &str = "integers, bytes of fixed width (S or V), datetime64, timedelta64, str, objects, or fields of them";
+const ALLOWED: &str = "integers, bytes of fixed width (S or V), datetime64, timedelta64, str, \
+     objects, or fields of them";
 
 /// An array as keys.
 pub(crate) enum Array<'py> {

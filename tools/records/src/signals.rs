@@ -66,7 +66,8 @@ struct Handlers {
     caught: Vec<(i32, Arc<AtomicBool>)>,
     /// Becomes readable when a signal arrives, and stays so.
     wakeup: UnixStream,
-    /// Whether the signals that arrived have ended what they end. Relaxed: nothing else depends on it.
+    /// Whether the signals that arrived have ended what they end. Relaxed: nothing else depends on
+    /// it.
     is_handled: AtomicBool,
 }
 

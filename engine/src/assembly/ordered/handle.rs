@@ -486,9 +486,9 @@ impl<F: Filter> Ticket<'_, F> {
         buffers.has_partial = false;
         buffers.batch.route(Batch::new(batch.keys()));
         let kept = passage.keep_turns(&mut buffers.parker, shared.wait);
-        let mut failed = None;
+        let (tick, mut failed) = (latest(batch.ticks()), None);
         for partition in 0..shared.partitions.len() {
-            let found = buffers.look_up(shared, kept, partition, latest(batch.ticks()));
+            let found = buffers.look_up(shared, kept, partition, tick);
             failed = failed.or(found);
         }
         buffers.finish(failed, shared.policy, verdicts)

@@ -41,7 +41,7 @@ pub(crate) struct LiveArgs {
     pub(crate) interfaces: Vec<String>,
 
     /// How to capture: copy what an interface receives and sends, or take what it receives by
-    /// AF_XDP, so that this machine does not get it
+    /// AF_XDP, which this machine then does not get
     #[arg(
         long,
         value_enum,

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use echoless::transport::Wait;
 use echoless::{
-    BuildError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning, Report, Verdicts,
+    BuildError, ExchangeError, Filter, LineFilter, OrderedFilter, Partitioned, Partitioning,
+    Report, Verdicts,
 };
 use echoless_metrics::{Endpoint, Fields, Served};
 use echoless_records::failure::{self, Failure, catch_panics, lock};
@@ -447,11 +448,16 @@ fn count_lines(
     suspects: &mut Suspects,
 ) -> Result<(), Failure> {
     let mut handle = filter.handle();
-    Ok(handle
+    handle
         .ticket()
         .observe_then(&[], &mut Verdicts::new(), |_, part| {
             suspects.count_lines(part.held().start, part.lines());
-        })?)
+        })?;
+    // A batch without keys misses no partition.
+    match filter.lost().first() {
+        Some((index, _)) => Err(ExchangeError::Panicked(*index).into()),
+        None => Ok(()),
+    }
 }
 
 /// A filter that remembers nothing.

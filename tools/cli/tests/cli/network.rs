@@ -88,7 +88,7 @@ impl Network {
     }
 
     /// The command `echoless packets` with these arguments there, behind `before`. It ends by
-    /// itself, so that a test of one that captures too long fails, and does not wait forever.
+    /// itself, so a test of one that captures too long fails in place of waiting forever.
     pub(crate) fn packets(&self, before: &str, args: &str) -> Command {
         let ends = match args.contains("--duration") {
             true => "",

@@ -190,7 +190,7 @@ fn a_compressed_output_that_is_cut_while_it_is_written_is_an_error() {
 /// A killed run leaves records that are only in its state: they are in the output that comes next,
 /// under any name, and once.
 #[test]
-fn open_frames_of_a_killed_run_go_to_the_next_output_whatever_its_name() {
+fn open_frames_of_a_killed_run_go_to_the_next_output_under_any_name() {
     let place = with_log("--compress zstd");
     let follower = place.follow("--duplicates dropped");
     place.passes(0..10);

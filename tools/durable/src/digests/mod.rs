@@ -159,9 +159,7 @@ impl DigestStore {
         kept: Kept,
         committed: u64,
     ) -> Result<Self, JournalError> {
-        Self::open_after(storage, folder, digester, kept, committed, |run, store| {
-            run.store == store
-        })
+        Self::open_after(Some(committed), storage, folder, digester, kept)
     }
 
     /// Opens the set of a folder that has no commit, which is created if necessary. Removes the
@@ -177,18 +175,17 @@ impl DigestStore {
         digester: &KeyDigester,
         kept: Kept,
     ) -> Result<Self, JournalError> {
-        Self::open_after(storage, folder, digester, kept, 0, |_, _| true)
+        Self::open_after(None, storage, folder, digester, kept)
     }
 
-    /// Opens a set, and removes the runs that were not committed, if they are those of `is_own`,
-    /// which gets the number of the store, too.
+    /// Opens a set, and removes the runs that were not committed: without any commit, those of all
+    /// digesters.
     fn open_after(
+        commit: Option<u64>,
         storage: Arc<dyn Storage>,
         folder: &Path,
         digester: &KeyDigester,
         kept: Kept,
-        committed: u64,
-        is_own: impl Fn(RunHeader, u64) -> bool,
     ) -> Result<Self, JournalError> {
         storage.create_folder(folder).at(folder)?;
         if let Some(parent) = folder.parent() {
@@ -196,12 +193,13 @@ impl DigestStore {
         }
         // A name of a merged run may be in the cache of the system alone, if the run before was killed.
         storage.sync_folder(folder).at(folder)?;
-        let (store, leftover) = Self::load(storage, folder, digester, kept, committed)?;
+        let (store, leftover) = Self::load(storage, folder, digester, kept, commit.unwrap_or(0))?;
         for path in &leftover {
             // Another set may have been here.
             let header = RunHeader::read(&*store.storage, path)?;
             let is_aside = path.to_string_lossy().ends_with(ASIDE);
-            if !header.map_or(is_aside, |header| is_own(header, store.id)) {
+            let is_own = |header: RunHeader| commit.is_none() || header.store == store.id;
+            if !header.map_or(is_aside, is_own) {
                 return Err(of_another_set(path));
             }
         }

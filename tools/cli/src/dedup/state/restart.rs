@@ -506,7 +506,7 @@ impl RunState {
     }
 
     /// Ends a run after its outputs were closed: the last commit stands. It is written once more,
-    /// with the lengths at which they were closed, so that the next run does not take what others
+    /// with the lengths at which they were closed, or the next run would take what others
     /// append for what this one has written. Returns once it is on the disk.
     ///
     /// And damage behind the last commit but one looks like a write that a crash has cut short: this

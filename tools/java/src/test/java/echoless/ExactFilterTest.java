@@ -2,7 +2,9 @@ package echoless;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -65,6 +67,7 @@ class ExactFilterTest {
     }
     fails(Code.UNSUPPORTED, "never saved", filter::clear);
     filter.close();
+    assertTrue(ExactFilter.isSaved(folder));
     fails(Code.STATE_MISMATCH, "", () -> ExactFilter.load(folder));
     fails(Code.INVALID_SPEC, "", () -> ExactFilter.load(folder, hashing, 63));
   }
@@ -81,6 +84,7 @@ class ExactFilterTest {
         Code.INVALID_SPEC,
         "without a window",
         () -> ExactFilter.of("clocked:window=60,memory=1MiB"));
+    assertFalse(ExactFilter.isSaved(temporary));
     fails(Code.IO, "", () -> ExactFilter.load(temporary.resolve("none")));
     fails(Code.INVALID_ARGUMENT, "folder", () -> filter.save(null));
     Files.write(temporary.resolve("notes"), new byte[0]);
